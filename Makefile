@@ -1,0 +1,47 @@
+# Everything one does here. `make setup` needs only Python 3.11 or newer, make and git.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+# Two cores are enough to gain from, and more do not hurt.
+JOBS ?= auto
+
+.PHONY: setup check test test-full demo docs lock clean bench-metrics
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+check: setup ## Lint, format, types, layers, licences
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/licences.py
+
+test: setup ## All tests, about a tenth of the full counts
+	$(BIN)/pytest -n $(JOBS)
+
+test-full: setup ## All tests with the full counts
+	$(BIN)/pytest -n $(JOBS) --full
+
+demo: setup ## A leaderboard from sample answers, offline
+	$(BIN)/python examples/first_leaderboard.py build/demo
+
+docs: setup ## The documentation as a site in build/docs
+	$(BIN)/zensical build --clean
+
+bench-metrics: setup ## Text metrics against the COCO caption evaluation package
+	$(BIN)/python bench/metrics.py
+
+lock: ## Write requirements.lock anew
+	$(BIN)/python tools/lock.py
+
+clean:
+	rm -rf build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m reeltalk` is `reeltalk`."""
+
+from reeltalk.cli import main
+
+main()

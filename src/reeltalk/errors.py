@@ -1,0 +1,91 @@
+"""What can go wrong, as one tree.
+
+    ReeltalkError                 the user must act; the command line prints it as one paragraph, exit code 2
+    ├── InputError                a file that was read is not what it should be; names file and place
+    ├── BenchmarkError            a benchmark or run on disk cannot be used as asked
+    │   ├── FrozenError           a release is immutable
+    │   └── BrokenInvariantError  records contradict each other
+    ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
+    ├── MissingToolError          a program outside Python is needed and was not found
+    ├── FetchError                a data set could not be brought here
+    └── SettingError              an option or a setting has a value that cannot be used
+
+Mistakes of the programmer stay `TypeError` and `ValueError` and keep their traceback.
+"""
+
+from pathlib import Path
+
+SHOWN_VALUE_CHARS = 80
+
+
+class ReeltalkError(Exception):
+    """Something the user can mend. The message says what is wrong, where, and what to do next."""
+
+
+class InputError(ReeltalkError):
+    """A file that was read does not hold what its format promises.
+
+    Args:
+        problem: What is wrong, in lower case, without a final full stop.
+        file: The file it was found in.
+        line: Line number, from 1, where the file is read by lines or could not be parsed.
+        place: Where inside the document, as a JSON path (`$[3].turns[0].question`) or column name.
+        value: The offending value; shown shortened.
+        hint: What to do next.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: Path | str,
+        line: int | None = None,
+        place: str | None = None,
+        value: object = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problem, self.file, self.line = problem, Path(file), line
+        self.place, self.value, self.hint = place, value, hint
+        where = f"{file}:{line}" if line is not None else f"{file}"
+        if place:
+            where += f" at {place}"
+        shown = f", got {shorten(value)}" if value is not None else ""
+        super().__init__(f"{problem}{shown} ({where})" + (f"; {hint}" if hint else ""))
+
+
+class BenchmarkError(ReeltalkError):
+    """A benchmark or run directory cannot be used as asked."""
+
+
+class FrozenError(BenchmarkError):
+    """A release is immutable; a correction is a new release."""
+
+
+class BrokenInvariantError(BenchmarkError):
+    """Records of a benchmark contradict each other."""
+
+
+class MissingExtraError(ReeltalkError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, purpose: str, *, extra: str) -> None:
+        super().__init__(f"{purpose} needs the '{extra}' extra; install it with: pip install 'reeltalk[{extra}]'")
+
+
+class MissingToolError(ReeltalkError):
+    """A program or file outside Python is needed and was not found."""
+
+
+class FetchError(ReeltalkError):
+    """A data set could not be brought here."""
+
+
+class SettingError(ReeltalkError):
+    """An option or a setting has a value that cannot be used."""
+
+
+def shorten(value: object) -> str:
+    """One line of at most `SHOWN_VALUE_CHARS` characters that shows `value` in an error."""
+    # A huge string is cut before repr, so that an error about a 1 GB value stays cheap.
+    text = repr(value[: 2 * SHOWN_VALUE_CHARS] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= SHOWN_VALUE_CHARS else text[: SHOWN_VALUE_CHARS - 1] + "…"

@@ -1,0 +1,195 @@
+"""Set models' answers beside their questions and references, and count what is wanting."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.schema.answers import Answer, AnsweredTurn, AnswerState
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.ids import derive_id
+from reeltalk.schema.runs import Duplicate
+from reeltalk.store.content import Content
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """One model's answers from one source, beside question and references."""
+
+    model: str
+    source: str
+    sha256: str
+    """Hash of the source's bytes."""
+    rows: int
+    """Answers in the source, duplicates included."""
+    turns: list[AnsweredTurn]
+    """One for each item, in the source's order."""
+    duplicates: tuple[Duplicate, ...] = ()
+    not_scored: dict[str, int] = field(default_factory=dict)
+    """Rows without an answer to score, by reason."""
+
+    @property
+    def data_hash(self) -> str:
+        """Eight digits over the scored items with their questions and references, whatever was answered."""
+        digest = hashlib.sha256()
+        for turn in sorted(self.turns, key=lambda turn: turn.item_id):
+            digest.update(derive_id("item", turn.item_id, turn.question, turn.references).encode())
+        return digest.hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    video_id: str
+    position: int
+    turn: Turn
+
+
+def item_id(unit_id: str, position: int) -> str:
+    """How a turn is named in a run: its dialogue, chain or path, and its position from 1."""
+    return f"{unit_id}/{position + 1:02d}"
+
+
+def answer_sets(
+    content: Content, *, source: str, sha256: str, benchmark: Content | None = None, model: str | None = None
+) -> list[AnswerSet]:
+    """Join answers with their turns, a set for each model.
+
+    Args:
+        content: What was read from the source: its answers and, where it has them, its questions and references.
+        source: Where it was read.
+        sha256: Hash of the source's bytes.
+        benchmark: Supplies questions and references in place of the source's own.
+        model: Name in place of the source's, which must then hold one model.
+
+    Raises:
+        BenchmarkError: There are no answers, or `model` names several.
+    """
+    if not content.answers:
+        raise BenchmarkError(f"{source} holds no model answers to score")
+    by_model: dict[str, list[Answer]] = defaultdict(list)
+    for answer in content.answers:
+        by_model[answer.model].append(answer)
+    if model is not None and len(by_model) > 1:
+        raise BenchmarkError(f"{source} holds answers of {len(by_model)} models, so --model cannot name them all")
+    own, asked = _asked(content), _asked(benchmark) if benchmark else None
+    return [
+        _answer_set(name, model or name, answers, content, source, sha256, own, asked)
+        for name, answers in by_model.items()
+    ]
+
+
+def expected_items(benchmark: Content, sets: Sequence[AnswerSet]) -> frozenset[str]:
+    """Every turn with a reference among the kinds of units (chains, paths, dialogues) that any model answered."""
+    answered = {turn.unit_id for answer_set in sets for turn in answer_set.turns}
+    asked = _asked(benchmark)
+    kinds = {kind for kind, unit_id, _ in asked if unit_id in answered}
+    return frozenset(
+        item_id(unit_id, position)
+        for (kind, unit_id, position), found in asked.items()
+        if kind in kinds and found.turn.references
+    )
+
+
+def _asked(content: Content) -> dict[tuple[str, str, int], _Asked]:
+    asked: dict[tuple[str, str, int], _Asked] = {}
+    for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
+        for unit in units:
+            for index, turn in enumerate(unit.turns):
+                position = index if turn.position is None else turn.position
+                asked[kind, unit.id, position] = _Asked(unit.video_id, position, turn)
+    for path in content.paths:
+        for index, step in enumerate(path.steps):
+            turn_of = step.turn or asked[step.ref.unit, step.ref.unit_id, step.ref.turn_index].turn
+            asked["path", path.id, index] = _Asked(path.video_id, index, turn_of)
+    return asked
+
+
+def _answer_set(
+    name: str,
+    shown_name: str,
+    answers: list[Answer],
+    content: Content,
+    source: str,
+    sha256: str,
+    own: dict[tuple[str, str, int], _Asked],
+    asked: dict[tuple[str, str, int], _Asked] | None,
+) -> AnswerSet:
+    units: dict[tuple[str, str], tuple[Turn, ...]] = {}
+    units |= {("dialogue", unit.id): unit.turns for unit in content.dialogues}
+    units |= {("chain", unit.id): unit.turns for unit in content.chains}
+    turns: list[AnsweredTurn] = []
+    not_scored: Counter[str] = Counter()
+    for answer in answers:
+        known = units.get((answer.unit, answer.unit_id), ())
+        turn = known[answer.turn_index] if answer.turn_index < len(known) else None
+        position = turn.position if turn and turn.position is not None else answer.turn_index
+        place = (answer.unit, answer.unit_id, position)
+        found = own.get(place) if asked is None else asked.get(place)
+        if answer.state is not AnswerState.ANSWERED:
+            not_scored[answer.state.value] += 1
+        elif found is None:
+            not_scored["no such turn in the benchmark"] += 1
+        else:
+            question, references = (
+                _wording(answer, found) if asked is None else (found.turn.question, found.turn.references)
+            )
+            if not references:
+                not_scored["no reference"] += 1
+                continue
+            turns.append(
+                AnsweredTurn(
+                    model=shown_name,
+                    item_id=item_id(answer.unit_id, position),
+                    video_id=found.video_id,
+                    unit_id=answer.unit_id,
+                    turn_index=position,
+                    question=question,
+                    references=references,
+                    text=answer.text,
+                    labels=found.turn.labels,
+                )
+            )
+    duplicates = tuple(_duplicates(name, answers, content))
+    rows = len(answers) + sum(len(duplicate.dropped) for duplicate in duplicates)
+    return AnswerSet(shown_name, source, sha256, rows, turns, duplicates, dict(not_scored))
+
+
+def _wording(answer: Answer, found: _Asked) -> tuple[str, tuple[str, ...]]:
+    """Question and references as this very row had them: a source may word a turn in two ways in two files."""
+    question = answer.asked_as if answer.asked_as is not None else found.turn.question
+    references = answer.referred_to if answer.referred_to is not None else found.turn.references
+    return question, references
+
+
+def _duplicates(name: str, answers: Iterable[Answer], content: Content) -> Iterable[Duplicate]:
+    kept = {(answer.unit_id, answer.turn_index): answer for answer in answers}
+    dropped: dict[tuple[str, int], list[tuple[Answer, str, str]]] = defaultdict(list)
+    for rejected in content.rejected:
+        if rejected.table == "answers" and rejected.content:
+            answer = Answer.model_validate(rejected.content)
+            if answer.model == name and (answer.unit_id, answer.turn_index) in kept:
+                place = rejected.place or "unknown place"
+                dropped[answer.unit_id, answer.turn_index].append((answer, place, str(rejected.extra.get("kept", ""))))
+    for key, group in dropped.items():
+        yield Duplicate(
+            item_id=item_id(*key),
+            kept=group[0][2],
+            dropped=tuple(place for _, place, _ in group),
+            same_answer=all(answer.text == kept[key].text for answer, _, _ in group),
+            dropped_answers=tuple(answer.text for answer, _, _ in group),
+        )
+
+
+def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
+    """The same sets, with `model (2)` and so on where several sources use one name for a model."""
+    seen: Counter[str] = Counter()
+    named: list[AnswerSet] = []
+    for answer_set in sets:
+        seen[answer_set.model] += 1
+        if (nth := seen[answer_set.model]) > 1:
+            name = f"{answer_set.model} ({nth})"
+            turns = [turn.model_copy(update={"model": name}) for turn in answer_set.turns]
+            answer_set = replace(answer_set, model=name, turns=turns)
+        named.append(answer_set)
+    return named

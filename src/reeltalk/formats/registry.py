@@ -1,0 +1,33 @@
+"""How a format is found by its name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from reeltalk.errors import SettingError
+from reeltalk.formats import FORMATS
+from reeltalk.store.content import Content
+
+
+@dataclass(frozen=True)
+class Format:
+    """One published layout."""
+
+    name: str
+    read: Callable[[Path], Content]
+    """Read a file or folder. Raises `InputError` on damaged input; leaves nothing behind."""
+    write: Callable[[Content, Path], list[str]]
+    """Write into an empty folder; returns one line for each thing that the layout cannot express."""
+
+
+def load_format(name: str) -> Format:
+    """The format of that name, its module imported.
+
+    Raises:
+        SettingError: There is none; lists those there are.
+    """
+    if name not in FORMATS:
+        raise SettingError(f"unknown format '{name}'; known are {', '.join(FORMATS)}")
+    module = import_module(f"reeltalk.formats.{name.replace('-', '_')}")
+    return Format(name, module.read, module.write)

@@ -1,0 +1,607 @@
+"""VDAct (AAAI 2025): dialogues, split lists, released model outputs, activity graphs, summaries.
+
+Any part of the release may be given alone. A *scenario* is a video; its dialogues have identifiers of the
+scenario's five digits and two more. Activities are videos of their own, of which a scenario is composed. Model outputs
+carry question and reference in every row, so dialogues are known even where `dialogue.json` is missing.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from reeltalk.errors import InputError
+from reeltalk.graph.rdf import quads_from_triples, triples_from_quads
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.ids import ClipId, DialogueId, VideoId
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.record import Json
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed, read_json, read_text, write_json
+from reeltalk.store.tables import ANSWERS
+
+FORMAT: Final = "vdact"
+SCENARIO_SUFFIX_DIGITS: Final = 2
+GRAPH_SUFFIXES: Final = (".ttl.nt", ".nt")
+LARGEST_MEMBER_BYTES: Final = 256 << 20
+"""An archive's member beyond this is refused: the release's largest has under 100 KB."""
+
+SPLIT_FILE: Final = re.compile(r"(?P<split>[a-z]+)_ids\.txt")
+SUMMARY_FOLDER: Final = re.compile(r"scenario_(?P<kind>template|refine)_summaries")
+
+
+class OutputRow(SourceModel):
+    """One row of a model output file."""
+
+    id: str
+    dial_id: Annotated[str, Field(min_length=SCENARIO_SUFFIX_DIGITS + 1)]
+    turn_num: Annotated[int, Field(ge=1)]
+    question: str
+    ref_answer: str
+    gen_answer: str
+
+
+class TurnRow(SourceModel):
+    """One turn of `dialogue.json`."""
+
+    question: str
+    answer: str
+    types: list[str] | None = None
+
+
+class DialogueRow(SourceModel):
+    """One dialogue of `dialogue.json`."""
+
+    id: Annotated[str, Field(min_length=SCENARIO_SUFFIX_DIGITS + 1)]
+    turns: list[TurnRow]
+    scenario_video: str | None = None
+    activity_videos: list[str] | None = None
+
+
+def scenario_of(dialogue_id: str) -> VideoId:
+    """The scenario, hence the source video, of a dialogue: its identifier without the last two digits."""
+    return VideoId(dialogue_id[:-SCENARIO_SUFFIX_DIGITS])
+
+
+def read(source: Path) -> Content:
+    """Read a release folder, a part of it, or one file.
+
+    Raises:
+        InputError: A file is damaged, contradicts another, or nothing of VDAct lies at `source`.
+    """
+    return _Reader(source).read()
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write VDAct's layout into an empty folder; what it cannot express is returned, a line each."""
+    return _Writer(content, folder).write()
+
+
+@dataclass
+class _Reader:
+    source: Path
+    content: Content = field(default_factory=Content)
+    videos: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dialogues: dict[str, Dialogue] = field(default_factory=dict)
+    splits: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def read(self) -> Content:
+        root = self.source if self.source.is_dir() else self.source.parent
+        if not self.source.exists():
+            raise InputError("no such file or folder", file=self.source, hint="check the path")
+        paths = sorted(p for p in self.source.rglob("*") if p.is_file()) if self.source.is_dir() else [self.source]
+        outputs: list[tuple[str, Path, list[Json]]] = []
+        for path in paths:
+            name = path.relative_to(root).as_posix()
+            if match := SPLIT_FILE.fullmatch(path.name):
+                self._read_split(name, path, match["split"])
+            elif path.suffix == ".nt":
+                self._read_graphs(name, path, [(path.name, read_text(path))])
+            elif path.suffix == ".zip":
+                self._read_zip(name, path)
+            elif path.suffix == ".txt" and (match := SUMMARY_FOLDER.fullmatch(path.parent.name)):
+                self._read_summaries(name, path, match["kind"], [(path.name, read_text(path))])
+            elif path.suffix == ".json":
+                value = read_json(path)
+                kind = _kind_of(value, path)
+                if kind == "answers":
+                    outputs.append((name, path, value))
+                elif kind == "dialogues":
+                    self._read_dialogues(name, path, value)
+                elif kind == "scenario activities":
+                    self._read_scenario_activities(name, path, value)
+                else:
+                    self._read_initial_rooms(name, path, value)
+        self._read_outputs(outputs)
+        if not self.content.source_files:
+            raise InputError(
+                "nothing of VDAct here",
+                file=self.source,
+                hint="expected model outputs or dialogues (*.json), {train,dev,test}_ids.txt, activity graphs "
+                "(*.nt or a zip of them) or scenario summaries",
+            )
+        self.content.dialogues = list(self.dialogues.values())
+        for scenario, (split, _) in self.splits.items():
+            self._video(scenario)["split"] = split
+        self.content.videos = [Video(id=VideoId(key), **fields) for key, fields in sorted(self.videos.items())]
+        return self.content
+
+    def _video(self, video_id: str) -> dict[str, Any]:
+        return self.videos.setdefault(video_id, {})
+
+    def _add_file(self, path: str, kind: str, records: Iterable[str], **extra: Json) -> None:
+        self.content.source_files.append(
+            SourceFile(format=FORMAT, path=path, kind=kind, records=tuple(records), extra=extra)
+        )
+
+    def _read_split(self, name: str, path: Path, split: str) -> None:
+        ids = read_text(path).split()
+        for number, dialogue_id in enumerate(ids, start=1):
+            if len(dialogue_id) <= SCENARIO_SUFFIX_DIGITS or not dialogue_id.isdigit():
+                raise InputError(
+                    "not a dialogue identifier", file=path, line=number, value=dialogue_id, hint="seven digits a line"
+                )
+            scenario = scenario_of(dialogue_id)
+            self._video(scenario)
+            other, other_file = self.splits.setdefault(scenario, (split, name))
+            if other != split:
+                raise InputError(
+                    f"scenario {scenario} is in split '{other}' too ({other_file})",
+                    file=path,
+                    line=number,
+                    value=dialogue_id,
+                    hint="splits never share a video",
+                )
+        self._refuse_repeats(ids, path)
+        self._add_file(name, "split", ids)
+
+    @staticmethod
+    def _refuse_repeats(ids: list[str], path: Path) -> None:
+        for dialogue_id, count in Counter(ids).items():
+            if count > 1:
+                raise InputError(
+                    f"stands {count} times", file=path, value=dialogue_id, hint="remove the repeated lines"
+                )
+
+    def _read_dialogues(self, name: str, path: Path, value: Json) -> None:
+        ids: list[str] = []
+        for index, item in enumerate(value):
+            row = parse(DialogueRow, item, file=path, place=f"$[{index}]")
+            if row.id in self.dialogues:
+                raise InputError("this dialogue stands twice", file=path, place=f"$[{index}].id", value=row.id)
+            turns = tuple(
+                Turn(
+                    question=turn.question,
+                    references=(turn.answer,),
+                    labels={"vdact.question_type": tuple(turn.types)} if turn.types is not None else {},
+                    extra=turn.unknown,
+                )
+                for turn in row.turns
+            )
+            extra = row.unknown
+            for key in ("scenario_video", "activity_videos"):
+                if key in row.model_fields_set:
+                    extra[key] = getattr(row, key)
+            scenario = scenario_of(row.id)
+            with placed(path, f"$[{index}]"):
+                self.dialogues[row.id] = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
+                self._video(scenario).setdefault("file", row.scenario_video)
+            ids.append(row.id)
+        self._add_file(name, "dialogues", ids)
+
+    def _read_scenario_activities(self, name: str, path: Path, value: dict[str, list[str]]) -> None:
+        for scenario, activities in value.items():
+            self._video(scenario)
+            for index, activity in enumerate(activities):
+                self._video(activity)
+                with placed(path, f"$.{scenario}[{index}]"):
+                    self.content.clips.append(
+                        Clip(
+                            id=ClipId(f"{scenario}/{index}"),
+                            video_id=VideoId(scenario),
+                            extra={"activity": activity},
+                        )
+                    )
+        self._add_file(name, "scenario activities", value)
+
+    def _read_initial_rooms(self, name: str, path: Path, value: dict[str, str]) -> None:
+        for activity, room in value.items():
+            self._video(activity).setdefault("extra", {})["initial_room"] = room
+        self._add_file(name, "initial rooms", value)
+
+    def _read_zip(self, name: str, path: Path) -> None:
+        try:
+            members = list(_zip_members(path))
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
+            raise InputError(f"not a readable zip archive: {error}", file=path, hint="get the file again") from None
+        except InputError:
+            raise
+        except Exception as error:  # zlib.error and its like have no common root
+            raise InputError(f"a damaged zip archive: {error}", file=path, hint="get the file again") from None
+        if members and all(member.endswith(GRAPH_SUFFIXES) for member, _ in members):
+            self._read_graphs(name, path, members)
+        elif members and (match := SUMMARY_FOLDER.fullmatch(path.stem)):
+            self._read_summaries(name, path, match["kind"], members)
+        else:
+            raise InputError(
+                "neither an archive of activity graphs (*.nt) nor of scenario summaries (scenario_*_summaries.zip)",
+                file=path,
+            )
+
+    def _read_graphs(self, name: str, path: Path, members: list[tuple[str, str]]) -> None:
+        pseudo: list[bool] = []
+        for member, text in members:
+            graph = Path(member).name.removesuffix(".nt").removesuffix(".ttl")
+            if graph in self.content.graphs:
+                raise InputError(f"the graph {graph!r} stands twice", file=path, place=member)
+            where = path if len(members) == 1 else f"{path}!{member}"
+            quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
+            self.content.graphs[graph] = quads
+            pseudo.append(has_pseudo)
+            self._video(graph)
+        self._add_file(
+            name,
+            "graphs",
+            [member for member, _ in members],
+            pseudo_iris=all(pseudo),
+            **({} if all(pseudo) or not any(pseudo) else {"pseudo_of": pseudo}),
+        )
+
+    def _read_summaries(self, name: str, path: Path, kind: str, members: list[tuple[str, str]]) -> None:
+        for member, text in members:
+            scenario = Path(member).stem
+            summaries = self._video(scenario).setdefault("summaries", {})
+            if kind in summaries:
+                raise InputError(f"scenario {scenario} has two {kind} summaries", file=path, place=member)
+            summaries[kind] = text
+        self._add_file(name, f"summaries {kind}", [member for member, _ in members])
+
+    def _read_outputs(self, outputs: list[tuple[str, Path, list[Json]]]) -> None:
+        stems = Counter(path.stem for _, path, _ in outputs)
+        parsed: list[tuple[str, Path, str, list[OutputRow]]] = []
+        turns: dict[str, dict[int, Turn]] = defaultdict(dict)
+        for name, path, value in outputs:
+            rows = [self._output_row(item, path, index) for index, item in enumerate(value)]
+            model = path.stem if stems[path.stem] == 1 else name.removesuffix(path.suffix)
+            parsed.append((name, path, model, rows))
+            for row in rows:
+                if row.dial_id not in self.dialogues:
+                    turns[row.dial_id].setdefault(
+                        row.turn_num, Turn(question=row.question, references=(row.ref_answer,))
+                    )
+        for dialogue_id, numbered in turns.items():
+            numbers = sorted(numbered)
+            if numbers != list(range(1, len(numbers) + 1)):
+                self.content.warnings.append(f"dialogue {dialogue_id} is known in part: turns {_ranges(numbers)}")
+            self._video(scenario_of(dialogue_id))
+            self.dialogues[dialogue_id] = Dialogue(
+                id=DialogueId(dialogue_id),
+                video_id=scenario_of(dialogue_id),
+                turns=tuple(
+                    numbered[number].model_copy(update={"position": None if number == index + 1 else number - 1})
+                    for index, number in enumerate(numbers)
+                ),
+                extra={"from_answers": True},
+            )
+        for name, path, model, rows in parsed:
+            self._add_answers(name, path, model, rows)
+
+    @staticmethod
+    def _output_row(item: Json, path: Path, index: int) -> OutputRow:
+        row = parse(OutputRow, item, file=path, place=f"$[{index}]")
+        if row.id != f"{row.dial_id}{row.turn_num:02d}":
+            raise InputError(
+                f"id does not consist of dial_id and turn_num ('{row.dial_id}' and {row.turn_num:02d})",
+                file=path,
+                place=f"$[{index}].id",
+                value=row.id,
+            )
+        return row
+
+    def _add_answers(self, name: str, path: Path, model: str, rows: list[OutputRow]) -> None:
+        first: dict[str, int] = {}
+        index_of = {
+            dialogue_id: {_turn_number(turn, index): index for index, turn in enumerate(dialogue.turns)}
+            for dialogue_id, dialogue in self.dialogues.items()
+        }
+        for index, row in enumerate(rows):
+            place = f"$[{index}]"
+            turn_index = index_of[row.dial_id].get(row.turn_num)
+            if turn_index is None:
+                raise InputError(
+                    f"dialogue {row.dial_id} has no turn {row.turn_num} in dialogue.json",
+                    file=path,
+                    place=f"{place}.turn_num",
+                    value=row.turn_num,
+                )
+            turn = self.dialogues[row.dial_id].turns[turn_index]
+            with placed(path, place):
+                answer = Answer(
+                    model=model,
+                    unit_id=row.dial_id,
+                    turn_index=turn_index,
+                    text=row.gen_answer,
+                    asked_as=None if row.question == turn.question else row.question,
+                    referred_to=None if (row.ref_answer,) == turn.references else (row.ref_answer,),
+                    extra=row.unknown,
+                )
+            if row.id not in first:
+                first[row.id] = index
+                self.content.answers.append(answer)
+                continue
+            assert ANSWERS.key is not None
+            self.content.rejected.append(
+                Rejected(
+                    table="answers",
+                    record_id=ANSWERS.key(answer),
+                    reason="duplicate id: the first row is kept",
+                    place=f"{name} at {place}",
+                    content=answer.model_dump(mode="json", exclude_defaults=True),
+                    extra={"kept": f"{name} at $[{first[row.id]}]", "id": row.id},
+                )
+            )
+        if len(first) < len(rows):
+            self.content.warnings.append(
+                f"{name}: {len(rows) - len(first)} of {len(rows):,} rows repeat an id; the first row of each is kept"
+            )
+        self._add_file(name, "answers", [row.id for row in rows], model=model)
+
+
+def _kind_of(value: Json, path: Path) -> str:
+    if isinstance(value, list):
+        rows = [row for row in value if isinstance(row, dict)]
+        if rows and "turns" in rows[0]:
+            return "dialogues"
+        if (rows and {"dial_id", "gen_answer", "turn_num"} & set(rows[0])) or not value:
+            return "answers"
+        raise InputError(
+            "neither model outputs nor dialogues",
+            file=path,
+            place="$[0]",
+            value=value[0],
+            hint=f"model output rows have {', '.join(OutputRow.model_fields)}; dialogues have id, turns",
+        )
+    if isinstance(value, dict):
+        if all(isinstance(member, str) for member in value.values()):
+            return "initial rooms"
+        parse(dict[str, list[str]], value, file=path)
+        return "scenario activities"
+    raise InputError("neither model outputs nor dialogues", file=path, place="$", value=value, hint="expected a list")
+
+
+def _zip_members(path: Path) -> Iterator[tuple[str, str]]:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise InputError("a member stands twice", file=path, value=name)
+        for info in archive.infolist():
+            if info.is_dir():
+                continue
+            if info.file_size > LARGEST_MEMBER_BYTES:
+                raise InputError(f"a member of {info.file_size:,} bytes is refused", file=path, value=info.filename)
+            content = archive.read(info)
+            try:
+                yield info.filename, content.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"not UTF-8: byte 0x{content[error.start]:02x}",
+                    file=f"{path}!{info.filename}",
+                    line=content.count(b"\n", 0, error.start) + 1,
+                ) from None
+
+
+def _ranges(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return shown + (" …" if len(numbers) > 8 else "")
+
+
+@dataclass
+class _Writer:
+    content: Content
+    folder: Path
+    lost: list[str] = field(default_factory=list)
+
+    def write(self) -> list[str]:
+        files = self.content.source_files_of(FORMAT)
+        if files:
+            self._write_files(files)
+        else:
+            self._write_default_layout()
+        return self.lost
+
+    def _write_files(self, files: list[SourceFile]) -> None:
+        videos = {video.id: video for video in self.content.videos}
+        dialogues = {dialogue.id: dialogue for dialogue in self.content.dialogues}
+        for file in files:
+            path = self.folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if file.kind == "split":
+                path.write_text("".join(f"{record}\n" for record in file.records), encoding="utf-8")
+            elif file.kind == "dialogues":
+                rows = [_dialogue_row(dialogues[DialogueId(record)]) for record in file.records]
+                path.write_text(write_json(rows), encoding="utf-8")
+            elif file.kind == "scenario activities":
+                activities: dict[str, list[Json]] = {record: [] for record in file.records}
+                for clip in self.content.clips:
+                    if "activity" in clip.extra and clip.video_id in activities:
+                        activities[clip.video_id].append(clip.extra["activity"])
+                path.write_text(write_json(activities), encoding="utf-8")
+            elif file.kind == "initial rooms":
+                rooms = {record: videos[VideoId(record)].extra["initial_room"] for record in file.records}
+                path.write_text(write_json(rooms), encoding="utf-8")
+            elif file.kind == "answers":
+                path.write_text(_output_text(self._output_rows(file, dialogues)), encoding="utf-8")
+            elif file.kind == "graphs":
+                self._write_members(path, [(name, self._graph(file, index)) for index, name in enumerate(file.records)])
+            elif file.kind.startswith("summaries "):
+                kind = file.kind.removeprefix("summaries ")
+                self._write_members(
+                    path, [(name, videos[VideoId(Path(name).stem)].summaries[kind]) for name in file.records]
+                )
+
+    def _graph(self, file: SourceFile, index: int) -> str:
+        name = Path(file.records[index]).name.removesuffix(".nt").removesuffix(".ttl")
+        pseudo = file.extra.get("pseudo_of", [])
+        return triples_from_quads(
+            self.content.graphs[name], pseudo=pseudo[index] if pseudo else bool(file.extra["pseudo_iris"])
+        )
+
+    @staticmethod
+    def _write_members(path: Path, members: list[tuple[str, str]]) -> None:
+        if path.suffix != ".zip":
+            path.write_bytes(members[0][1].encode())
+            return
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in members:
+                # ZipInfo's default date keeps the archive's bytes the same on every day.
+                archive.writestr(zipfile.ZipInfo(name), text.encode(), zipfile.ZIP_DEFLATED)
+        path.write_bytes(buffer.getvalue())
+
+    def _output_rows(self, file: SourceFile, dialogues: dict[DialogueId, Dialogue]) -> list[dict[str, Json]]:
+        model = file.extra["model"]
+        rows: dict[str, list[dict[str, Json]]] = defaultdict(list)
+        dropped = [
+            Answer.model_validate(row.content)
+            for row in self.content.rejected
+            if row.table == "answers" and row.content
+        ]
+        # The kept row of an identifier came first, the dropped ones in their order after it.
+        for answer in (*self.content.answers, *dropped):
+            if answer.model == model and answer.unit == "dialogue":
+                row = _output_row(answer, dialogues[DialogueId(answer.unit_id)])
+                rows[row["id"]].append(row)
+        return [rows[record].pop(0) for record in file.records]
+
+    def _write_default_layout(self) -> None:
+        units = [*self.content.dialogues, *(_as_dialogue(chain) for chain in self.content.chains)]
+        names = _vdact_ids(units)
+        renamed = sum(names[unit.id] != unit.id for unit in units)
+        if renamed:
+            self.lost.append(
+                f"{renamed:,} dialogues or chains have new identifiers: VDAct's are a scenario's and two digits"
+            )
+        for label, count in (
+            ("clips", len(self.content.clips)),
+            ("linkages", len(self.content.linkages)),
+            ("paths", len(self.content.paths)),
+            ("entities, events and facts", len(self.content.entities + self.content.events + self.content.facts)),
+            ("scores", len(self.content.scores)),
+            ("reviews", len(self.content.reviews)),
+            ("chains became dialogues:", len(self.content.chains)),
+            (
+                "turns with several references, of which the first is written:",
+                sum(len(turn.references) > 1 for unit in units for turn in unit.turns),
+            ),
+            (
+                "turns with options, times, evidence, checklists or labels of other vocabularies:",
+                sum(_has_more(turn) for unit in units for turn in unit.turns),
+            ),
+        ):
+            if count:
+                self.lost.append(f"{label} {count:,}" if label.endswith(":") else f"{label} are left out: {count:,}")
+        renamed_units = {unit.id: unit.model_copy(update={"id": names[unit.id]}) for unit in units}
+        if units:
+            rows = [_dialogue_row(unit) for unit in renamed_units.values()]
+            (self.folder / "dialogue.json").write_text(write_json(rows), encoding="utf-8")
+        split_of = {video.id: video.split for video in self.content.videos}
+        by_split: dict[str, list[str]] = defaultdict(list)
+        for unit in units:
+            if split := split_of.get(unit.video_id):
+                by_split[split].append(names[unit.id])
+        for split, ids in by_split.items():
+            if SPLIT_FILE.fullmatch(f"{split}_ids.txt") and all(name.isdigit() for name in ids):
+                (self.folder / f"{split}_ids.txt").write_text("".join(f"{name}\n" for name in ids), encoding="utf-8")
+            else:
+                self.lost.append(f"split '{split}' is left out: its name or its identifiers do not fit a split list")
+        self._write_default_answers(renamed_units)
+        for name, quads in self.content.graphs.items():
+            (self.folder / "kg_activity").mkdir(exist_ok=True)
+            text = triples_from_quads(quads, pseudo=True)
+            (self.folder / "kg_activity" / f"{name}.ttl.nt").write_text(text, encoding="utf-8")
+
+    def _write_default_answers(self, units: dict[DialogueId, Dialogue]) -> None:
+        by_model: dict[str, list[dict[str, Json]]] = defaultdict(list)
+        paths = 0
+        for answer in self.content.answers:
+            unit = units.get(DialogueId(answer.unit_id))
+            if answer.unit == "path" or unit is None or answer.turn_index >= len(unit.turns):
+                paths += 1
+            else:
+                by_model[answer.model].append(_output_row(answer, unit))
+        if paths:
+            self.lost.append(f"answers along paths are left out: {paths:,}")
+        for model, rows in by_model.items():
+            name = re.sub(r"[^\w.+-]", "_", model)
+            if name != model:
+                self.lost.append(f"model '{model}' is written as '{name}'")
+            (self.folder / "results").mkdir(exist_ok=True)
+            (self.folder / "results" / f"{name}.json").write_text(_output_text(rows), encoding="utf-8")
+
+
+def _turn_number(turn: Turn, index: int) -> int:
+    """VDAct's `turn_num`, from 1."""
+    return (index if turn.position is None else turn.position) + 1
+
+
+def _has_more(turn: Turn) -> bool:
+    other_labels = set(turn.labels) - {"vdact.question_type"}
+    return bool(turn.options or turn.evidence or turn.checklist or turn.asked_at_s is not None or other_labels)
+
+
+def _as_dialogue(chain: QAChain) -> Dialogue:
+    return Dialogue(id=DialogueId(chain.id), video_id=chain.video_id, turns=chain.turns)
+
+
+def _vdact_ids(units: list[Dialogue]) -> dict[DialogueId, DialogueId]:
+    """Each unit's identifier in VDAct: its own where it has the form, else numbered by video and order."""
+    if all(unit.id[:-SCENARIO_SUFFIX_DIGITS] == unit.video_id and unit.id.isdigit() for unit in units):
+        return {unit.id: unit.id for unit in units}
+    scenarios: dict[VideoId, int] = {}
+    counts: Counter[VideoId] = Counter()
+    names: dict[DialogueId, DialogueId] = {}
+    for unit in units:
+        number = scenarios.setdefault(unit.video_id, len(scenarios) + 1)
+        counts[unit.video_id] += 1
+        names[unit.id] = DialogueId(f"{number:05d}{counts[unit.video_id]:02d}")
+    return names
+
+
+def _dialogue_row(dialogue: Dialogue) -> dict[str, Json]:
+    extra = {key: value for key, value in dialogue.extra.items() if key != "from_answers"}
+    turns = []
+    for turn in dialogue.turns:
+        row: dict[str, Json] = {"question": turn.question, "answer": turn.references[0] if turn.references else ""}
+        if "vdact.question_type" in turn.labels:
+            row["types"] = list(turn.labels["vdact.question_type"])
+        turns.append(row | turn.extra)
+    return {"id": dialogue.id, "turns": turns} | extra
+
+
+def _output_row(answer: Answer, dialogue: Dialogue) -> dict[str, Json]:
+    turn = dialogue.turns[answer.turn_index]
+    number = _turn_number(turn, answer.turn_index)
+    references = turn.references if answer.referred_to is None else answer.referred_to
+    return {
+        "id": f"{dialogue.id}{number:02d}",
+        "dial_id": dialogue.id,
+        "turn_num": number,
+        "question": turn.question if answer.asked_as is None else answer.asked_as,
+        "ref_answer": references[0] if references else "",
+        "gen_answer": answer.text,
+    } | answer.extra
+
+
+def _output_text(rows: list[dict[str, Json]]) -> str:
+    # The release's own form, without spaces after colons, so that a file comes back byte for byte.
+    return json.dumps(rows, ensure_ascii=False, indent=2, separators=(",", ":")) + "\n"

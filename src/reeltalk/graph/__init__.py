@@ -1,0 +1,1 @@
+"""Knowledge graphs in RDF. The only home of pyoxigraph."""

@@ -1,0 +1,1 @@
+"""Run networks. The only home of onnxruntime."""

@@ -1,0 +1,62 @@
+"""Intervals by resampling whole source videos: turns of one video are not independent."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE: Final = 0.95
+
+
+class ConfidenceInterval(NamedTuple):
+    """A percentile interval."""
+
+    low: float
+    high: float
+    clusters: int
+
+
+def cluster_bootstrap(
+    statistics: Floats,
+    clusters: Sequence[str],
+    from_sums: Callable[[Floats, Floats], Floats],
+    *,
+    resamples: int,
+    seed: int,
+    confidence: float = CONFIDENCE,
+) -> ConfidenceInterval | None:
+    """The percentile interval of a statistic when videos are drawn with replacement.
+
+    Args:
+        statistics: (N, K) what each item adds to the statistic.
+        clusters: The source video of each item.
+        from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
+        resamples: How many samples of videos are drawn.
+        seed: Seed of numpy's PCG64.
+        confidence: Share of the resampled values inside the interval.
+
+    Returns:
+        None where there are fewer than two videos: then there is nothing to resample.
+
+    Reference:
+        Davison & Hinkley 1997, section 3.8; Field & Welsh 2007 for the cluster bootstrap.
+    """
+    names, cluster = np.unique(np.asarray(clusters), return_inverse=True)
+    if len(names) < 2:
+        return None
+    # Summed by cluster first, a resample of videos is a row of weights times this table.
+    table = np.zeros((len(names), statistics.shape[1] + 1))
+    np.add.at(table[:, :-1], cluster, statistics)
+    table[:, -1] = np.bincount(cluster, minlength=len(names))
+    weights = (
+        np.random.default_rng(seed)
+        .multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
+        .astype(np.float64)
+    )
+    sums = weights @ table
+    values = from_sums(sums[:, :-1], sums[:, -1])
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return ConfidenceInterval(float(low), float(high), len(names))

@@ -1,0 +1,181 @@
+"""Split text into the tokens that text metrics count.
+
+English follows the COCO caption evaluation: Penn Treebank tokens in lower case, without a list of punctuation. The
+rules were written from the tokens that evaluation gives for released answers and for invented sentences
+(`tests/golden/coco_tokens.json`) and from the public description of Penn Treebank tokenisation. Chinese is
+split by sacreBLEU's `zh` tokeniser. Known differences from the COCO tokens are listed in
+`docs/reference/metrics.md`.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from reeltalk.errors import SettingError, shorten
+
+Language = Literal["auto", "en", "zh"]
+
+TOKENISER: Final = {"en": "coco", "zh": "sacrebleu-zh"}
+"""How a language's tokeniser is named in a signature."""
+
+REMOVED: Final = frozenset(
+    ["''", "'", "``", "`", "-lrb-", "-rrb-", "-lcb-", "-rcb-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
+)
+"""What the COCO evaluation leaves out after tokenising. Its list names brackets in upper case and is applied after
+lowering, so that brackets stay; they are not matched here for the same reason."""
+
+_CHARACTERS: Final = str.maketrans(
+    {
+        "’": "'",
+        "‘": "'",
+        "“": ' " ',
+        "”": ' " ',
+        "«": " ",
+        "»": " ",
+        "—": " -- ",
+        "–": " -- ",
+        "…": " ... ",
+        "\u00ad": None,
+        "\u200b": " ",
+        "½": " 1/2 ",
+        "¼": " 1/4 ",
+        "¾": " 3/4 ",
+        "⅓": " 1/3 ",
+        "⅔": " 2/3 ",
+        "¢": " cents ",
+        "²": " ² ",
+        "³": " ³ ",
+        "¹": " ¹ ",
+        "£": "#",
+        "€": "$",
+    }
+)
+_ENTITIES: Final = {"&amp;": " & ", "&lt;": " < ", "&gt;": " > ", "&quot;": '"', "&apos;": "'", "&nbsp;": " "}
+_ENTITY: Final = re.compile("|".join(_ENTITIES))
+_BEYOND_16_BITS: Final = re.compile("[\U00010000-\U0010ffff]|\u200d")
+_BRACKETS: Final = str.maketrans({"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"})
+
+_ABBREVIATIONS: Final = (
+    "mr|mrs|ms|mme|mlle|messrs|drs?|prof|st|ste|sgt|gen|lt|capt|col|maj|cmdr|adm|rev|hon|sens?|reps?|gov|pres|jr|sr|esq|"
+    "cpl|pfc|pvt|det|insp|supt|atty|md|treas|vs|etc|cf|est|ext|tel|al|inc|cos?|corp|ltd|plc|bros|intl|natl|mfg|pty|"
+    "ave|blvd|rd|rt|ct|sq|ft|mt|bldg|dept|univ|assn|"
+    "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tues?|wed|thu|thurs|fri|ph\\.d|"
+    "ala|ariz|calif|colo|conn|dak|fla|ga|ind|kan|ky|mich|minn|mo|mont|neb|nev|okla|tenn|va|vt|wis|wyo"
+)
+"""Abbreviations that keep their full stop wherever they stand."""
+_CAPITALISED: Final = ("Ark", "Del", "Ill", "La", "Mass", "Miss", "Ore", "Pa", "Tex", "Wash")
+"""States that are words in lower case; they keep the full stop only with a capital."""
+_BEFORE_NUMBER: Final = "art|ca|figs?|nos?|op|pp|prop"
+
+_SENTENCE_STARTS: Final = (
+    "The|A|An|In|He|She|It|They|We|You|This|That|These|There|Here|When|What|If|But|So|Then|Her|Their|Our|At|As|After|"
+    "While|Some|Many|One|Now|However|Since|Once|Other|Such|According"
+)
+"""After one of these a single letter's full stop ended the sentence before."""
+
+_L: Final = r"[^\W\d_]"  # a letter of any script
+_A: Final = r"[^\W_]"  # a letter or digit
+_CLITIC: Final = r"'(?:s|m|d|re|ve|ll)(?!\w)"
+
+_TOKEN: Final = re.compile(
+    rf"""
+      https?://\S+ | www\.\S+ | {_A}[\w.+-]*@{_A}[\w-]*(?:\.{_A}[\w-]*)+
+    | <(?:/?{_A}[^\s<>]*)>                                   # a markup tag
+    | [:;]-?[()]                                             # a smiley
+    | can(?=not(?!\w)) | (?<=can)not(?!\w)
+    | gon(?=na(?!\w)) | got(?=ta(?!\w)) | wan(?=na(?!\w)) | lem(?=me(?!\w)) | gim(?=me(?!\w))
+    | 't(?=(?:is|was)(?!\w))
+    | {_CLITIC}
+    | n't(?!\w)
+    | '(?:em|cause|til|n'|n)(?!\w) | '\d0s
+    | y'(?=all(?!\w))
+    | (?-i:[A-Z]+(?:&[A-Z]+)+)(?!\w)
+    | (?:{_L}\.){{2,}}(?!\w)                                   # a.m., U.S.
+    | {_L}\.(?!\w)(?!\ (?-i:{_SENTENCE_STARTS})(?!\w))         # the letter A., but not plan B. The
+    | (?:{_ABBREVIATIONS})\.(?!\w)
+    | (?-i:{"|".join((*_CAPITALISED, *map(str.upper, _CAPITALISED)))})\.(?!\w)
+    | (?:{_BEFORE_NUMBER})\.(?=\ ?\d)
+    | {_L}+\.(?=,)
+    | ol'(?!\w)
+    | \d[\d,]*\.\d+(?=m(?!\w))
+    | US\$ | HK\$ | c\+\+ | [cCfF]\#
+    | \d{{1,2}}:\d\d(?=[ap]m(?!\w))
+    | [-+]?\d+(?:[,.:/]\d+)+(?:-{_A}+)*(?!\w) | (?<!\w)[-+]\d+(?:\.\d+)?(?!\w) | \.\d+(?!\w)
+    | {_L}+?(?=n't(?!\w))                                    # the verb before n't
+    | {_A}+(?='n(?!\w))
+    | {_A}+(?:[\u0300-\u036f]+{_A}*)*
+      (?:(?:[-/_?!]{_A}|\.{_L}){_A}*(?:[\u0300-\u036f]+{_A}*)*|'(?!(?:s|m|d|re|ve|ll|n|nt)(?!\w)){_L}{{2,}})*
+    | \#{_L}\w* | @{_A}\w*
+    | [!?]+ | \.+ | -+ | \*+ | '' | `+ | _+
+    | \S
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenise_coco(text: str) -> list[str]:
+    """Tokens of one English answer as the COCO caption evaluation counts them.
+
+    Args:
+        text: Any text; line feeds count as spaces.
+
+    Returns:
+        Lower-case tokens without punctuation; empty for a text of punctuation alone.
+    """
+    if not text.isascii():
+        text = _BEYOND_16_BITS.sub(" ", text.translate(_CHARACTERS))
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: _ENTITIES[match.group()], text)
+    tokens: list[str] = []
+    for token in _TOKEN.findall(text):
+        lowered = token.lower()
+        if lowered in _DROPPED or (lowered[0] in ".-" and not lowered.strip(lowered[0])):
+            continue
+        tokens.append(lowered.translate(_BRACKETS))
+    return tokens
+
+
+_DROPPED: Final = REMOVED | {'"'}
+
+
+_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_LATIN_WORD: Final = re.compile(r"[A-Za-z]{2,}")
+
+
+def detect_language(texts: Iterable[str], language: Language) -> Literal["en", "zh"]:
+    """The language that all texts of a file are tokenised in.
+
+    Args:
+        texts: All answers and references.
+        language: Anything but `auto` is taken as it is.
+
+    Raises:
+        SettingError: `auto`, and some texts are Chinese while others are not.
+    """
+    if language != "auto":
+        return language
+    chinese = other = None
+    for text in texts:
+        if _HAN.search(text):
+            chinese = chinese if chinese is not None else text
+        elif _LATIN_WORD.search(text):
+            other = other if other is not None else text
+        if chinese is not None and other is not None:
+            raise SettingError(
+                f"the texts mix Chinese ({shorten(chinese)}) with another language ({shorten(other)}); "
+                "pass --language zh or --language en, or score the languages apart"
+            )
+    return "zh" if chinese is not None else "en"
+
+
+def tokenise(text: str, language: Literal["en", "zh"]) -> list[str]:
+    """Tokens of one text in the language of its file."""
+    return tokenise_coco(text) if language == "en" else tokenise_chinese(text)
+
+
+def tokenise_chinese(text: str) -> list[str]:
+    """Tokens of a Chinese text: single Han characters, words of other scripts, punctuation."""
+    from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
+
+    spaced = str(TokenizerZh()(text))  # type: ignore[no-untyped-call]
+    return spaced.lower().split()

@@ -1,0 +1,1 @@
+"""Runs in, a static site or a table out."""

@@ -1,0 +1,1 @@
+"""What a benchmark contains: frozen records, and nothing that reads or writes them."""

@@ -1,0 +1,60 @@
+"""What became of records on their way: kept, rejected, and where they came from."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from reeltalk.schema.record import Json, Name, Record
+
+
+class Rejected(Record):
+    """A record that was refused, and why. Data, not an exception: it is counted and shown."""
+
+    table: Name
+    record_id: Name
+    reason: str
+    place: str | None = None
+    """Where the record stood: file, line or JSON path."""
+    content: Json = None
+    """The refused record itself, as the source had it."""
+
+
+class SourceFile(Record):
+    """One file of a published layout, so that an exporter can write the same files again.
+
+    `extra` holds what stands in the file outside its records.
+    """
+
+    format: Name
+    """The name under which the format is imported, as `svbench`."""
+    path: Name
+    """Relative to the folder that was imported, with forward slashes."""
+    kind: Name
+    """What the file is in its format, as `dialogue` or `checklist`."""
+    records: tuple[Name, ...] = ()
+    """Identifiers of the records that the file holds, in its order."""
+
+
+class StageReport(Record):
+    """What a stage did with its records."""
+
+    stage: Name
+    counts: dict[str, Annotated[int, Field(ge=0)]]
+    """Rows written by table."""
+    rejected: tuple[Rejected, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def lines(self, *, shown: int = 5) -> Iterable[str]:
+        """The report as lines of text; at most `shown` of the rejections and of the warnings."""
+        counts = ", ".join(f"{count:,} {table}" for table, count in self.counts.items()) or "nothing"
+        yield f"{self.stage}: {counts}" + (f"; {len(self.rejected):,} rejected" if self.rejected else "")
+        for rejected in self.rejected[:shown]:
+            yield f"  rejected {rejected.record_id}: {rejected.reason}" + (
+                f" ({rejected.place})" if rejected.place else ""
+            )
+        for warning in self.warnings[:shown]:
+            yield f"  warning: {warning}"
+        hidden = max(0, len(self.rejected) - shown) + max(0, len(self.warnings) - shown)
+        if hidden:
+            yield f"  … and {hidden:,} more"

@@ -1,0 +1,46 @@
+"""The root of all records: frozen, strict about its own fields, lossless about those of a source."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+Json = Any
+"""A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
+
+
+def _is_one_line(text: str) -> str:
+    if text != text.strip() or not text or any(character < " " or character == "\x7f" for character in text):
+        raise ValueError("must be a non-empty line without control characters or outer spaces")
+    return text
+
+
+def _is_finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+Name = Annotated[str, Field(max_length=512), AfterValidator(_is_one_line)]
+"""An identifier or name: one line, 1 to 512 characters."""
+
+Finite = Annotated[float, AfterValidator(_is_finite)]
+Seconds = Annotated[float, Field(ge=0), AfterValidator(_is_finite)]
+"""Seconds from the first presentation timestamp of the video."""
+
+
+class Record(BaseModel):
+    """One row of a table. Frozen; a field that reeltalk does not know is an error, never dropped.
+
+    What a published file holds beyond our fields is kept in `extra`, under the source's own names, and the
+    exporter of that format gives it back.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
+
+    extra: dict[str, Json] = Field(default_factory=dict)
+    """Fields of the source that reeltalk has no name for, as JSON values."""
+
+    def to_json(self) -> str:
+        """One line of JSON: fields in declaration order, those equal to their default left out."""
+        return self.model_dump_json(exclude_defaults=True)

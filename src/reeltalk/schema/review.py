@@ -1,0 +1,47 @@
+"""What a person said about one revision of one record."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from reeltalk.schema.record import Json, Name, Record
+
+
+class Decision(StrEnum):
+    """A reviewer's verdict."""
+
+    ACCEPT = "accept"
+    EDIT = "edit"
+    REJECT = "reject"
+    SKIP = "skip"
+
+
+class FieldEdit(Record):
+    """One field of a record, as it was read and as it should be."""
+
+    field: Name
+    """A JSON path inside the record, as `turns[2].question`."""
+    before: Json = None
+    after: Json = None
+
+
+def _has_zone(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("must carry a time zone")
+    return moment
+
+
+class Review(Record):
+    """A person's verdict. A review never changes the record: applying reviews writes the next revision."""
+
+    target_table: Name
+    target_id: Name
+    revision: Annotated[int, Field(ge=0)]
+    reviewer: Name
+    decision: Decision
+    reasons: tuple[Name, ...] = ()
+    edits: tuple[FieldEdit, ...] = ()
+    comment: str = ""
+    created_at: Annotated[datetime, AfterValidator(_has_zone)]

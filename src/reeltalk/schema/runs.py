@@ -1,0 +1,105 @@
+"""What a run directory holds besides its answers: per-item scores, summary rows, curves, and what was counted.
+
+A run lies outside the benchmark: `run.json`, `answers.jsonl`, `scores/items.jsonl`, `scores/curves.jsonl` and
+`summary.json`. `score`, `evaluate` and `judge` write runs; `report`, `compare` and `calibrate` read them.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from reeltalk.schema.record import Finite, Json, Name, Record
+
+
+class SummaryRow(Record):
+    """One number of a leaderboard, with all that is needed to quote it."""
+
+    model: Name
+    metric: Name
+    value: Finite | None = None
+    """None where nothing could be scored; `RunInfo.unscored` says why."""
+    n: Annotated[int, Field(ge=0)]
+    """Items that the value rests on."""
+    low: Finite | None = None
+    """Lower end of the 95 % interval; None where there are too few videos for one."""
+    high: Finite | None = None
+    signature: Name
+
+
+class ItemScores(Record):
+    """All metrics of one model's answer to one turn; a metric that failed there is absent."""
+
+    model: Name
+    item_id: Name
+    scores: dict[str, Finite]
+
+
+class CurvePoint(Record):
+    """A metric over the turns that stand at one position of their dialogues."""
+
+    model: Name
+    metric: Name
+    turn_index: Annotated[int, Field(ge=0)]
+    """From 0."""
+    value: Finite
+    n: Annotated[int, Field(ge=0)]
+    low: Finite | None = None
+    high: Finite | None = None
+
+
+class Duplicate(Record):
+    """An item that a source held more than once. The first row is kept; all others are listed here."""
+
+    item_id: Name
+    kept: str
+    """Where the kept row stood, as `results.json at $[12]`."""
+    dropped: tuple[str, ...]
+    same_answer: bool
+    """True where every dropped row gave the same answer as the kept one."""
+    dropped_answers: tuple[str, ...] = ()
+
+
+class ModelInfo(Record):
+    """What was read for one model, and what was found wanting."""
+
+    model: Name
+    source: str
+    """The file or folder the answers were read from."""
+    sha256: str
+    """Hash of the source's bytes."""
+    rows: Annotated[int, Field(ge=0)]
+    """Answers in the source, duplicates included."""
+    items: Annotated[int, Field(ge=0)]
+    """Distinct items with an answer to score."""
+    duplicates: tuple[Duplicate, ...] = ()
+    missing: tuple[Name, ...] = ()
+    """Items that another model of the run, or the benchmark, has and this one lacks. Not in any mean; shown."""
+    mismatched: tuple[Name, ...] = ()
+    """Items whose question or references differ from those of the run's first model or of the benchmark."""
+    not_scored: dict[str, int] = Field(default_factory=dict)
+    """Rows that have no answer to score, by reason."""
+
+
+class Unscored(Record):
+    """A metric that gave no value, and why."""
+
+    model: Name
+    metric: Name
+    reason: str
+
+
+class RunInfo(Record):
+    """`run.json`: what was run, on what, how, and what was counted on the way."""
+
+    kind: Name
+    """The verb that wrote the run, as `score`."""
+    format_version: int = 1
+    reeltalk_version: Name
+    subject: Name
+    """First word of the signatures, as `vdact.answers`."""
+    models: tuple[ModelInfo, ...]
+    metrics: tuple[Name, ...]
+    settings: dict[str, Json] = Field(default_factory=dict)
+    clusters: Annotated[int, Field(ge=0)]
+    """Source videos; intervals resample these."""
+    unscored: tuple[Unscored, ...] = ()

@@ -1,0 +1,98 @@
+"""What a judge scores and on which scale, the scores themselves, and the signature that every number carries."""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.schema.record import Finite, Name, Record
+
+
+class Criterion(Record):
+    """One thing a judge scores."""
+
+    name: Name
+    lowest: Finite
+    highest: Finite
+    levels: dict[str, str]
+    """What each level or range of the scale means; every level is described."""
+    may_not_apply: bool = False
+
+
+class Rubric(Record):
+    """The criteria by which a unit is judged."""
+
+    name: Name
+    version: Name
+    unit: Literal["turn", "chain", "path", "dialogue"]
+    criteria: tuple[Criterion, ...]
+
+
+class ScoreState(StrEnum):
+    """Whether a score is a number."""
+
+    SCORED = "scored"
+    NOT_APPLICABLE = "not_applicable"
+    UNSCORED = "unscored"
+    """The judge or metric failed. Counted and shown, never turned into zero."""
+
+
+class JudgedScore(Record):
+    """One criterion's score of one model on one turn, chain, path or dialogue."""
+
+    unit: Literal["turn", "chain", "path", "dialogue"]
+    unit_id: Name
+    turn_index: Annotated[int, Field(ge=0)] | None = None
+    """Set where `unit` is `turn`: the turn of the chain or dialogue `unit_id`, from 0."""
+    model: Name
+    criterion: Name
+    value: Finite | None = None
+    state: ScoreState = ScoreState.SCORED
+    reason: str | None = None
+    """Why there is no value."""
+    explanation: str | None = None
+    judge: Name
+
+    @model_validator(mode="after")
+    def _value_matches_state(self) -> Self:
+        if (self.value is not None) != (self.state is ScoreState.SCORED):
+            raise ValueError(f"state is {self.state.value!r} but value is {self.value!r}")
+        return self
+
+
+class Signature(BaseModel):
+    """Everything that can move a number, in the order in which it is printed.
+
+    `str(signature)` is `vdact.answers|data:9c1e04d2|tok:coco|…|v:0.1.0`, after sacreBLEU (Post 2018, W18-6319).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: Name
+    parts: tuple[tuple[Name, Name], ...]
+
+    @model_validator(mode="after")
+    def _can_be_read_back(self) -> Self:
+        for text in (self.subject, *(key for key, _ in self.parts), *(value for _, value in self.parts)):
+            if "|" in text:
+                raise ValueError(f"a signature part must not contain '|': {text!r}")
+        for key, _ in self.parts:
+            if ":" in key:
+                raise ValueError(f"a signature key must not contain ':': {key!r}")
+        return self
+
+    def __str__(self) -> str:
+        return "|".join([self.subject, *(f"{key}:{value}" for key, value in self.parts)])
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature as it is printed.
+
+        Raises:
+            ValueError: A part has no `key:value` form.
+        """
+        subject, *rest = text.split("|")
+        parts = [tuple(part.split(":", 1)) for part in rest]
+        if any(len(part) != 2 for part in parts):
+            raise ValueError(f"not a signature: {text!r}")
+        return cls(subject=subject, parts=tuple((part[0], part[1]) for part in parts))

@@ -1,0 +1,112 @@
+"""Files that are whole or absent, also after SIGKILL, a power cut or a full disk."""
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from reeltalk.errors import BenchmarkError
+
+PARTIAL_PREFIX = ".partial-"
+"""Names of what is being written. Whatever starts so and was left behind is not part of anything."""
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames inside `directory` last through a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def storage_errors(target: Path) -> Iterator[None]:
+    """Turn an operating system's refusal to write into an error that names `target`.
+
+    Raises:
+        BenchmarkError: The disk is full, read-only, or permission is missing.
+    """
+    try:
+        yield
+    except OSError as error:
+        advice = {
+            errno.ENOSPC: "free some space and run the command again; nothing was changed",
+            errno.EFBIG: "the file system takes no larger file; nothing was changed",
+            errno.EACCES: "check the permissions of the folder",
+            errno.EROFS: "choose a folder that can be written",
+        }.get(error.errno or 0, "nothing was changed")
+        raise BenchmarkError(f"cannot write {target}: {error.strerror or error}; {advice}") from error
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """A binary file that appears at `path`, whole, when the block ends without an exception.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+    """
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.parent / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        try:
+            with partial.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(path)
+            sync_directory(path.parent)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file, or nothing.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+    """
+    with writing(path) as stream:
+        stream.write(content)
+
+
+@contextlib.contextmanager
+def writing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """An empty folder that appears at `path`, whole, when the block ends without an exception.
+
+    Args:
+        path: Where it shall appear.
+        overwrite: Replace what is there. Without it an existing, non-empty `path` is refused.
+
+    Raises:
+        BenchmarkError: `path` exists, or cannot be written.
+    """
+    if path.exists() and not overwrite and (not path.is_dir() or any(path.iterdir())):
+        raise BenchmarkError(f"{path} exists and is not empty; choose another folder or pass --overwrite")
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.parent / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        partial.mkdir()
+        try:
+            yield partial
+            for folder, _, files in os.walk(partial):
+                for name in files:
+                    descriptor = os.open(Path(folder, name), os.O_RDONLY)
+                    try:
+                        os.fsync(descriptor)
+                    finally:
+                        os.close(descriptor)
+                sync_directory(Path(folder))
+            # A folder cannot replace a non-empty one in one step: the old one steps aside first.
+            aside = path.parent / f"{PARTIAL_PREFIX}old-{secrets.token_hex(6)}"
+            if path.exists():
+                path.rename(aside)
+            partial.rename(path)
+            sync_directory(path.parent)
+            shutil.rmtree(aside, ignore_errors=True)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)

@@ -1,0 +1,53 @@
+"""A benchmark's content in memory: what an importer gives and an exporter takes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
+from reeltalk.schema.knowledge import Entity, Event, Fact
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.record import Record
+from reeltalk.schema.review import Review
+from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.store.tables import TABLES
+
+
+@dataclass
+class Content:
+    """Rows of every table, graphs and media. Fields are named as the tables are."""
+
+    videos: list[Video] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    chains: list[QAChain] = field(default_factory=list)
+    linkages: list[Linkage] = field(default_factory=list)
+    paths: list[DialoguePath] = field(default_factory=list)
+    dialogues: list[Dialogue] = field(default_factory=list)
+    entities: list[Entity] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    scores: list[JudgedScore] = field(default_factory=list)
+    rubrics: list[Rubric] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    source_files: list[SourceFile] = field(default_factory=list)
+    graphs: dict[str, str] = field(default_factory=dict)
+    """N-Quads text by the name of the clip or activity it describes."""
+    media: dict[str, Path] = field(default_factory=dict)
+    """Path of each video file that is at hand, by the SHA-256 of its bytes."""
+    warnings: list[str] = field(default_factory=list)
+    """What an importer noticed and a person should know; printed, not stored."""
+
+    def rows(self) -> Iterator[tuple[str, list[Record]]]:
+        """Each table's name with its rows, in table order, empty tables included."""
+        for name in TABLES:
+            yield name, getattr(self, name)
+
+    def source_files_of(self, format_name: str, kind: str | None = None) -> list[SourceFile]:
+        """The files that were imported in one format, in order, of one kind where it is given."""
+        return [
+            file for file in self.source_files if file.format == format_name and (kind is None or file.kind == kind)
+        ]

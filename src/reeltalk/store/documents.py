@@ -1,0 +1,230 @@
+"""Read JSON that strangers wrote, strictly, and say where it is wrong.
+
+A doubled key, NaN, an infinite number, a lone surrogate, a wrong encoding or a structure deeper than
+`DEEPEST` is refused here, once, for all formats. What a document should hold is a pydantic type; `parse` turns what
+does not fit into one `InputError` with a JSON path.
+"""
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from reeltalk.errors import InputError
+from reeltalk.schema.record import Json
+
+T = TypeVar("T")
+
+DEEPEST: Final = 64
+"""Nesting beyond this is no benchmark; parsers and serialisers fail on it in ways that name no place."""
+
+
+class SourceModel(BaseModel):
+    """A record in a published layout: types are exact (`"1"` is no int), unknown fields are kept in `unknown`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, populate_by_name=True)
+
+    @property
+    def unknown(self) -> dict[str, Json]:
+        """The fields that the layout's specification does not name."""
+        return dict(self.model_extra or {})
+
+
+class _Refused(ValueError):
+    pass
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, without a byte order mark.
+
+    Raises:
+        InputError: The file is absent, unreadable or not UTF-8; names the line.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, hint="check the path") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8: byte 0x{content[error.start]:02x}",
+            file=path,
+            line=content.count(b"\n", 0, error.start) + 1,
+            hint="convert the file to UTF-8",
+        ) from None
+
+
+def read_json(path: Path) -> Json:
+    """The value of a JSON file.
+
+    Raises:
+        InputError: It cannot be read or is not strict JSON; names the line or the JSON path.
+    """
+    return parse_json(read_text(path), file=path)
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
+    """The values of a JSON Lines file with their line numbers, from 1. Blank lines are passed over.
+
+    Raises:
+        InputError: As `read_json`, with the line.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield number, parse_json(line, file=path, line=number)
+
+
+def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
+    """The value of a JSON text that stands in `file`, from `line` on where it is not the whole file.
+
+    Raises:
+        InputError: It is not strict JSON.
+    """
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite_float
+        )
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}",
+            file=file,
+            line=(line or 1) + error.lineno - 1,
+            hint="the file may be cut off or damaged; get it again",
+        ) from None
+    except _Refused as error:
+        found = text.find(str(error.args[1]))
+        at_line = (line or 1) + text.count("\n", 0, max(found, 0))
+        raise InputError(str(error.args[0]), file=file, line=at_line) from None
+    except RecursionError:
+        raise InputError("nested too deep to be a benchmark", file=file, line=line) from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise InputError(f"a number cannot be read: {error}", file=file, line=line) from None
+    _refuse_what_cannot_be_written(value, file=file, line=line)
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Refused(f"the key {key!r} stands twice in one object", f'"{key}"')
+            seen.add(key)
+    return members
+
+
+def _refuse_constant(name: str) -> Json:
+    raise _Refused(f"{name} is not JSON", name)
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _Refused(f"the number {digits[:40]} is too large", digits)
+    return value
+
+
+def _refuse_what_cannot_be_written(value: Json, *, file: Path | str, line: int | None) -> None:
+    open_values: list[tuple[Json, str, int]] = [(value, "$", 0)]
+    while open_values:
+        current, place, depth = open_values.pop()
+        if depth > DEEPEST:
+            raise InputError(f"nested deeper than {DEEPEST} levels", file=file, line=line, place=place[:120])
+        if isinstance(current, dict):
+            for key, member in current.items():
+                if not key.isascii():
+                    _refuse_lone_surrogate(key, place, file=file, line=line)
+                if isinstance(member, str):
+                    if not member.isascii():
+                        _refuse_lone_surrogate(member, f"{place}.{key}", file=file, line=line)
+                elif isinstance(member, dict | list):
+                    open_values.append((member, f"{place}.{key}", depth + 1))
+        elif isinstance(current, list):
+            for index, member in enumerate(current):
+                if isinstance(member, str):
+                    if not member.isascii():
+                        _refuse_lone_surrogate(member, f"{place}[{index}]", file=file, line=line)
+                elif isinstance(member, dict | list):
+                    open_values.append((member, f"{place}[{index}]", depth + 1))
+
+
+def _refuse_lone_surrogate(text: str, place: str, *, file: Path | str, line: int | None) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError("half a character (a lone UTF-16 surrogate)", file=file, line=line, place=place) from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def parse(kind: type[T], value: Json, *, file: Path | str, line: int | None = None, place: str = "$") -> T:
+    """Check a JSON value against a type.
+
+    Args:
+        kind: A pydantic model or any type that pydantic validates, as `list[Row]`.
+        value: The value, as `read_json` gives it.
+        file: Where it was read, for errors.
+        line: Its line, where the file has one value a line.
+        place: JSON path of `value` in the file.
+
+    Raises:
+        InputError: It does not fit; names file, JSON path, value and the number of further misfits.
+    """
+    try:
+        return _adapter(kind).validate_python(value)  # type: ignore[no-any-return, arg-type]
+    except ValidationError as error:
+        raise input_error(error, file=file, line=line, place=place) from None
+    except RecursionError:
+        raise InputError("nested too deep to be a benchmark", file=file, line=line, place=place) from None
+
+
+@contextlib.contextmanager
+def placed(file: Path | str, place: str, *, line: int | None = None) -> Iterator[None]:
+    """Give a place in the source to the misfit of a record of ours that is made from it.
+
+    Raises:
+        InputError: In place of pydantic's error.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        raise input_error(error, file=file, line=line, place=place) from None
+
+
+def input_error(error: ValidationError, *, file: Path | str, line: int | None = None, place: str = "$") -> InputError:
+    """The first misfit of a pydantic error as an `InputError`."""
+    first: ErrorDetails = error.errors(include_url=False, include_context=False)[0]
+    others = error.error_count() - 1
+    missing = first["type"] == "missing"
+    message = first["msg"].removeprefix("Value error, ")
+    return InputError(
+        "a required field is missing" if missing else message[0].lower() + message[1:],
+        file=file,
+        line=line,
+        place=place + json_path(first["loc"]),
+        value=None if missing else first["input"],
+        hint=f"and {others} more like it" if others else None,
+    )
+
+
+def json_path(location: tuple[int | str, ...]) -> str:
+    """A pydantic location as the tail of a JSON path: `(3, "turns", 0)` gives `[3].turns[0]`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+
+
+def write_json(value: Json) -> str:
+    """A JSON document for people: indented, unescaped, one final line feed."""
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,56 @@
+"""Media files by content hash: `media/<sha256>`, each once, whole or absent."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.store.atomic import writing
+from reeltalk.store.manifest import HASH_BLOCK_BYTES, hash_file
+
+MEDIA: Final = "media"
+
+
+class MediaStore:
+    """The media folder of one benchmark."""
+
+    def __init__(self, benchmark_folder: Path) -> None:
+        self.folder = benchmark_folder / MEDIA
+
+    def path(self, sha256: str) -> Path:
+        """Where the file with that content lies, or would lie."""
+        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+            raise ValueError(f"not a SHA-256: {sha256!r}")
+        return self.folder / sha256
+
+    def has(self, sha256: str) -> bool:
+        """True if the file is here."""
+        return self.path(sha256).is_file()
+
+    def add(self, source: Path) -> str:
+        """Copy a file in and return its hash. A file that is here already is not copied again.
+
+        Raises:
+            BenchmarkError: It cannot be read or written.
+        """
+        try:
+            sha256, _ = hash_file(source)
+        except OSError as error:
+            raise BenchmarkError(f"cannot read {source}: {error.strerror}") from None
+        if self.has(sha256):
+            return sha256
+        digest = hashlib.sha256()
+        with writing(self.path(sha256)) as stream, source.open("rb") as original:
+            while block := original.read(HASH_BLOCK_BYTES):
+                digest.update(block)
+                stream.write(block)
+            if digest.hexdigest() != sha256:
+                raise BenchmarkError(f"{source} changed while it was copied; run the command again")
+        return sha256
+
+    def names(self) -> list[str]:
+        """Hashes of the files that are here, in order."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(name for name in os.listdir(self.folder) if not name.startswith("."))

@@ -1,0 +1,164 @@
+"""Freeze a benchmark: an immutable copy with a card that says what it is, whence it comes and what was left out."""
+
+import os
+import re
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from reeltalk import __version__
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, SettingError
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.media import Video
+from reeltalk.store.atomic import writing_directory
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import MANIFEST, FileEntry, hash_file
+from reeltalk.store.media import MEDIA
+from reeltalk.store.validate import validate
+
+CARD: Final = "README.md"
+VERSION_FORM: Final = re.compile(r"\d+\.\d+\.\d+([-+.][0-9A-Za-z.-]+)?")
+CANARY_NAMESPACE: Final = uuid.UUID("5e0b8f3c-2f0e-4a64-9f5e-7f6a3a9d2c11")
+"""Drawn once at random; with a release's content hash it makes the same canary on every machine."""
+
+
+def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | None = None) -> Benchmark:
+    """Write an immutable release of a benchmark.
+
+    Args:
+        benchmark: What to release. It must validate without errors.
+        folder: The folder that appears, whole or not at all; must not exist or be empty.
+        version: Semantic version of the release, as `1.0.0`.
+        title: Heading of the card; the benchmark's name where None.
+
+    Returns:
+        The release, opened. Its files cannot be written, and `Benchmark.writing` refuses it.
+
+    Raises:
+        SettingError: `version` is no version.
+        BrokenInvariantError: The benchmark has errors; names the first and counts the others.
+        BenchmarkError: `folder` is taken or cannot be written.
+    """
+    if not VERSION_FORM.fullmatch(version):
+        raise SettingError(f"a release needs a version of the form 1.0.0, not '{version}'")
+    errors = [finding for finding in validate(benchmark) if finding.severity == "error"]
+    if errors:
+        more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
+        raise BrokenInvariantError(
+            f"{benchmark.path} has errors, so it is not released: {errors[0].where}: {errors[0].problem}{more}; "
+            f"'reeltalk validate {benchmark.path}' lists them"
+        )
+    content = benchmark.content()
+    canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{benchmark.manifest.content_hash} {version}')}"
+    with writing_directory(folder) as partial:
+        for name in (*benchmark.manifest.files, *(f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())):
+            _copy(benchmark.path / name, partial / name)
+        card = write_card(content, title=title or benchmark.manifest.name, version=version, canary=canary)
+        (partial / CARD).write_text(card, encoding="utf-8")
+        sha256, size_bytes = hash_file(partial / CARD)
+        entry = FileEntry(sha256=sha256, size_bytes=size_bytes, stage="freeze", version=__version__)
+        manifest = benchmark.manifest.model_copy(
+            update={
+                "release": version,
+                "canary": canary,
+                "files": {**benchmark.manifest.files, CARD: entry},
+            }
+        )
+        (partial / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        for directory, _, names in os.walk(partial):
+            for name in names:
+                Path(directory, name).chmod(0o444)
+    return Benchmark.open(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sha256, _ = hash_file(source)
+    with source.open("rb") as stream, target.open("wb") as copy:
+        while block := stream.read(1 << 20):
+            copy.write(block)
+    if hash_file(target)[0] != sha256:
+        raise BenchmarkError(f"{source} changed while it was copied; run the command again")
+
+
+def write_card(content: Content, *, title: str, version: str, canary: str) -> str:
+    """The card of a release as Markdown: counts, splits, licence and source of every video, what was dropped."""
+    lines = [
+        f"# {_cell(title)} {version}",
+        "",
+        f"Canary: `{canary}`. Text that holds this string is test data: please keep it out of training corpora.",
+        "",
+        "## Counts",
+        "",
+        "| Table | Rows |",
+        "| --- | ---: |",
+        *(f"| {name} | {len(rows):,} |" for name, rows in content.rows() if rows),
+        *([f"| graphs | {len(content.graphs):,} |"] if content.graphs else []),
+        f"| turns | {sum(len(unit.turns) for unit in _units(content)):,} |",
+        "",
+        "## Splits",
+        "",
+        "By source video; no video file is in two splits.",
+        "",
+        "| Split | Videos | Chains | Dialogues | Turns |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        *_split_rows(content),
+        "",
+        "## Licence and source",
+        "",
+        "| Video | Licence | Source | Media |",
+        "| --- | --- | --- | --- |",
+        *(_video_row(video, present=video.sha256 in content.media) for video in content.videos),
+        "",
+        "## Dropped",
+        "",
+        *_dropped_rows(content),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _units(content: Content) -> list[QAChain | Dialogue]:
+    return [*content.chains, *content.dialogues]
+
+
+def _split_rows(content: Content) -> list[str]:
+    split_of = {video.id: video.split or "none" for video in content.videos}
+    videos = Counter(split_of.values())
+    chains = Counter(split_of.get(chain.video_id, "none") for chain in content.chains)
+    dialogues = Counter(split_of.get(dialogue.video_id, "none") for dialogue in content.dialogues)
+    turns: Counter[str] = Counter()
+    for unit in _units(content):
+        turns[split_of.get(unit.video_id, "none")] += len(unit.turns)
+    return [
+        f"| {_cell(split)} | {videos[split]:,} | {chains[split]:,} | {dialogues[split]:,} | {turns[split]:,} |"
+        for split in sorted(videos)
+    ]
+
+
+def _video_row(video: Video, *, present: bool) -> str:
+    licence, source = video.licence or "not stated", video.source or "not stated"
+    media = "in this release" if present else "not included"
+    return f"| {_cell(video.id)} | {_cell(licence)} | {_cell(source)} | {media} |"
+
+
+def _dropped_rows(content: Content) -> list[str]:
+    if not content.rejected:
+        return ["Nothing was dropped."]
+    reasons = Counter(rejected.reason for rejected in content.rejected)
+    return [
+        *(f"- {count:,} × {_cell(reason)}" for reason, count in reasons.most_common()),
+        "",
+        "| Table | Record | Reason | Where |",
+        "| --- | --- | --- | --- |",
+        *(
+            f"| {row.table} | {_cell(row.record_id)} | {_cell(row.reason)} | {_cell(row.place or '')} |"
+            for row in content.rejected
+        ),
+    ]
+
+
+def _cell(text: str) -> str:
+    # A name from a stranger must not break the table or become markup.
+    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,114 @@
+"""The tables of a benchmark: which record each holds, and how its lines are read and written."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
+from reeltalk.schema.knowledge import Entity, Event, Fact
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.record import Record
+from reeltalk.schema.review import Review
+from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.store.documents import input_error
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """A table by name. `benchmark.read(VIDEOS)` yields `Video`."""
+
+    name: str
+    record: type[R]
+    key: Callable[[R], str] | None
+    """What must be unique, or None where rows may repeat."""
+
+    @property
+    def file_name(self) -> str:
+        """Name of the table's file in the benchmark."""
+        return f"{self.name}.jsonl"
+
+
+def _answer_key(row: Answer) -> str:
+    return f"{row.model}/{row.unit}/{row.unit_id}/{row.turn_index}"
+
+
+def _score_key(row: JudgedScore) -> str:
+    return f"{row.model}/{row.judge}/{row.unit}/{row.unit_id}/{row.turn_index}/{row.criterion}"
+
+
+VIDEOS = Table("videos", Video, lambda row: row.id)
+CLIPS = Table("clips", Clip, lambda row: row.id)
+CHAINS = Table("chains", QAChain, lambda row: row.id)
+LINKAGES = Table("linkages", Linkage, None)
+PATHS = Table("paths", DialoguePath, lambda row: row.id)
+DIALOGUES = Table("dialogues", Dialogue, lambda row: row.id)
+ENTITIES = Table("entities", Entity, lambda row: row.id)
+EVENTS = Table("events", Event, lambda row: row.id)
+FACTS = Table("facts", Fact, None)
+ANSWERS = Table("answers", Answer, _answer_key)
+SCORES = Table("scores", JudgedScore, _score_key)
+RUBRICS = Table("rubrics", Rubric, lambda row: f"{row.name}/{row.version}")
+REVIEWS = Table("reviews", Review, None)
+REJECTED = Table("rejected", Rejected, None)
+SOURCE_FILES = Table("source_files", SourceFile, lambda row: f"{row.format}/{row.path}")
+
+TABLES: dict[str, Table[Any]] = {
+    table.name: table
+    for table in (
+        VIDEOS,
+        CLIPS,
+        CHAINS,
+        LINKAGES,
+        PATHS,
+        DIALOGUES,
+        ENTITIES,
+        EVENTS,
+        FACTS,
+        ANSWERS,
+        SCORES,
+        RUBRICS,
+        REVIEWS,
+        REJECTED,
+        SOURCE_FILES,
+    )
+}
+"""All tables in the order in which stages fill them."""
+
+
+def read_rows(path: Path, record: type[R]) -> Iterator[R]:
+    """The rows of a JSON Lines file, one at a time.
+
+    Raises:
+        BenchmarkError: The file is absent.
+        InputError: A line does not hold a `record`; names line and field.
+    """
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise BenchmarkError(f"{path} is missing; run 'reeltalk validate' to see what else is") from None
+    with stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                yield record.model_validate_json(line)
+            except ValidationError as error:
+                raise input_error(error, file=path, line=number, place="") from None
+            except (UnicodeDecodeError, RecursionError):
+                raise InputError("not a JSON line", file=path, line=number) from None
+
+
+def write_rows(stream: IO[bytes], rows: Iterable[Record]) -> int:
+    """Write rows as JSON Lines; how many there were."""
+    count = 0
+    for row in rows:
+        stream.write(row.to_json().encode())
+        stream.write(b"\n")
+        count += 1
+    return count

@@ -1,0 +1,269 @@
+"""The invariants that span tables. Each finding names the rows that break one."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.labels import unknown_labels
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.scoring import JudgedScore
+from reeltalk.store.atomic import PARTIAL_PREFIX
+from reeltalk.store.benchmark import COMMIT, LOCK, Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import MANIFEST, hash_file
+from reeltalk.store.media import MEDIA
+from reeltalk.store.tables import TABLES
+
+TOLERANCE_S: Final = 0.05
+"""A container's duration and its last presentation time differ by up to a frame."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One broken invariant."""
+
+    severity: Literal["error", "warning"]
+    where: str
+    """`table:row`, or a file of the benchmark."""
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.where}: {self.problem}"
+
+
+def validate(benchmark: Benchmark) -> list[Finding]:
+    """All that is wrong with a benchmark, files first.
+
+    Hashes every file, so it costs one read of the benchmark, media included.
+    """
+    findings = list(_files(benchmark))
+    try:
+        content = benchmark.content()
+    except (ReeltalkError, UnicodeDecodeError, OSError) as error:
+        findings.append(Finding("error", str(benchmark.path), str(error)))
+        return findings
+    return findings + list(check_content(content))
+
+
+def check_content(content: Content) -> Iterator[Finding]:
+    """The invariants of the records among themselves, whether on disk or not."""
+    yield from _unique_keys(content)
+    yield from _Relations(content).findings()
+
+
+def _files(benchmark: Benchmark) -> Iterator[Finding]:
+    for name, entry in benchmark.manifest.files.items():
+        path = benchmark.path / name
+        if not path.is_file():
+            yield Finding("error", name, "listed in the manifest but missing")
+            continue
+        if hash_file(path)[0] != entry.sha256:
+            yield Finding("error", name, "its content differs from the hash in the manifest: it was edited or damaged")
+    for sha256 in benchmark.media.names():
+        path = benchmark.media.folder / sha256
+        if hash_file(path)[0] != sha256:
+            yield Finding("error", f"{MEDIA}/{sha256}", "its content does not have the hash that it is named by")
+    known = {*benchmark.manifest.files, MANIFEST, LOCK}
+    for path in sorted(benchmark.path.rglob("*")):
+        name = path.relative_to(benchmark.path).as_posix()
+        if path.is_dir() or name in known or name.split("/")[0] in (MEDIA, COMMIT):
+            continue
+        if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
+            yield Finding("warning", name, "not listed in the manifest, so not part of the benchmark")
+
+
+def _unique_keys(content: Content) -> Iterator[Finding]:
+    for name, rows in content.rows():
+        key = TABLES[name].key
+        if key is None:
+            continue
+        for value, count in Counter(map(key, rows)).items():
+            if count > 1:
+                yield Finding("error", f"{name}:{value}", f"stands {count} times; identifiers are unique in a table")
+
+
+class _Relations:
+    """Checks of references between records, and of times that they imply."""
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self.videos: dict[str, Video] = {row.id: row for row in content.videos}
+        self.clips: dict[str, Clip] = {row.id: row for row in content.clips}
+        self.chains: dict[str, QAChain] = {row.id: row for row in content.chains}
+        self.dialogues: dict[str, Dialogue] = {row.id: row for row in content.dialogues}
+        self.paths: dict[str, DialoguePath] = {row.id: row for row in content.paths}
+        # Chains without times are ordered as the table has them.
+        self.chain_order = {row.id: index for index, row in enumerate(content.chains)}
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self._splits()
+        for clip in self.content.clips:
+            yield from self._clip(clip)
+        for chain in self.content.chains:
+            yield from self._unit("chains", chain.id, chain.video_id, (chain.clip_id,) if chain.clip_id else ())
+            yield from self._turns("chains", chain.id, chain.video_id, chain.turns)
+        for dialogue in self.content.dialogues:
+            yield from self._unit("dialogues", dialogue.id, dialogue.video_id, dialogue.clip_ids)
+            yield from self._turns("dialogues", dialogue.id, dialogue.video_id, dialogue.turns)
+        for index, linkage in enumerate(self.content.linkages):
+            yield from self._linkage(index, linkage)
+        for path in self.content.paths:
+            yield from self._path(path)
+        for answer in self.content.answers:
+            yield from self._answer(answer)
+        for score in self.content.scores:
+            yield from self._score(score)
+        yield from self._knowledge()
+
+    def _splits(self) -> Iterator[Finding]:
+        by_hash: dict[str, list[Video]] = defaultdict(list)
+        for video in self.content.videos:
+            if video.sha256:
+                by_hash[video.sha256].append(video)
+        for same in by_hash.values():
+            splits = sorted({video.split or "no split" for video in same})
+            if len(splits) > 1:
+                ids = ", ".join(video.id for video in same)
+                yield Finding("error", f"videos:{same[0].id}", f"one file ({ids}) is in several splits: {splits}")
+            elif len(same) > 1:
+                ids = ", ".join(video.id for video in same)
+                yield Finding("warning", f"videos:{same[0].id}", f"several videos are the same file: {ids}")
+
+    def _clip(self, clip: Clip) -> Iterator[Finding]:
+        where = f"clips:{clip.id}"
+        video = self.videos.get(clip.video_id)
+        if video is None:
+            yield Finding("error", where, f"belongs to video '{clip.video_id}', which the benchmark does not have")
+        elif clip.interval and video.duration_s is not None and clip.interval.end_s > video.duration_s + TOLERANCE_S:
+            yield Finding(
+                "error",
+                where,
+                f"ends at {clip.interval.end_s:g} s but video '{video.id}' lasts {video.duration_s:g} s",
+            )
+
+    def _unit(self, table: str, unit_id: str, video_id: str, clip_ids: Iterable[str]) -> Iterator[Finding]:
+        where = f"{table}:{unit_id}"
+        if video_id not in self.videos:
+            yield Finding("error", where, f"belongs to video '{video_id}', which the benchmark does not have")
+        for clip_id in clip_ids:
+            clip = self.clips.get(clip_id)
+            if clip is None:
+                yield Finding("error", where, f"refers to clip '{clip_id}', which the benchmark does not have")
+            elif clip.video_id != video_id:
+                yield Finding(
+                    "error", where, f"is about video '{video_id}' but clip '{clip_id}' is of '{clip.video_id}'"
+                )
+
+    def _turns(self, table: str, unit_id: str, video_id: str, turns: tuple[Turn, ...]) -> Iterator[Finding]:
+        video = self.videos.get(video_id)
+        duration_s = video.duration_s if video else None
+        for index, turn in enumerate(turns):
+            where = f"{table}:{unit_id}.turns[{index}]"
+            if duration_s is not None:
+                for interval in turn.evidence:
+                    if interval.end_s > duration_s + TOLERANCE_S:
+                        yield Finding(
+                            "error", where, f"evidence ends at {interval.end_s:g} s; the video lasts {duration_s:g} s"
+                        )
+                if turn.asked_at_s is not None and turn.asked_at_s > duration_s + TOLERANCE_S:
+                    yield Finding("error", where, f"asked at {turn.asked_at_s:g} s; the video lasts {duration_s:g} s")
+            for vocabulary, label in unknown_labels(turn.labels):
+                yield Finding("warning", where, f"label '{label}' is not among the known ones of {vocabulary}")
+
+    def _resolve(self, ref: TurnRef) -> tuple[QAChain | Dialogue, Turn] | None:
+        unit = self.chains.get(ref.unit_id) if ref.unit == "chain" else self.dialogues.get(ref.unit_id)
+        if unit is None or ref.turn_index >= len(unit.turns):
+            return None
+        return unit, unit.turns[ref.turn_index]
+
+    def _moment(self, ref: TurnRef) -> tuple[float, int] | None:
+        """When a turn's chain starts, and its place in the table; None for dialogues, which have no order."""
+        chain = self.chains.get(ref.unit_id) if ref.unit == "chain" else None
+        if chain is None:
+            return None
+        clip = self.clips.get(chain.clip_id) if chain.clip_id else None
+        start_s = clip.interval.start_s if clip and clip.interval else -1.0
+        return start_s, self.chain_order[chain.id]
+
+    def _steps_back(self, earlier: TurnRef, later: TurnRef) -> bool:
+        if earlier.unit == later.unit and earlier.unit_id == later.unit_id:
+            return later.turn_index <= earlier.turn_index
+        before, after = self._moment(earlier), self._moment(later)
+        if before is None or after is None:
+            return False
+        if before[0] >= 0 and after[0] >= 0:
+            return after[0] < before[0]
+        return after[1] < before[1]
+
+    def _linkage(self, index: int, linkage: Linkage) -> Iterator[Finding]:
+        where = f"linkages:{index}"
+        for end, ref in (("source", linkage.source), ("target", linkage.target)):
+            if self._resolve(ref) is None:
+                yield Finding(
+                    "error",
+                    where,
+                    f"its {end} is turn {ref.turn_index} of {ref.unit} '{ref.unit_id}', which is not there",
+                )
+        if self._steps_back(linkage.source, linkage.target):
+            yield Finding(
+                "error",
+                where,
+                f"leads back in time, from '{linkage.source.unit_id}' to '{linkage.target.unit_id}'",
+            )
+
+    def _path(self, path: DialoguePath) -> Iterator[Finding]:
+        if path.video_id not in self.videos:
+            yield Finding("error", f"paths:{path.id}", f"belongs to video '{path.video_id}', which is not there")
+        for index, step in enumerate(path.steps):
+            where = f"paths:{path.id}.steps[{index}]"
+            found = self._resolve(step.ref)
+            if found is None:
+                yield Finding(
+                    "error", where, f"turn {step.ref.turn_index} of {step.ref.unit} '{step.ref.unit_id}' is not there"
+                )
+            elif found[0].video_id != path.video_id:
+                yield Finding("error", where, f"leaves video '{path.video_id}' for '{found[0].video_id}'")
+            if index and self._steps_back(path.steps[index - 1].ref, step.ref):
+                yield Finding("error", where, "steps back in time")
+
+    def _unit_turns(self, unit: str, unit_id: str) -> int | None:
+        found: QAChain | Dialogue | None = None
+        if unit == "path":
+            path = self.paths.get(unit_id)
+            return len(path.steps) if path else None
+        if unit in ("dialogue", "turn"):
+            found = self.dialogues.get(unit_id)
+        if unit == "chain" or (unit == "turn" and found is None):
+            found = self.chains.get(unit_id)
+        return len(found.turns) if found else None
+
+    def _answer(self, answer: Answer) -> Iterator[Finding]:
+        where = f"answers:{answer.model}/{answer.unit_id}[{answer.turn_index}]"
+        turns = self._unit_turns(answer.unit, answer.unit_id)
+        if turns is None:
+            yield Finding(
+                "error", where, f"answers {answer.unit} '{answer.unit_id}', which the benchmark does not have"
+            )
+        elif answer.turn_index >= turns:
+            yield Finding("error", where, f"answers turn {answer.turn_index} of a {answer.unit} of {turns} turns")
+
+    def _score(self, score: JudgedScore) -> Iterator[Finding]:
+        where = f"scores:{score.model}/{score.unit_id}/{score.criterion}"
+        turns = self._unit_turns(score.unit, score.unit_id)
+        if turns is None:
+            yield Finding("error", where, f"scores {score.unit} '{score.unit_id}', which the benchmark does not have")
+        elif score.turn_index is not None and score.turn_index >= turns:
+            yield Finding("error", where, f"scores turn {score.turn_index} of a {score.unit} of {turns} turns")
+
+    def _knowledge(self) -> Iterator[Finding]:
+        owners: list[tuple[str, int, str]] = []
+        owners += [("entities", index, row.video_id) for index, row in enumerate(self.content.entities)]
+        owners += [("events", index, row.video_id) for index, row in enumerate(self.content.events)]
+        owners += [("facts", index, row.video_id) for index, row in enumerate(self.content.facts)]
+        for table, index, video_id in owners:
+            if video_id not in self.videos:
+                yield Finding("error", f"{table}:{index}", f"belongs to video '{video_id}', which is not there")

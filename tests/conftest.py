@@ -1,0 +1,57 @@
+"""What all tests share: real data, sample files, full counts, and the time each suite took."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run the full counts (make test-full)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--full"):
+        return
+    skip = pytest.mark.skip(reason="full counts: make test-full")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    seconds: dict[str, float] = defaultdict(float)
+    counts: dict[str, int] = defaultdict(int)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                suite = "/".join(report.nodeid.split("::")[0].split("/")[:2])
+                seconds[suite] += report.duration
+                counts[suite] += report.when == "call"
+    terminalreporter.section("time by suite")
+    for suite in sorted(seconds):
+        terminalreporter.write_line(f"{suite:<24} {counts[suite]:>6} tests {seconds[suite]:>9.1f} s")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data and reference values; a test that needs it is skipped where it is missing."""
+    folder = Path(os.environ.get("REELTALK_SHARED", ROOT.parent / "shared")).resolve()
+    if not folder.is_dir():
+        pytest.skip(f"no shared data at {folder}; set REELTALK_SHARED")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """Hand-written sample files of every published layout."""
+    return ROOT / "tests" / "samples"
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """True under `make test-full`."""
+    return bool(request.config.getoption("--full"))

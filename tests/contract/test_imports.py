@@ -1,0 +1,24 @@
+"""What importing reeltalk costs."""
+
+import subprocess
+import sys
+
+HEAVY = {
+    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnxruntime", "pandas",
+    "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "sqlalchemy", "tokenizers", "torch", "transformers",
+}  # fmt: skip
+
+
+def loaded_by(code: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.split("|")[-1].strip().split(".")[0] for line in lines}
+
+
+def test_importing_reeltalk_loads_nothing_heavy() -> None:
+    assert not loaded_by("import reeltalk") & HEAVY
+    assert "numpy" in loaded_by("import numpy")
+
+
+def test_the_command_line_loads_nothing_heavy_before_it_knows_the_command() -> None:
+    assert not loaded_by("import reeltalk.cli") & HEAVY

@@ -1,0 +1,60 @@
+"""Tokens of the COCO caption evaluation, without Java."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reeltalk.errors import SettingError
+from reeltalk.metrics.tokenise import detect_language, tokenise_chinese, tokenise_coco
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "coco_tokens.json"
+
+
+def test_golden_tokens() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    wrong = [(text, tokens, tokenise_coco(text)) for text, tokens in golden["pairs"] if tokenise_coco(text) != tokens]
+    assert len(golden["pairs"]) > 400
+    assert wrong == []
+
+
+def test_every_token_of_a_released_file(shared: Path) -> None:
+    """4,524 references and answers, token by token."""
+    reference = json.loads(
+        (shared / "reference" / "vdact_text_metrics_per_pair_videollama2-8f.json").read_text(encoding="utf-8")
+    )
+    rows = json.loads((shared / "data/vdact/results/test-videollama2-8f.json").read_text(encoding="utf-8"))
+    by_id = {row["id"]: row for row in reversed(rows)}
+    wrong = [
+        (item, field, tokens[0], tokenise_coco(by_id[item][field]))
+        for field, column in (("ref_answer", "ref_tok"), ("gen_answer", "hyp_tok"))
+        for item, tokens in zip(reference["ids"], reference[column], strict=True)
+        if tokenise_coco(by_id[item][field]) != tokens[0].split()
+    ]
+    assert len(reference["ids"]) == 4524
+    assert wrong == []
+
+
+@given(st.text(max_size=60))
+def test_any_text_gives_lower_case_tokens_without_spaces(text: str) -> None:
+    for token in tokenise_coco(text):
+        assert token
+        assert token == token.lower() or token.lower() != token.lower().lower()
+        assert not any(character.isspace() for character in token)
+
+
+def test_chinese_is_split_into_characters() -> None:
+    assert tokenise_chinese("他把TV打开了。") == ["他", "把", "tv", "打", "开", "了", "。"]
+
+
+def test_auto_takes_the_one_language_there_is() -> None:
+    assert detect_language(["他走了", "是的。", "42"], "auto") == "zh"
+    assert detect_language(["He left.", "", "42"], "auto") == "en"
+
+
+def test_auto_refuses_mixed_languages_and_shows_both() -> None:
+    with pytest.raises(SettingError, match=r"他走了.*He left\..*--language zh"):
+        detect_language(["他走了", "He left."], "auto")
+    assert detect_language(["他走了", "He left."], "zh") == "zh"

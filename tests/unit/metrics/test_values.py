@@ -1,0 +1,211 @@
+"""BLEU, ROUGE-L, CIDEr, token F1, exact match: by hand, by property, and against reference values."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reeltalk.errors import SettingError
+from reeltalk.metrics import bleu, cider, overlap, rouge
+from reeltalk.metrics.corpus import Corpus
+from reeltalk.metrics.meteor import MeteorProcess, find_jar
+from reeltalk.metrics.resampling import cluster_bootstrap
+from reeltalk.metrics.scoring import METRICS, metric_names, score_texts
+
+tokens = st.lists(st.sampled_from("abcde"), max_size=8)
+corpora = st.lists(st.tuples(tokens, st.lists(tokens, min_size=1, max_size=3)), min_size=1, max_size=6)
+
+
+def corpus_of(*items: tuple[str, list[str]]) -> Corpus:
+    return Corpus([answer.split() for answer, _ in items], [[text.split() for text in group] for _, group in items])
+
+
+def slow_lcs(first: list[str], second: list[str]) -> int:
+    table = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+def slow_cider(items: list[tuple[list[str], list[list[str]]]]) -> list[float]:
+    """The paper's formulas with the COCO code's choices, n-gram by n-gram."""
+
+    def counts(words: list[str], n: int) -> dict[tuple[str, ...], int]:
+        grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+        return {gram: grams.count(gram) for gram in grams}
+
+    values = []
+    for answer, group in items:
+        total = 0.0
+        for reference in group:
+            for n in range(1, 5):
+                weight = {}
+                for gram in {**counts(answer, n), **counts(reference, n)}:
+                    seen = sum(any(gram in counts(other, n) for other in others) for _, others in items)
+                    weight[gram] = math.log(len(items)) - math.log(max(seen, 1))
+                a = {gram: k * weight[gram] for gram, k in counts(answer, n).items()}
+                r = {gram: k * weight[gram] for gram, k in counts(reference, n).items()}
+                product = sum(min(a[gram], r[gram]) * r[gram] for gram in a.keys() & r.keys())
+                norms = math.sqrt(sum(v * v for v in a.values())) * math.sqrt(sum(v * v for v in r.values()))
+                difference = max(len(answer) - 1, 0) - max(len(reference) - 1, 0)
+                total += (product / norms if norms else product) * math.exp(-(difference**2) / 72)
+        values.append(total / 4 / len(group) * 10)
+    return values
+
+
+class TestByHand:
+    def test_bleu(self) -> None:
+        # 4 of 5 words, 2 of 4 word pairs; as long as the reference, so no penalty.
+        corpus = corpus_of(("a b c x e", ["a b c d e"]))
+        values = bleu.from_statistics(bleu.statistics(corpus))[0]
+        assert values[:2] == pytest.approx([4 / 5, math.sqrt(4 / 5 * 2 / 4)], abs=1e-8)
+
+    def test_bleu_takes_the_nearest_reference_length_and_the_best_count(self) -> None:
+        corpus = corpus_of(("a a b", ["a x x x x x", "a a y y"]))
+        matched, answer_length, reference_length = bleu.statistics(corpus)[0, [0, 8, 9]]
+        assert (matched, answer_length, reference_length) == (2, 3, 4)
+        assert bleu.from_statistics(bleu.statistics(corpus))[0, 0] == pytest.approx(2 / 3 * math.exp(1 - 4 / 3))
+
+    def test_rouge_l(self) -> None:
+        # Common: a c e, precision 3/4, recall 3/5.
+        expected = (1 + 1.44) * 0.75 * 0.6 / (0.6 + 1.44 * 0.75)
+        assert rouge.per_item(corpus_of(("a c x e", ["a b c d e"])))[0] == pytest.approx(expected)
+
+    def test_token_f1_and_exact_match_take_the_best_reference(self) -> None:
+        corpus = corpus_of(("a b", ["c d", "a b"]), ("a b", ["a c c"]), ("", ["a"]))
+        assert overlap.token_f1(corpus).tolist() == [1.0, pytest.approx(2 / 5), 0.0]
+        assert overlap.exact_match(corpus).tolist() == [1.0, 0.0, 0.0]
+
+    def test_cider_of_answers_equal_to_their_references_is_ten(self) -> None:
+        corpus = corpus_of(("a b c d", ["a b c d"]), ("e f g h", ["e f g h"]))
+        assert cider.per_item(corpus).tolist() == pytest.approx([10, 10])
+
+
+@given(corpora)
+def test_lcs_equals_the_table_algorithm(items: list[tuple[list[str], list[list[str]]]]) -> None:
+    for answer, group in items:
+        first, second = [ord(t) for t in answer], [ord(t) for t in group[0]]
+        assert rouge.longest_common_subsequence(first, second) == slow_lcs(answer, group[0])
+
+
+@given(corpora)
+def test_cider_equals_its_formulas(items: list[tuple[list[str], list[list[str]]]]) -> None:
+    corpus = Corpus([answer for answer, _ in items], [group for _, group in items])
+    assert cider.per_item(corpus).tolist() == pytest.approx(slow_cider(items), abs=1e-9)
+
+
+@given(corpora)
+def test_bleu_statistics_count_what_they_say(items: list[tuple[list[str], list[list[str]]]]) -> None:
+    statistics = bleu.statistics(Corpus([answer for answer, _ in items], [group for _, group in items]))
+    for row, (answer, group) in zip(statistics, items, strict=True):
+        pairs = list(pairwise(answer))
+        most = {pair: max(list(pairwise(other)).count(pair) for other in group) for pair in pairs}
+        matched = sum(min(pairs.count(pair), count) for pair, count in most.items())
+        assert row[1] == matched
+        assert row[5] == len(pairs)
+
+
+def test_reference_values_of_all_released_files(shared: Path) -> None:
+    """Origin: the COCO caption evaluation code on the same files, first row of a duplicate id."""
+    expected = json.loads((shared / "reference" / "vdact_text_metrics.json").read_text(encoding="utf-8"))
+    names = {"rouge_l": "ROUGE_L", "cider": "CIDEr", **{f"bleu_{n}": f"Bleu_{n}" for n in range(1, 5)}}
+    for file, values in expected.items():
+        rows = json.loads((shared / "data/vdact/results" / file).read_text(encoding="utf-8"))
+        kept = {row["id"]: row for row in reversed(rows)}
+        ordered = [kept[item] for item in dict.fromkeys(row["id"] for row in rows)]
+        results = score_texts(
+            [row["gen_answer"] for row in ordered],
+            [[row["ref_answer"]] for row in ordered],
+            ["bleu", "rouge_l", "cider"],
+        )
+        for name, result in results.items():
+            assert result.corpus == pytest.approx(values[names[name]], rel=1e-9), (file, name)
+            whole = result.from_sums(result.statistics.sum(axis=0, keepdims=True), np.array([float(len(ordered))]))
+            assert whole[0] == pytest.approx(result.corpus, rel=1e-12)
+
+
+def test_reference_values_of_each_pair(shared: Path) -> None:
+    name = "vdact_text_metrics_per_pair_videollama2-8f.json"
+    expected = json.loads((shared / "reference" / name).read_text(encoding="utf-8"))
+    rows = json.loads((shared / "data/vdact/results/test-videollama2-8f.json").read_text(encoding="utf-8"))
+    by_id = {row["id"]: row for row in reversed(rows)}
+    results = score_texts(
+        [by_id[item]["gen_answer"] for item in expected["ids"]],
+        [[by_id[item]["ref_answer"]] for item in expected["ids"]],
+        ["bleu", "rouge_l", "cider"],
+    )
+    for ours, theirs in (("bleu_1", "bleu1"), ("bleu_4", "bleu4"), ("rouge_l", "rouge_l"), ("cider", "cider")):
+        assert np.abs(results[ours].per_item - np.array(expected[theirs])).max() <= 1e-9
+
+
+def test_meteor_equals_the_jar_on_a_released_file(shared: Path) -> None:
+    if find_jar() is None:
+        pytest.skip("no meteor-1.5.jar: pycocoevalcap is not installed here")
+    expected = json.loads((shared / "reference" / "vdact_text_metrics.json").read_text(encoding="utf-8"))
+    file = "test-videollama2-8f.json"
+    rows = json.loads((shared / "data/vdact/results" / file).read_text(encoding="utf-8"))
+    with MeteorProcess() as meteor:
+        result = score_texts(
+            [row["gen_answer"] for row in rows], [[row["ref_answer"]] for row in rows], ["meteor"], meteor=meteor
+        )["meteor"]
+    assert result.corpus == pytest.approx(expected[file]["METEOR"], rel=1e-9)
+
+
+def test_unknown_metrics_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(SettingError, match=r"unknown metric 'blue'; known are bleu, meteor"):
+        metric_names(["blue"])
+    assert metric_names(["cider", "bleu", "cider"]) == ["cider", "bleu_1", "bleu_2", "bleu_3", "bleu_4"]
+    assert set(METRICS) >= {"bleu", "meteor", "rouge_l", "cider"}
+
+
+def test_an_empty_answer_scores_zero_and_counts() -> None:
+    results = score_texts(["", "a dog"], [["a cat"], ["a dog"]], ["bleu", "rouge_l", "cider", "token_f1"])
+    for result in results.values():
+        assert len(result.per_item) == 2
+        assert result.per_item[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_chinese_is_signed_as_such() -> None:
+    result = score_texts(["他走了。"], [["她走了。"]], ["bleu"])["bleu_1"]
+    assert "tok:sacrebleu-zh" in result.signature
+    assert result.corpus == pytest.approx(3 / 4, abs=1e-8)
+
+
+class TestBootstrap:
+    def test_resamples_whole_videos(self) -> None:
+        """Against a loop that draws videos one by one with the same weights."""
+        rng = np.random.default_rng(0)
+        values, videos = rng.random(60), [f"v{n}" for n in rng.integers(0, 9, 60)]
+        interval = cluster_bootstrap(values[:, None], videos, lambda s, n: s[:, 0] / n, resamples=500, seed=3)
+        names = sorted(set(videos))
+        weights = np.random.default_rng(3).multinomial(len(names), [1 / len(names)] * len(names), size=500)
+        means = []
+        for row in weights:
+            drawn = [
+                v
+                for name, k in zip(names, row, strict=True)
+                for _ in range(k)
+                for v in values[np.array(videos) == name]
+            ]
+            means.append(float(np.mean(drawn)))
+        assert interval is not None
+        assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
+        assert interval.clusters == len(names)
+
+    def test_is_wider_when_turns_of_a_video_agree(self) -> None:
+        values = np.repeat([0.0, 1.0] * 10, 10)[:, None]
+        videos = [str(n // 10) for n in range(200)]
+        clustered = cluster_bootstrap(values, videos, lambda s, n: s[:, 0] / n, resamples=400, seed=1)
+        alone = cluster_bootstrap(values, [str(n) for n in range(200)], lambda s, n: s[:, 0] / n, resamples=400, seed=1)
+        assert clustered is not None
+        assert alone is not None
+        assert clustered.high - clustered.low > 2 * (alone.high - alone.low)
+
+    def test_one_video_has_no_interval(self) -> None:
+        assert cluster_bootstrap(np.ones((5, 1)), ["v"] * 5, lambda s, n: s[:, 0] / n, resamples=100, seed=1) is None
