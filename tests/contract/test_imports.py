@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import reeltalk
+
 HEAVY = {
     "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnxruntime", "pandas",
     "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "sqlalchemy", "tokenizers", "torch", "transformers",
@@ -22,3 +24,9 @@ def test_importing_reeltalk_loads_nothing_heavy() -> None:
 
 def test_the_command_line_loads_nothing_heavy_before_it_knows_the_command() -> None:
     assert not loaded_by("import reeltalk.cli") & HEAVY
+
+
+def test_the_public_names_are_exactly_those_promised() -> None:
+    assert reeltalk.__all__ == sorted(reeltalk.__all__, key=lambda name: (name.startswith("_"), name))
+    assert all(hasattr(reeltalk, name) for name in reeltalk.__all__)
+    assert len(reeltalk.__all__) <= 17

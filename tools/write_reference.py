@@ -1,0 +1,91 @@
+"""Write the pages of docs/reference that follow from the code: commands, tables, labels, errors.
+
+Run after a change of any of them; a test compares the pages with what this prints.
+"""
+
+import inspect
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from reeltalk import errors
+from reeltalk.cli import app
+from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.store.tables import TABLES
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+
+
+def commands() -> str:
+    """Every command with its help, as the terminal shows it at 100 columns."""
+    parts = [
+        "# Commands\n\nIn the order one uses them.\n",
+        "Exit codes: 0 done, 1 findings, 2 the user must act, 130 interrupted.\n",
+    ]
+    for name in [name for name in app if not name.startswith("-")]:
+        stream = io.StringIO()
+        console = Console(file=stream, width=100, color_system=None, force_terminal=False)
+        app([name, "--help"], console=console, exit_on_error=False, result_action="return_value")
+        text = "\n".join(line.rstrip() for line in stream.getvalue().strip().splitlines())
+        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def tables() -> str:
+    """Every table with the fields of its records."""
+    parts = ["# Tables\n\nA benchmark's tables, one JSON object a line. Fields equal to their default are left out.\n"]
+    for table in TABLES.values():
+        summary = (inspect.getdoc(table.record) or "").split("\n\n")[0].replace("\n", " ")
+        schema = table.record.model_json_schema(mode="serialization")
+        fields = "\n".join(f"- `{name}`: {_type_name(field)}" for name, field in schema["properties"].items())
+        parts.append(f"## {table.file_name}\n\n`{table.record.__name__}`: {summary}\n\n{fields}\n")
+    return "\n".join(parts)
+
+
+def _type_name(schema: dict[str, Any]) -> str:
+    """A JSON schema in words, as `list of Turn or null`."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).split("/")[-1]
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_type_name(option) for option in schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        return f"list of {_type_name(schema.get('items', {}))}"
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return f"object of {_type_name(schema['additionalProperties'])}"
+    return str(schema.get("type", "any JSON value"))
+
+
+def labels() -> str:
+    """Every known vocabulary with its labels."""
+    parts = ["# Labels\n\nVocabularies are open: a turn may carry any label. These are known.\n"]
+    for name, vocabulary in VOCABULARIES.items():
+        summary = (inspect.getdoc(vocabulary) or "").split("\n")[0]
+        parts.append(f"## {name}\n\n{summary}\n\n" + ", ".join(f"`{label.value}`" for label in vocabulary) + "\n")
+    return "\n".join(parts)
+
+
+def error_tree() -> str:
+    """Every error class."""
+    parts = ["# Errors\n\nThe command line prints any of these as one paragraph and exits with code 2.\n"]
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, errors.ReeltalkError):
+            parts.append(f"- `{name}`: {(inspect.getdoc(kind) or '').splitlines()[0]}")
+    return "\n".join(parts) + "\n"
+
+
+PAGES = {"commands.md": commands, "tables.md": tables, "labels.md": labels, "errors.md": error_tree}
+
+
+def main() -> None:
+    """Write the pages."""
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), encoding="utf-8")
+        print(REFERENCE / name)
+
+
+if __name__ == "__main__":
+    main()
