@@ -102,25 +102,8 @@ class _Reader:
         outputs: list[tuple[str, Path, list[Json]]] = []
         for path in paths:
             name = path.relative_to(root).as_posix()
-            if match := SPLIT_FILE.fullmatch(path.name):
-                self._read_split(name, path, match["split"])
-            elif path.suffix == ".nt":
-                self._read_graphs(name, path, [(path.name, read_text(path))])
-            elif path.suffix == ".zip":
-                self._read_zip(name, path)
-            elif path.suffix == ".txt" and (match := SUMMARY_FOLDER.fullmatch(path.parent.name)):
-                self._read_summaries(name, path, match["kind"], [(path.name, read_text(path))])
-            elif path.suffix == ".json":
-                value = read_json(path)
-                kind = _kind_of(value, path)
-                if kind == "answers":
-                    outputs.append((name, path, value))
-                elif kind == "dialogues":
-                    self._read_dialogues(name, path, value)
-                elif kind == "scenario activities":
-                    self._read_scenario_activities(name, path, value)
-                else:
-                    self._read_initial_rooms(name, path, value)
+            with placed(path, "$"):
+                self._read_file(name, path, outputs)
         self._read_outputs(outputs)
         if not self.content.source_files:
             raise InputError(
@@ -132,8 +115,30 @@ class _Reader:
         self.content.dialogues = list(self.dialogues.values())
         for scenario, (split, _) in self.splits.items():
             self._video(scenario)["split"] = split
-        self.content.videos = [Video(id=VideoId(key), **fields) for key, fields in sorted(self.videos.items())]
+        with placed(self.source, "$"):
+            self.content.videos = [Video(id=VideoId(key), **fields) for key, fields in sorted(self.videos.items())]
         return self.content
+
+    def _read_file(self, name: str, path: Path, outputs: list[tuple[str, Path, list[Json]]]) -> None:
+        if match := SPLIT_FILE.fullmatch(path.name):
+            self._read_split(name, path, match["split"])
+        elif path.suffix == ".nt":
+            self._read_graphs(name, path, [(path.name, read_text(path))])
+        elif path.suffix == ".zip":
+            self._read_zip(name, path)
+        elif path.suffix == ".txt" and (match := SUMMARY_FOLDER.fullmatch(path.parent.name)):
+            self._read_summaries(name, path, match["kind"], [(path.name, read_text(path))])
+        elif path.suffix == ".json":
+            value = read_json(path)
+            kind = _kind_of(value, path)
+            if kind == "answers":
+                outputs.append((name, path, value))
+            elif kind == "dialogues":
+                self._read_dialogues(name, path, value)
+            elif kind == "scenario activities":
+                self._read_scenario_activities(name, path, value)
+            else:
+                self._read_initial_rooms(name, path, value)
 
     def _video(self, video_id: str) -> dict[str, Any]:
         return self.videos.setdefault(video_id, {})

@@ -31,11 +31,11 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def _ticks(lowest: float, highest: float, wanted: int = 4) -> list[float]:
+def _ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
     """Round numbers that span the range."""
     raw = max(highest - lowest, 1e-9) / wanted
     magnitude = 10.0 ** math.floor(math.log10(raw))
-    step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.75)
+    step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
     first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 

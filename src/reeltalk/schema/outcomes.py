@@ -3,9 +3,16 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from reeltalk.schema.record import Json, Name, Record
+
+
+def _stays_inside(path: str) -> str:
+    # An exporter writes to this path: a benchmark from a stranger must not reach outside the folder.
+    if path.startswith("/") or "\\" in path or ":" in path.split("/")[0] or {"", ".", ".."} & set(path.split("/")):
+        raise ValueError("must be a relative path with forward slashes that stays inside its folder")
+    return path
 
 
 class Rejected(Record):
@@ -28,7 +35,7 @@ class SourceFile(Record):
 
     format: Name
     """The name under which the format is imported, as `svbench`."""
-    path: Name
+    path: Annotated[Name, AfterValidator(_stays_inside)]
     """Relative to the folder that was imported, with forward slashes."""
     kind: Name
     """What the file is in its format, as `dialogue` or `checklist`."""
