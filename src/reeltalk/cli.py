@@ -31,6 +31,7 @@ app = App(
 )
 
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
+ACCEPT = Parameter(name="--accept-licence", negative="")
 OVERWRITE = Parameter(name="--overwrite", negative="")
 
 
@@ -86,6 +87,63 @@ def _say(message: str) -> None:
 def _report(report: "StageReport") -> None:
     for line in report.lines():
         print(line)
+
+
+@app.command(sort_key=1)
+def fetch(
+    dataset: Literal["vdact", "svbench", "mt-video-bench", "dramaqa"],
+    /,
+    *,
+    into: Path,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    repo: str | None = None,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    accept_licence: Annotated[bool, ACCEPT] = False,
+) -> int:
+    """Bring a published data set here: licence shown and accepted, resumable, every file hashed.
+
+    Example: `reeltalk fetch svbench --into data/svbench --accept-licence`
+
+    Parameters
+    ----------
+    dataset
+        Which data set.
+    into
+        Folder that receives it; run again to go on after an interruption.
+    source
+        A local folder to take it from, in place of the Hub.
+    repo
+        Repository on the hub, OWNER/NAME, where it is not the one we know.
+    endpoint
+        Address of a hub of the same protocol.
+    revision
+        Branch, tag or commit; the newest by default.
+    accept_licence
+        Accept the licence without being asked.
+    """
+    from reeltalk.formats import fetch as fetching
+
+    report = fetching.fetch(
+        dataset,
+        into=into,
+        source=source,
+        repo=repo,
+        endpoint=endpoint,
+        revision=revision,
+        accept_licence=True if accept_licence else _ask_licence,
+        progress=_say,
+    )
+    for line in report.lines():
+        print(line)
+    return 0
+
+
+def _ask_licence(text: str) -> bool:
+    print(text)
+    if not sys.stdin.isatty():
+        return False
+    return input("Do you accept these terms? Type 'yes' to go on: ").strip().lower() == "yes"
 
 
 @app.command(name="import", sort_key=2)
@@ -361,6 +419,7 @@ def _with_meteor(wanted: bool, jar: Path | None, compute: Callable[[Any], Any]) 
 def _hash_source(source: Path) -> str:
     """One hash of a file, or of a folder's file names and contents."""
     from reeltalk.errors import InputError
+    from reeltalk.store.documents import visible_files
     from reeltalk.store.manifest import hash_file
 
     if not source.exists():
@@ -369,7 +428,7 @@ def _hash_source(source: Path) -> str:
         if source.is_file():
             return hash_file(source)[0]
         digest = hashlib.sha256()
-        for path in sorted(path for path in source.rglob("*") if path.is_file()):
+        for path in visible_files(source):
             digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
         return digest.hexdigest()
     except OSError as error:

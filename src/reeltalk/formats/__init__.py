@@ -2,5 +2,14 @@
 
 FORMATS: dict[str, str] = {
     "vdact": "VDAct: dialogues, released model outputs, activity graphs (AAAI 2025)",
+    "svbench": "SVBench release: Meta, Dialogue, Con, Path, Streaming, in English and Chinese (ICLR 2025)",
+    "mt-video-bench": "MT-Video-Bench v1 and v2: dialogues, checklists, answers, results",
+    "dramaqa": "DramaQA: multiple choice on scenes and shots, script and visual annotation",
+    "avsd": "AVSD and DSTC10: video-grounded dialogue with evidence intervals",
+    "video-mme": "Video-MME: single-turn multiple choice",
+    "mvbench": "MVBench: single-turn multiple choice by task",
+    "ovo-bench": "OVO-Bench: questions at a moment of a stream",
+    "folder": "a folder of videos with metadata.jsonl, .csv or .parquet",
+    "hub": "a data set repository: Parquet, videos, data set card, Croissant 1.1",
 }
 """What each name on the command line means."""

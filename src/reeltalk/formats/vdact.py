@@ -26,7 +26,7 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
-from reeltalk.store.documents import SourceModel, parse, placed, read_json, read_text, write_json
+from reeltalk.store.documents import SourceModel, parse, placed, read_json, read_text, visible_files, write_json
 from reeltalk.store.tables import ANSWERS
 
 FORMAT: Final = "vdact"
@@ -98,7 +98,7 @@ class _Reader:
         root = self.source if self.source.is_dir() else self.source.parent
         if not self.source.exists():
             raise InputError("no such file or folder", file=self.source, hint="check the path")
-        paths = sorted(p for p in self.source.rglob("*") if p.is_file()) if self.source.is_dir() else [self.source]
+        paths = visible_files(self.source) if self.source.is_dir() else [self.source]
         outputs: list[tuple[str, Path, list[Json]]] = []
         for path in paths:
             name = path.relative_to(root).as_posix()
@@ -484,7 +484,9 @@ class _Writer:
         # The kept row of an identifier came first, the dropped ones in their order after it.
         for answer in (*self.content.answers, *dropped):
             if answer.model == model and answer.unit == "dialogue":
-                row = _output_row(answer, dialogues[DialogueId(answer.unit_id)])
+                dialogue = dialogues[DialogueId(answer.unit_id)]
+                number = _turn_number(dialogue.turns[answer.turn_index], answer.turn_index)
+                row = _output_row(answer, dialogue, number)
                 rows[row["id"]].append(row)
         return [rows[record].pop(0) for record in file.records]
 
@@ -504,6 +506,10 @@ class _Writer:
             ("scores", len(self.content.scores)),
             ("reviews", len(self.content.reviews)),
             ("chains became dialogues:", len(self.content.chains)),
+            (
+                "dialogues known in part lose the numbers of their turns:",
+                sum(any(turn.position is not None for turn in unit.turns) for unit in units),
+            ),
             (
                 "turns with several references, of which the first is written:",
                 sum(len(turn.references) > 1 for unit in units for turn in unit.turns),
@@ -530,6 +536,8 @@ class _Writer:
             else:
                 self.lost.append(f"split '{split}' is left out: its name or its identifiers do not fit a split list")
         self._write_default_answers(renamed_units)
+        if not units and not self.content.graphs:
+            self.lost.append("the benchmark holds nothing that this layout can hold")
         for name, quads in self.content.graphs.items():
             (self.folder / "kg_activity").mkdir(exist_ok=True)
             text = triples_from_quads(quads, pseudo=True)
@@ -543,7 +551,7 @@ class _Writer:
             if answer.unit == "path" or unit is None or answer.turn_index >= len(unit.turns):
                 paths += 1
             else:
-                by_model[answer.model].append(_output_row(answer, unit))
+                by_model[answer.model].append(_output_row(answer, unit, answer.turn_index + 1))
         if paths:
             self.lost.append(f"answers along paths are left out: {paths:,}")
         for model, rows in by_model.items():
@@ -593,9 +601,8 @@ def _dialogue_row(dialogue: Dialogue) -> dict[str, Json]:
     return {"id": dialogue.id, "turns": turns} | extra
 
 
-def _output_row(answer: Answer, dialogue: Dialogue) -> dict[str, Json]:
+def _output_row(answer: Answer, dialogue: Dialogue, number: int) -> dict[str, Json]:
     turn = dialogue.turns[answer.turn_index]
-    number = _turn_number(turn, answer.turn_index)
     references = turn.references if answer.referred_to is None else answer.referred_to
     return {
         "id": f"{dialogue.id}{number:02d}",

@@ -32,7 +32,7 @@ class SentenceEmbedder:
 
     def __init__(self) -> None:
         try:
-            import onnxruntime  # type: ignore[import-untyped]
+            import onnxruntime
             from tokenizers import BertWordPieceTokenizer
         except ImportError:
             raise MissingExtraError("embedding similarity", extra="embed") from None

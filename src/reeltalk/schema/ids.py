@@ -8,7 +8,9 @@ import hashlib
 import json
 from typing import Annotated, NewType
 
-from reeltalk.schema.record import Name
+from pydantic import AfterValidator, Field
+
+from reeltalk.schema.record import LONGEST_NAME, one_line
 
 VideoId = NewType("VideoId", str)
 ClipId = NewType("ClipId", str)
@@ -18,13 +20,14 @@ PathId = NewType("PathId", str)
 EntityId = NewType("EntityId", str)
 EventId = NewType("EventId", str)
 
-VideoKey = Annotated[VideoId, Name]
-ClipKey = Annotated[ClipId, Name]
-ChainKey = Annotated[ChainId, Name]
-DialogueKey = Annotated[DialogueId, Name]
-PathKey = Annotated[PathId, Name]
-EntityKey = Annotated[EntityId, Name]
-EventKey = Annotated[EventId, Name]
+# The checks of `Name`, spelled out: as metadata of another `Annotated`, `Name` itself would check nothing.
+VideoKey = Annotated[VideoId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+ClipKey = Annotated[ClipId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+ChainKey = Annotated[ChainId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+DialogueKey = Annotated[DialogueId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+PathKey = Annotated[PathId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+EntityKey = Annotated[EntityId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
+EventKey = Annotated[EventId, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
 
 ID_HEX_DIGITS = 16
 """64 bits: at a million records the chance of any collision is below 3e-8."""

@@ -1,15 +1,22 @@
 """The root of all records: frozen, strict about its own fields, lossless about those of a source."""
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+LONGEST_NAME: Final = 512
 
 Json = Any
 """A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
 
 
-def _is_one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text itself.
+
+    Raises:
+        ValueError: It is empty, has outer spaces, or holds control characters.
+    """
     if text != text.strip() or not text or any(character < " " or character == "\x7f" for character in text):
         raise ValueError("must be a non-empty line without control characters or outer spaces")
     return text
@@ -21,7 +28,7 @@ def _is_finite(value: float) -> float:
     return value
 
 
-Name = Annotated[str, Field(max_length=512), AfterValidator(_is_one_line)]
+Name = Annotated[str, Field(max_length=LONGEST_NAME), AfterValidator(one_line)]
 """An identifier or name: one line, 1 to 512 characters."""
 
 Finite = Annotated[float, AfterValidator(_is_finite)]

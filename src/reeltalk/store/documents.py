@@ -40,6 +40,15 @@ class _Refused(ValueError):
     pass
 
 
+def visible_files(folder: Path) -> list[Path]:
+    """The files of a folder and of those below it, in order, without what is hidden (`.cache`, `.DS_Store`)."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts) and path.is_file()
+    )
+
+
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file, without a byte order mark.
 

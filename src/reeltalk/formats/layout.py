@@ -1,0 +1,247 @@
+"""Layouts that consist of JSON documents: which file is what, read into records, and written back as they were.
+
+A layout is a list of kinds of documents. `decode` makes records of a document, `encode` makes the document of the
+records; whatever the source writes differently from `encode` (an alias, a string for a number, a key left out) is kept
+with the file and restored on export, as long as the record still says the same.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import InputError
+from reeltalk.formats.source_form import in_its_form, with_form
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.ids import ClipId, DialogueId, VideoId
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.record import Json
+from reeltalk.store.content import Content
+from reeltalk.store.documents import placed, read_json, visible_files, write_json
+
+SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
+
+
+@dataclass
+class Document:
+    """A file that is being read, and the records it is read into."""
+
+    path: Path
+    name: str
+    value: Json
+    records: "Records"
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def split(self) -> str | None:
+        """The split that the file's name says, if any."""
+        found = SPLIT_IN_NAME.search(self.path.stem.lower())
+        return found[1] if found else None
+
+    def error(self, problem: str, place: str, value: object = None, hint: str | None = None) -> InputError:
+        """An error at a place of this document."""
+        return InputError(problem, file=self.path, place=place, value=value, hint=hint)
+
+
+@dataclass
+class Records:
+    """Records of a layout while its files are read; a video or clip may be named by several files."""
+
+    content: Content = field(default_factory=Content)
+    videos: dict[str, Video] = field(default_factory=dict)
+    clips: dict[str, Clip] = field(default_factory=dict)
+    dialogues: dict[str, Dialogue] = field(default_factory=dict)
+
+    def add_video(self, document: Document, place: str, video: Video) -> None:
+        """Add a video, or fill in what an earlier file left open.
+
+        Raises:
+            InputError: It is in two splits.
+        """
+        known = self.videos.get(video.id)
+        if known is None:
+            self.videos[video.id] = video
+            return
+        if video.split and known.split and video.split != known.split:
+            raise document.error(
+                f"video '{video.id}' is in split '{known.split}' too", place, video.split, "splits never share a video"
+            )
+        missing = {
+            name: value
+            for name in type(video).model_fields
+            if (value := getattr(video, name)) and not getattr(known, name) and name != "extra"
+        }
+        missing["extra"] = {**video.extra, **known.extra}
+        missing["summaries"] = {**video.summaries, **known.summaries}
+        self.videos[video.id] = known.model_copy(update=missing)
+
+    def add_clip(self, clip: Clip) -> None:
+        """Add a clip, or fill in what an earlier file left open."""
+        known = self.clips.get(clip.id)
+        if known is not None:
+            clip = known.model_copy(
+                update={"interval": known.interval or clip.interval, "extra": {**clip.extra, **known.extra}}
+            )
+        self.clips[clip.id] = clip
+
+    def add_dialogue(self, document: Document, place: str, dialogue: Dialogue) -> str:
+        """Add a dialogue and return its identifier.
+
+        Raises:
+            InputError: The identifier is taken.
+        """
+        if dialogue.id in self.dialogues:
+            raise document.error(
+                "this identifier stands twice", place, dialogue.id, "remove one of the two, or give it another"
+            )
+        self.dialogues[dialogue.id] = dialogue
+        return dialogue.id
+
+
+@dataclass
+class Index:
+    """A benchmark's records by identifier, for writing."""
+
+    content: Content
+
+    @cached_property
+    def videos(self) -> dict[VideoId, Video]:
+        """Videos by identifier."""
+        return {video.id: video for video in self.content.videos}
+
+    @cached_property
+    def clips(self) -> dict[ClipId, Clip]:
+        """Clips by identifier."""
+        return {clip.id: clip for clip in self.content.clips}
+
+    @cached_property
+    def dialogues(self) -> dict[DialogueId, Dialogue]:
+        """Dialogues by identifier; chains count as dialogues where a layout knows no chains."""
+        units = {dialogue.id: dialogue for dialogue in self.content.dialogues}
+        return {**{DialogueId(chain.id): chain_as_dialogue(chain) for chain in self.content.chains}, **units}
+
+
+def chain_as_dialogue(chain: QAChain) -> Dialogue:
+    """A chain for a layout that knows dialogues only."""
+    return Dialogue(
+        id=DialogueId(chain.id),
+        video_id=chain.video_id,
+        clip_ids=(chain.clip_id,) if chain.clip_id else (),
+        turns=chain.turns,
+    )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of document in a layout."""
+
+    name: str
+    recognises: Callable[[str, Json], bool]
+    """From the file's name (in lower case) and its value."""
+    decode: Callable[[Document], Iterable[str]]
+    """Add records; give their identifiers in the document's order."""
+    encode: Callable[[Index, SourceFile], Json]
+    """The document that holds the records of a file."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A published layout of JSON documents."""
+
+    name: str
+    kinds: Sequence[Kind]
+    expected: str
+    """What an importer looks for, in words."""
+    default_files: Callable[[Index], list[SourceFile]]
+    """The files to write for a benchmark that came from elsewhere."""
+    lost: Callable[[Content], list[str]]
+    """What the layout cannot express of a benchmark that came from elsewhere."""
+    read_file: Callable[[Path], Json | None] = lambda path: read_json(path) if path.suffix == ".json" else None
+    """The value of a file, or None where the layout has no such files."""
+    write_file: Callable[[Path, Json], None] = lambda path, value: _write_text(path, value)
+
+    def read(self, source: Path) -> Content:
+        """Read a folder or one file.
+
+        Raises:
+            InputError: A file is damaged or unknown, or there is none of this layout.
+        """
+        if not source.exists():
+            raise InputError("no such file or folder", file=source, hint="check the path")
+        root = source if source.is_dir() else source.parent
+        paths = visible_files(source) if source.is_dir() else [source]
+        records, files, values = Records(), [], []
+        for path in paths:
+            value = self.read_file(path)
+            if value is None:
+                continue
+            name = path.relative_to(root).as_posix()
+            kind = next((kind for kind in self.kinds if kind.recognises(path.name.lower(), value)), None)
+            if kind is None:
+                raise InputError(f"not a file of {self.name}", file=path, value=value, hint=f"expected {self.expected}")
+            with placed(path, "$"):
+                ids = tuple(kind.decode(Document(path, name, value, records)))
+                files.append(SourceFile(format=self.name, path=name, kind=kind.name, records=ids))
+            values.append((kind, value))
+        if not files:
+            raise InputError(f"nothing of {self.name} here", file=source, hint=f"expected {self.expected}")
+        content = records.content
+        content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
+        content.dialogues = list(records.dialogues.values())
+        index = Index(content)
+        content.source_files = [
+            with_form(file, value, kind.encode(index, file)) for file, (kind, value) in zip(files, values, strict=True)
+        ]
+        return content
+
+    def write(self, content: Content, folder: Path) -> list[str]:
+        """Write into an empty folder; what the layout cannot express is returned, a line each."""
+        index = Index(content)
+        files = content.source_files_of(self.name)
+        lost = [] if files else self.lost(content)
+        kinds = {kind.name: kind for kind in self.kinds}
+        files = files or [file for file in self.default_files(index) if file.records]
+        if not files:
+            lost.append("the benchmark holds nothing that this layout can hold")
+        for file in files:
+            path = folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.write_file(path, in_its_form(file, kinds[file.kind].encode(index, file)))
+        return lost
+
+
+def _write_text(path: Path, value: Json) -> None:
+    path.write_text(write_json(value), encoding="utf-8")
+
+
+def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: bool) -> list[str]:
+    """What a layout of dialogues cannot express, a line each.
+
+    Args:
+        content: The benchmark.
+        options: The layout has options.
+        several_turns: The layout has dialogues of several turns.
+    """
+    turns = [turn for unit in Index(content).dialogues.values() for turn in unit.turns]
+    counts = {
+        "chains became dialogues": len(content.chains),
+        "linkages are left out": len(content.linkages),
+        "paths are left out": len(content.paths),
+        "model answers are left out": len(content.answers),
+        "scores are left out": len(content.scores),
+        "graphs are left out": len(content.graphs),
+        "checklists are left out": sum(turn.checklist is not None for turn in turns),
+        "turns without options are left out": 0 if not options else sum(turn.options is None for turn in turns),
+        "turns lose their options": 0 if options else sum(turn.options is not None for turn in turns),
+        "dialogues of several turns become single questions without history": 0
+        if several_turns
+        else sum(len(unit.turns) > 1 for unit in Index(content).dialogues.values()),
+    }
+    return [f"{what}: {count:,}" for what, count in counts.items() if count]

@@ -1,0 +1,186 @@
+"""MT-Video-Bench's files as their authors describe them, in both versions: names, keys, aliases, placeholders."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.labels import Task
+from reeltalk.schema.record import Json
+from reeltalk.store.documents import SourceModel
+
+FORMAT: Final = "mt-video-bench"
+TASK_LABEL: Final = "mt_video_bench.task"
+ABILITY_LABEL: Final = "mt_video_bench.ability"
+"""An `Ability` that is none of the six tasks, in the source's own word."""
+
+NOT_ASKED: Final = "No need for this ability to answer."
+ERROR_MARK: Final = "[ERROR]"
+CHECKLIST_SUFFIX: Final = "_CheckList"
+CRITERION: Final = "checklist"
+"""The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
+RUN: Final = f"{CRITERION}/run "
+
+FOLDERS: Final = {
+    "mtqa": "mtqa",
+    "checklist": "checklist",
+    "checklists": "checklist",
+    "model_answers": "answers",
+    "eval_results": "results",
+}
+ABILITIES: Final = {
+    Task.OBJECT_REFERENCE: "Object Reference",
+    Task.MEMORY_RECALL: "Memory Recall",
+    Task.CONTENT_SUMMARY: "Summary",
+    Task.ANSWER_REFUSAL: "Answer Refusal",
+    Task.TOPIC_SHIFTING: "Topic Shifting",
+    Task.PROACTIVE_INTERACTION: "Proactive Interaction",
+}
+_TASK_SPELLINGS = {
+    **{task.value: task for task in Task},
+    "content_summary": Task.CONTENT_SUMMARY,
+}
+_EVENT = re.compile(r"event_([0-9]{1,9})")
+_ROUND = re.compile(r"(round[ _]?)([1-9][0-9]{0,3})", re.IGNORECASE)
+CHECKLIST_KEY: Final = re.compile(r"([QA])([1-9][0-9]{0,2})")
+
+EventIndex = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0, lt=10**9)]
+Accuracy = Annotated[float, Field(ge=0, le=1)]
+
+
+class Round(SourceModel):
+    """One round of a dialogue. `Assistant` has other names in version 1."""
+
+    User: str
+    Assistant: str
+    Ability: str | None = None
+
+
+class Run(SourceModel):
+    """One run of a judge over one round."""
+
+    run_id: Annotated[int, Field(ge=0, lt=10**9)] | str
+    results: dict[str, Any] | None = None
+    acc: Accuracy | None = None
+
+
+class RoundResult(SourceModel):
+    """What a judge found about one round."""
+
+    CHECKLISTS_EVAL: dict[str, Any] | None = None
+    ACC: Accuracy | None
+    ALL_RUNS: list[Run] = Field(default_factory=list)
+
+
+class TaskMean(SourceModel):
+    """The mean of a task, as the evaluation script writes it."""
+
+    mean_mtqa: float | None
+    ability: str
+
+
+Videos = dict[str, Any]
+Answers = dict[str, dict[str, list[str]]]
+Checklists = dict[str, dict[str, list[dict[str, Any]]]]
+Results = dict[str, dict[str, dict[str, Any]]]
+
+
+def task_of(stem: str) -> str:
+    """The task of a file: one of the six however it is spelled, or the file's own word."""
+    word = stem.removesuffix(CHECKLIST_SUFFIX).removesuffix(CHECKLIST_SUFFIX.lower())
+    found = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", word.strip()).casefold())
+    return found.value if found else word
+
+
+def labels_of(ability: str | None) -> dict[str, tuple[str, ...]]:
+    """A turn's labels for the source's `Ability`."""
+    if ability is None:
+        return {}
+    task = _TASK_SPELLINGS.get(re.sub(r"[ -]", "_", ability.strip()).casefold())
+    return {TASK_LABEL: (task.value,)} if task else {ABILITY_LABEL: (ability,)}
+
+
+def ability_of(labels: dict[str, tuple[str, ...]]) -> str | None:
+    """The `Ability` that a turn's labels say, or None."""
+    for task in labels.get(TASK_LABEL, ()):
+        return ABILITIES[Task(task)] if task in Task._value2member_map_ else task
+    return next(iter(labels.get(ABILITY_LABEL, ())), None)
+
+
+def event_of(key: str | int) -> str:
+    """An event's name without what the versions spell differently: `3`, `"3"` and `"event_3"` are one event."""
+    if isinstance(key, int):
+        return str(key)
+    match = _EVENT.fullmatch(key)
+    return match[1] if match else key
+
+
+def is_event_key(key: str) -> bool:
+    """True for version 1's `event_<k>`."""
+    return _EVENT.fullmatch(key) is not None
+
+
+def round_of(key: str) -> int | None:
+    """The number of a round by its key, from 1; None for a key that names no round."""
+    match = _ROUND.fullmatch(key)
+    return int(match[2]) if match else None
+
+
+def round_prefix(key: str) -> str:
+    """What stands before the number in a round's key."""
+    match = _ROUND.fullmatch(key)
+    return match[1] if match else "Round "
+
+
+def answer_key(fields: dict[str, Any]) -> str:
+    """Under which key a round holds its reference answer; version 1 says `Bot`, or another word with A."""
+    if "Assistant" in fields:
+        return "Assistant"
+    others = [key for key in fields if key == "Bot" or (key.startswith("A") and key != "Ability")]
+    return others[0] if len(others) == 1 else "Assistant"
+
+
+def state_of(text: str) -> AnswerState:
+    """Whether there is an answer to judge."""
+    if text.strip() == NOT_ASKED:
+        return AnswerState.NOT_ASKED
+    return AnswerState.FAILED if text.lstrip().startswith(ERROR_MARK) else AnswerState.ANSWERED
+
+
+def kind_of(value: Json, path: str) -> str | None:
+    """What a JSON file is: by its name, its folders, and else by what it holds; None where it is nothing of these."""
+    place = PurePosixPath(path)
+    rows = value if isinstance(value, list) else [value]
+    if any(isinstance(row, dict) and "mean_mtqa" in row for row in rows):
+        return "summary"
+    if place.stem.casefold().endswith(CHECKLIST_SUFFIX.casefold()):
+        return "checklist"
+    for folder in reversed(place.parts[:-1]):
+        if kind := FOLDERS.get(folder.casefold()):
+            return kind
+    if not isinstance(value, dict):
+        return None
+    return next((kind for video in value.values() if (kind := _kind_of_video(video))), None)
+
+
+def _kind_of_video(video: Json) -> str | None:
+    if isinstance(video, list):
+        return "mtqa" if video else None
+    for event in video.values() if isinstance(video, dict) else ():
+        if isinstance(event, list) and event:
+            return "answers" if isinstance(event[0], str) else "checklist"
+        if isinstance(event, dict) and event:
+            inner = next(iter(event.values()))
+            judged = isinstance(inner, dict) and {"ACC", "CHECKLISTS_EVAL", "ALL_RUNS"} & set(inner)
+            return "results" if judged else "mtqa"
+    return None
+
+
+def names_above(path: str) -> list[str]:
+    """The folders above a file that the layout does not name: of a model, or of a model and its judge."""
+    names: list[str] = []
+    for folder in PurePosixPath(path).parts[:-1]:
+        names = [] if folder.casefold() in FOLDERS else [*names, folder]
+    return names

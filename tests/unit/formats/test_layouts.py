@@ -1,0 +1,198 @@
+# ruff: noqa: E501 - the table of damaged files reads best with a file a line
+"""Every published layout: samples come back as they were, and mean what their specification says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reeltalk.errors import InputError
+from reeltalk.formats import FORMATS
+from reeltalk.formats.registry import load_format
+from reeltalk.schema.intervals import Interval
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.validate import check_content
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+OTHER_NAMES = {"mt-video-bench-v1": "mt-video-bench", "mt-video-bench-v2": "mt-video-bench", "dstc10": "avsd"}
+FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+
+
+def read(folder: str) -> Content:
+    return load_format(OTHER_NAMES.get(folder, folder)).read(SAMPLES / folder)
+
+
+def documents(folder: Path) -> dict[str, Any]:
+    """Each file's value, by its path. JSON compares as JSON; key order does not count, list order does."""
+    return {
+        path.relative_to(folder).as_posix(): json.loads(path.read_text(encoding="utf-8"))
+        if path.suffix == ".json"
+        else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_every_format_has_a_sample() -> None:
+    # Parquet is no text to write by hand: test_hub.py makes those files with pyarrow.
+    assert {OTHER_NAMES.get(name, name) for name in FOLDERS} == set(FORMATS) - {"hub"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_import_export_compare_is_equal(folder: str, tmp_path: Path) -> None:
+    layout = load_format(OTHER_NAMES.get(folder, folder))
+    content = layout.read(SAMPLES / folder)
+    bench = Benchmark.create(tmp_path / "bench")
+    bench.write_content(content, stage="test")
+    stored = Benchmark.open(tmp_path / "bench").content()
+    (tmp_path / "out").mkdir()
+    assert layout.write(stored, tmp_path / "out") == []
+    assert documents(tmp_path / "out") == documents(SAMPLES / folder)
+    again = layout.read(tmp_path / "out")
+    assert {name: rows for name, rows in again.rows() if name != "source_files"} == {
+        name: rows for name, rows in stored.rows() if name != "source_files"
+    }
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_an_imported_sample_keeps_the_invariants(folder: str) -> None:
+    assert [str(finding) for finding in check_content(read(folder)) if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("target", sorted(FORMATS))
+def test_any_benchmark_can_be_written_in_any_layout(folder: str, target: str, tmp_path: Path) -> None:
+    """What does not fit is said; what is written can be read again."""
+    content = read(folder)
+    content.source_files = []
+    layout = load_format(target)
+    lost = layout.write(content, tmp_path)
+    assert all(isinstance(line, str) and "\n" not in line for line in lost)
+    if any(path.is_file() for path in tmp_path.rglob("*")):
+        layout.read(tmp_path)
+    else:
+        assert lost
+
+
+def test_mvbench_means() -> None:
+    content = read("mvbench")
+    first = content.dialogues[0]
+    assert first.turns[0].correct_option == 1
+    assert first.turns[0].labels == {"mvbench.task": ("action_sequence",)}
+    assert content.clips[0].interval == Interval(start_s=3.5, end_s=11.2)
+    assert first.clip_ids == (content.clips[0].id,)
+    assert content.dialogues[1].extra == {"annotator": "B2"}
+    assert content.dialogues[2].clip_ids == ()
+
+
+def test_video_mme_means() -> None:
+    content = read("video-mme")
+    assert [video.id for video in content.videos] == ["001", "002"]
+    assert content.videos[0].source == "https://example.org/watch?v=aaa"
+    assert [dialogue.turns[0].correct_option for dialogue in content.dialogues] == [2, 0, 3]
+    assert content.dialogues[0].turns[0].references == ("C. Nine.",)
+
+
+def test_video_mme_in_parquet_comes_back(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = json.loads((SAMPLES / "video-mme" / "test.json").read_text(encoding="utf-8"))
+    for row in rows:
+        row.setdefault("reviewed", None)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "in" / "test-00000-of-00001.parquet")
+    layout = load_format("video-mme")
+    layout.write(layout.read(tmp_path / "in"), tmp_path / "out")
+    assert parquet.read_table(tmp_path / "out" / "test-00000-of-00001.parquet").to_pylist() == rows
+    (tmp_path / "in" / "test-00000-of-00001.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        layout.read(tmp_path / "in")
+
+
+def test_ovo_bench_means() -> None:
+    by_id = {dialogue.id: dialogue for dialogue in read("ovo-bench").dialogues}
+    choice = by_id[next(key for key in by_id if key == "0")]
+    assert (choice.turns[0].asked_at_s, choice.turns[0].correct_option) == (92.5, 1)
+    counting = by_id[next(key for key in by_id if key == "12")]
+    assert [(turn.asked_at_s, turn.references) for turn in counting.turns] == [
+        (5.0, ("2",)),
+        (11.5, ("6",)),
+        (20.0, ("6",)),
+    ]
+    step = by_id[next(key for key in by_id if key == "13")]
+    assert [turn.references for turn in step.turns] == [("No",), ("Yes",)]
+    assert step.turns[0].question == "Cut the onion."
+
+
+def test_avsd_means() -> None:
+    content = read("avsd")
+    by_video = {dialogue.video_id: dialogue for dialogue in content.dialogues}
+    splits = {video.id: video.split for video in content.videos}
+    assert splits == {"YSKX3": "train", "7UPGT": "train", "QP2KI": "test", "ZN4QA": "test"}
+    hidden = next(dialogue for video, dialogue in by_video.items() if video == "QP2KI")
+    assert [turn.references for turn in hidden.turns] == [("no she leaves it there",), ()]
+    several = next(dialogue for video, dialogue in by_video.items() if video == "ZN4QA")
+    assert several.turns[0].references == ("yes it is", "yes , the sun shines", "it is daytime")
+
+
+def test_dstc10_intervals_are_put_in_order() -> None:
+    turns = read("dstc10").dialogues[0].turns
+    assert turns[1].evidence == (Interval(start_s=12.5, end_s=18.0), Interval(start_s=18.0, end_s=21.0))
+    assert turns[2].evidence == ()
+
+
+def test_dramaqa_means() -> None:
+    content = read("dramaqa")
+    by_id = {str(dialogue.id): dialogue for dialogue in content.dialogues}
+    scene, shot = by_id["AnotherMissOhQA_val_set/4001"], by_id["AnotherMissOhQA_val_set/4002"]
+    assert scene.turns[0].labels["dramaqa.extent"] == ("scene",)
+    assert shot.turns[0].labels == {
+        "dramaqa.q_level_logic": ("1",),
+        "dramaqa.q_level_mem": ("2",),
+        "dramaqa.extent": ("shot",),
+    }
+    assert by_id["AnotherMissOhQA_test_set/9001"].turns[0].correct_option is None
+    clips = {str(clip.id): clip for clip in content.clips}
+    assert clips["AnotherMissOh14_001_0003"].interval == Interval(start_s=8.0, end_s=11.5)
+    assert clips["AnotherMissOh14_001_0003"].extra["frames"][0]["place"] == "kitchen"
+    assert {str(video.id): video.split for video in content.videos} == {
+        "AnotherMissOh14": "val",
+        "AnotherMissOh17": "test",
+    }
+
+
+DAMAGED = [
+    ("mvbench", "json/t.json", [{"video": "a", "question": "?", "candidates": ["x"], "answer": "y"}], r"none of the options, got 'y' .*\$\[0\]\.answer"),
+    ("mvbench", "json/t.json", [{"video": "a", "question": "?", "candidates": ["x"], "answer": "x", "start": 5, "end": 2}], r"ends before it starts"),
+    ("mvbench", "json/t.json", [{"video": "a"}], r"required field is missing .*\$\[0\]\.question"),
+    ("mvbench", "json/t.json", {"video": "a"}, "not a file of mvbench"),
+    ("video-mme", "test.json", [{"video_id": 1}], r"got 1 .*\$\[0\]\.video_id"),
+    ("ovo-bench", "o.json", [{"id": 1, "task": "EPM", "video": "a", "question": "?", "options": ["x"], "gt": 1, "realtime": 2.0}], r"there are 1 options, got 1 .*\$\[0\]\.gt"),
+    ("ovo-bench", "o.json", [{"id": 1, "task": "REC", "video": "a", "test_info": [{"realtime": -1}]}], r"\$\[0\]\.test_info\[0\]\.realtime"),
+    ("avsd", "a.json", {"dialogs": [{"image_id": "a", "dialog": [{"question": "?", "answer": 3}]}]}, r"\$\.dialogs\[0\]\.dialog\[0\]\.answer"),
+    ("avsd", "a.json", {"dialogs": 3}, r"must be a list of dialogues, got 3 .*\$\.dialogs"),
+    ("avsd", "a.json", {"dialogs": [{"image_id": "a", "dialog": [{"question": "?", "answer": "", "reason": [{"timestamp": [1]}]}]}]}, r"reason\[0\]\.timestamp"),
+    ("dramaqa", "q.json", [{"qid": 1, "vid": "x", "que": "?", "answers": ["a"]}], r"not a clip of the form .*\$\[0\]\.vid"),
+    ("dramaqa", "q.json", [{"qid": 1, "vid": "AnotherMissOh01_001_0000", "que": "?", "answers": ["a"], "correct_idx": 3}], r"there are 1 answers, got 3"),
+    ("dramaqa", "s.json", {"AnotherMissOh01_001_0000": {"st": "abc", "et": "2", "contained_subs": []}}, r"not a number of seconds, got 'abc'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "file", "value", "message"), DAMAGED)
+def test_damaged_files_are_refused_with_their_place(
+    name: str, file: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(json.dumps(value))
+    with pytest.raises(InputError, match=message):
+        load_format(name).read(tmp_path)
+
+
+def test_a_question_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    rows = json.loads((SAMPLES / "video-mme" / "test.json").read_text(encoding="utf-8"))
+    (tmp_path / "test.json").write_text(json.dumps([*rows, rows[0]]))
+    with pytest.raises(InputError, match=r"stands twice, got '001-1' .*\$\[3\]\.question_id"):
+        load_format("video-mme").read(tmp_path)

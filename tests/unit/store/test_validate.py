@@ -1,0 +1,139 @@
+"""The invariants that span tables, each broken once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.validate import check_content, validate
+
+V1, V2 = VideoId("v1"), VideoId("v2")
+
+
+def ref(chain: str, turn: int) -> TurnRef:
+    return TurnRef(unit_id=chain, turn_index=turn)
+
+
+def sound() -> Content:
+    """Two chains of a video, linked, with a path along them."""
+    turns = (Turn(question="a?"), Turn(question="b?", evidence=(Interval(start_s=0, end_s=5),), asked_at_s=5))
+    return Content(
+        videos=[Video(id=V1, duration_s=60, split="train", sha256="a" * 64), Video(id=V2, split="test")],
+        clips=[
+            Clip(id=ClipId("c1"), video_id=V1, interval=Interval(start_s=0, end_s=30)),
+            Clip(id=ClipId("c2"), video_id=V1, interval=Interval(start_s=29, end_s=60)),
+        ],
+        chains=[
+            QAChain(id=ChainId("q1"), video_id=V1, clip_id=ClipId("c1"), turns=turns),
+            QAChain(id=ChainId("q2"), video_id=V1, clip_id=ClipId("c2"), turns=turns),
+        ],
+        linkages=[Linkage(source=ref("q1", 1), target=ref("q2", 0), relation="People")],
+        paths=[
+            DialoguePath(
+                id=PathId("p1"),
+                video_id=V1,
+                steps=tuple(PathStep(ref=r) for r in (ref("q1", 0), ref("q1", 1), ref("q2", 0))),
+            )
+        ],
+        dialogues=[Dialogue(id=DialogueId("d1"), video_id=V2, turns=turns[:1])],
+        answers=[Answer(model="m", unit_id="d1", turn_index=0, text="yes")],
+    )
+
+
+def test_a_sound_benchmark_has_no_findings() -> None:
+    assert list(check_content(sound())) == []
+
+
+BROKEN: list[tuple[Callable[[Content], object], str]] = [
+    (lambda c: c.videos.append(c.videos[0]), "videos:v1: stands 2 times"),
+    (lambda c: c.videos.append(Video(id=VideoId("v3"), split="test", sha256="a" * 64)), "is in several splits"),
+    (lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=VideoId("v9"))), "belongs to video 'v9'"),
+    (
+        lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=V1, interval=Interval(start_s=50, end_s=61))),
+        "ends at 61 s but video 'v1' lasts 60 s",
+    ),
+    (
+        lambda c: c.chains.append(QAChain(id=ChainId("q3"), video_id=V2, clip_id=ClipId("c1"), turns=())),
+        "is about video 'v2' but clip 'c1' is of 'v1'",
+    ),
+    (
+        lambda c: c.chains.append(QAChain(id=ChainId("q3"), video_id=V1, turns=(Turn(question="?", asked_at_s=90),))),
+        "asked at 90 s; the video lasts 60 s",
+    ),
+    (
+        lambda c: c.dialogues.append(
+            Dialogue(
+                id=DialogueId("d2"),
+                video_id=V1,
+                turns=(Turn(question="?", evidence=(Interval(start_s=1, end_s=99),)),),
+            )
+        ),
+        "evidence ends at 99 s",
+    ),
+    (
+        lambda c: c.linkages.append(Linkage(source=ref("q2", 0), target=ref("q1", 0), relation="People")),
+        "leads back in time",
+    ),
+    (
+        lambda c: c.linkages.append(Linkage(source=ref("q1", 7), target=ref("q2", 0), relation="People")),
+        "its source is turn 7 of chain 'q1', which is not there",
+    ),
+    (
+        lambda c: c.paths.append(
+            DialoguePath(id=PathId("p2"), video_id=V1, steps=(PathStep(ref=ref("q2", 0)), PathStep(ref=ref("q1", 1))))
+        ),
+        "paths:p2.steps[1]: steps back in time",
+    ),
+    (
+        lambda c: c.paths.append(DialoguePath(id=PathId("p2"), video_id=V2, steps=(PathStep(ref=ref("q2", 0)),))),
+        "leaves video 'v2' for 'v1'",
+    ),
+    (lambda c: c.answers.append(Answer(model="m", unit_id="d9", turn_index=0, text="")), "answers dialogue 'd9'"),
+    (
+        lambda c: c.answers.append(Answer(model="m", unit_id="d1", turn_index=3, text="")),
+        "answers turn 3 of a dialogue of 1 turns",
+    ),
+    (
+        lambda c: c.dialogues.append(
+            Dialogue(
+                id=DialogueId("d3"),
+                video_id=V2,
+                turns=(Turn(question="?", labels={"svbench.skill": ("Skating",)}),),
+            )
+        ),
+        "warning: dialogues:d3.turns[0]: label 'Skating' is not among the known ones",
+    ),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), BROKEN, ids=[message[:40] for _, message in BROKEN])
+def test_a_broken_invariant_is_named(damage: Callable[[Content], object], message: str) -> None:
+    content = sound()
+    damage(content)
+    found = [str(finding) for finding in check_content(content)]
+    assert any(message in line for line in found), found
+
+
+def test_files_must_be_those_of_the_manifest(tmp_path: Path) -> None:
+    benchmark = Benchmark.create(tmp_path / "b")
+    content = sound()
+    (tmp_path / "film.mp4").write_bytes(b"film")
+    content.media = {"unused": tmp_path / "film.mp4"}
+    benchmark.write_content(content, stage="test")
+    assert validate(benchmark) == []
+    (tmp_path / "b" / "videos.jsonl").write_text('{"id":"v1"}\n')
+    (tmp_path / "b" / "linkages.jsonl").unlink()
+    (tmp_path / "b" / "notes.txt").write_text("mine")
+    (tmp_path / "b" / "media" / benchmark.media.names()[0]).write_bytes(b"another film")
+    found = {finding.where: finding for finding in validate(benchmark)}
+    assert "was edited or damaged" in found["videos.jsonl"].problem
+    assert "missing" in found["linkages.jsonl"].problem
+    assert found["notes.txt"].severity == "warning"
+    assert any(where.startswith("media/") for where in found)
