@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -144,17 +146,45 @@ def test_reference_values_of_each_pair(shared: Path) -> None:
         assert np.abs(results[ours].per_item - np.array(expected[theirs])).max() <= 1e-9
 
 
+def meteor_jar() -> Path:
+    """The jar that is installed, named by the environment, or of the baseline that `make test-full` installs."""
+    baseline = Path(__file__).parents[3] / "build" / "bench" / "venv"
+    named = os.environ.get("REELTALK_METEOR_JAR")
+    jar = Path(named) if named else find_jar() or next(baseline.rglob("meteor-1.5.jar"), None)
+    if jar is None or shutil.which("java") is None:
+        pytest.skip("no Java or no meteor-1.5.jar here; make test-full installs the jar beside the project")
+    return jar
+
+
 def test_meteor_equals_the_jar_on_a_released_file(shared: Path) -> None:
-    if find_jar() is None:
-        pytest.skip("no meteor-1.5.jar: pycocoevalcap is not installed here")
+    jar = meteor_jar()
     expected = json.loads((shared / "reference" / "vdact_text_metrics.json").read_text(encoding="utf-8"))
     file = "test-videollama2-8f.json"
     rows = json.loads((shared / "data/vdact/results" / file).read_text(encoding="utf-8"))
-    with MeteorProcess() as meteor:
+    with MeteorProcess(jar=jar) as meteor:
         result = score_texts(
             [row["gen_answer"] for row in rows], [[row["ref_answer"]] for row in rows], ["meteor"], meteor=meteor
         )["meteor"]
     assert result.corpus == pytest.approx(expected[file]["METEOR"], rel=1e-9)
+    assert "meteor:1.5|jar:" in result.signature
+    name = "vdact_text_metrics_per_pair_videollama2-8f.json"
+    per_pair = json.loads((shared / "reference" / name).read_text(encoding="utf-8"))
+    order = {row["id"]: index for index, row in enumerate(rows)}
+    ours = result.per_item[[order[item] for item in per_pair["ids"]]]
+    assert np.abs(ours - np.array(per_pair["meteor"])).max() <= 1e-9
+
+
+def test_meteor_of_a_resample_is_that_of_its_items() -> None:
+    """Statistics add up: what the bootstrap computes is what METEOR gives for the same items, equal ones included."""
+    jar = meteor_jar()
+    answers = ["the man washes a mug", "he sits down", "no he does not", "a cat"] * 3
+    references = [["a man is washing the mug"], ["he sits down"], ["no"], ["the dog sleeps", "a cat sleeps"]] * 3
+    with MeteorProcess(jar=jar) as meteor:
+        result = score_texts(answers, references, ["meteor"], meteor=meteor)["meteor"]
+        chosen = [0, 0, 1, 1, 3, 5, 6]
+        again = score_texts([answers[i] for i in chosen], [references[i] for i in chosen], ["meteor"], meteor=meteor)
+    summed = result.from_sums(result.statistics[chosen].sum(axis=0, keepdims=True), np.array([7.0]))
+    assert summed[0] == pytest.approx(again["meteor"].corpus, abs=1e-12)
 
 
 def test_unknown_metrics_are_refused_with_the_known_ones() -> None:
