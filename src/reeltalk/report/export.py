@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from reeltalk.report.leaderboard import Cell, Leaderboard, build, shown, title_of
+from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, shown, title_of
+from reeltalk.report.visible import visible
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 
@@ -48,45 +49,54 @@ def _csv(board: Leaderboard) -> str:
 
 
 def _markdown(board: Leaderboard) -> str:
-    def cell(found: Cell | None) -> str:
+    def cell(model: ModelRow, metric: str) -> str:
+        found = model.cells[metric]
         if found is None:
             return ""
         if found.row.value is None:
             return "not scored"
-        text = f"**{shown(found.row.value)}**" if found.is_best else shown(found.row.value)
-        return f"{text} {interval}" if (interval := _interval(found)) else text
+        value = f"**{shown(found.row.value)}**" if found.is_best else shown(found.row.value)
+        return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
 
+    titles = [_escape_markdown(title_of(metric)) + (" †" if metric in board.mixed else "") for metric in board.metrics]
     lines = [
-        "| Model | " + " | ".join(title_of(metric) for metric in board.metrics) + " | n |",
+        "| Model | " + " | ".join(titles) + " | n |",
         "| --- | " + " | ".join("---:" for _ in board.metrics) + " | ---: |",
     ]
     for model in board.models:
-        cells = " | ".join(cell(model.cells[metric]) for metric in board.metrics)
+        cells = " | ".join(cell(model, metric) for metric in board.metrics)
         lines.append(f"| {_escape_markdown(model.name)} | {cells} | {model.info.items:,} |")
-    lines += ["", "95 % intervals in brackets, clustered by source video.", *_mixed_notes(board), ""]
-    lines += [f"- `{signature.replace('`', '')}`" for signature, _, _ in board.signatures()]
+    lines += ["", *(_escape_markdown(note) + "  " for note in _notes(board, best="bold", dagger="†")), ""]
+    lines += [f"- {_code(signature)}" for signature in board.signatures]
     return "\n".join(lines) + "\n"
 
 
 def _latex(board: Leaderboard) -> str:
-    def cell(found: Cell | None) -> str:
-        if found is None or found.row.value is None:
-            return "--"
-        value = shown(found.row.value)
-        text = rf"\textbf{{{value}}}" if found.is_best else value
-        return rf"{text} {{\scriptsize {interval}}}" if (interval := _interval(found)) else text
+    def cell(model: ModelRow, metric: str) -> str:
+        found = model.cells[metric]
+        if found is None:
+            return ""
+        if found.row.value is None:
+            return r"\textit{not scored}"
+        value = rf"\textbf{{{shown(found.row.value)}}}" if found.is_best else shown(found.row.value)
+        tie = r"$\approx$\," if found.may_equal_best else ""
+        beside = " ".join(filter(None, [_interval(found), _n(model, found)]))
+        return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
 
+    titles = [
+        _escape_latex(title_of(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in board.metrics
+    ]
     lines = [
-        "% 95 % intervals in brackets, clustered by source video. Needs \\usepackage{booktabs}.",
-        *(f"% {note}" for note in _mixed_notes(board)),
-        *(f"% {signature}" for signature, _, _ in board.signatures()),
+        "% Needs \\usepackage{booktabs}.",
+        *(f"% {visible(note)}" for note in _notes(board, best="bold", dagger="dagger")),
+        *(f"% {visible(signature)}" for signature in board.signatures),
         rf"\begin{{tabular}}{{l{'r' * len(board.metrics)}r}}",
         r"\toprule",
-        "Model & " + " & ".join(title_of(metric) for metric in board.metrics) + r" & $n$ \\",
+        "Model & " + " & ".join(titles) + r" & $n$ \\",
         r"\midrule",
     ]
     for model in board.models:
-        cells = " & ".join(cell(model.cells[metric]) for metric in board.metrics)
+        cells = " & ".join(cell(model, metric) for metric in board.metrics)
         lines.append(rf"{_escape_latex(model.name)} & {cells} & {model.info.items} \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
@@ -97,27 +107,55 @@ def _interval(cell: Cell) -> str:
     return "" if low is None or high is None else f"[{shown(low)}, {shown(high)}]"
 
 
-def _mixed_notes(board: Leaderboard) -> list[str]:
-    return [
-        f"{title_of(metric)} does not compare between all models: they differ in {', '.join(parts)}."
-        for metric, parts in board.mixed.items()
-    ]
+def _n(model: ModelRow, cell: Cell) -> str:
+    """How many turns a number rests on, where that is not the model's count."""
+    return "" if cell.row.n == model.info.items else f"(n = {cell.row.n})"
+
+
+def _notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
+    notes = ["95 % intervals in brackets, clustered by source video."]
+    cells = [cell for model in board.models for cell in model.cells.values() if cell]
+    if any(cell.is_best for cell in cells):
+        notes.append(f"Highest value of a column in {best}.")
+    if any(cell.may_equal_best for cell in cells):
+        notes.append("≈: the intervals do not tell this value from the highest.")
+    for metric, parts in board.mixed.items():
+        differ = ", ".join(parts)
+        notes.append(f"{dagger} {title_of(metric)} does not compare between models: signatures differ in {differ}.")
+    for line in board.unscored:
+        notes.append(f"{title_of(line.metric)} of {', '.join(line.models)} is not scored: {line.reason}")
+    return [" ".join(note.split()) for note in notes]
 
 
 def _escape_markdown(text: str) -> str:
-    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", text)
+    escaped = re.sub(r"([\\|`*_~$\[\]])", r"\\\1", visible(text))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _code(text: str) -> str:
+    """Markdown code that holds any text, backticks too."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest else ""
+    return f"{fence}{space}{visible(text)}{space}{fence}"
 
 
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "·": r"\textperiodcentered{}",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
 
 
 def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
+    return "".join(_LATEX.get(character, character) for character in visible(text).replace("\ufffd", ""))
 
 
 _RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {

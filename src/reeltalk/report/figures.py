@@ -1,19 +1,26 @@
 """Plots as inline SVG: values with their intervals, and curves over turn positions.
 
-Colours are those of Okabe & Ito (2008), which people with any colour vision tell apart; each model also has a dash
-and a marker of its own.
+A model is told by its letter, and besides by its colour, its marker and its dash, so that no figure needs colour. The
+colours are the style sheet's classes `m0` to `m7`, after Okabe & Ito (2008), darkened until each stands out on paper.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A6A00", "#666666")
-DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4", "3 1")
+from reeltalk.report.leaderboard import key_of, shown
+from reeltalk.report.visible import visible
+
+COLOURS: Final = 8
+DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4")
+"""Seven, not eight: colour and dash together repeat after 56 models."""
 FEW: Final = 30
-"""A point that rests on fewer turns is drawn faded."""
+"""A point that rests on fewer turns is drawn faded and without a line to it."""
+
+_LETTER_HEIGHT: Final = 11.0
+_POSITIONS_SHOWN: Final = 16
 
 
 @dataclass(frozen=True)
@@ -25,90 +32,111 @@ class Estimate:
     high: float | None
     n: int = 0
 
-
-def colour(index: int) -> str:
-    """The colour of the model at that place of the leaderboard."""
-    return COLOURS[index % len(COLOURS)]
-
-
-def _ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
-    """Round numbers that span the range."""
-    raw = max(highest - lowest, 1e-9) / wanted
-    magnitude = 10.0 ** math.floor(math.log10(raw))
-    step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
-    first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return shown(self.value)
+        return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
 
 
-def _label(tick: float) -> str:
-    return f"{tick:.4g}"
+@dataclass(frozen=True)
+class Series:
+    """One model's line."""
+
+    index: int
+    """The model's place in the leaderboard, which decides its letter and looks."""
+    name: str
+    points: Sequence[tuple[int, Estimate]]
+    """By position from 1, in order."""
 
 
-def whiskers(rows: Sequence[tuple[str, Estimate | None]], *, title: str) -> str:
-    """A dot with its interval for each model, one below the other.
+_Point = tuple[int, Estimate]
+_Scale = Callable[[float], float]
+
+
+def marker(index: int, x: float, y: float, size: float, *, faded: bool = False, title: str = "") -> str:
+    """The shape of a model: one of six."""
+    paths = (
+        "",
+        "M-.9-.9H.9V.9H-.9Z",
+        "M0-1.15L1.1.85H-1.1Z",
+        "M0-1.25L1.25 0 0 1.25-1.25 0Z",
+        "M0 1.15L1.1-.85H-1.1Z",
+        "M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
+    )
+    path = paths[index % len(paths)]
+    shape = f'class="dot m{index % COLOURS}{" faded" if faded else ""}"'
+    inner = f"<title>{_text(title)}</title>" if title else ""
+    if not path:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {shape}>{inner}</circle>'
+    return f'<path d="{path}" transform="translate({x:.1f} {y:.1f}) scale({size:g})" {shape}>{inner}</path>'
+
+
+def swatch(index: int) -> str:
+    """The line and marker of a model, for a legend."""
+    return (
+        '<svg viewBox="0 0 30 10" class="swatch" aria-hidden="true">'
+        f'<line x1="1" x2="29" y1="5" y2="5" class="line m{index % COLOURS}"{_dash(index)}/>'
+        f"{marker(index, 15, 5, 3.2)}</svg>"
+    )
+
+
+def whiskers(rows: Sequence[tuple[str, Estimate | None]], *, title: str, band: Estimate | None = None) -> str:
+    """A marker with its interval for each model, one below the other; empty where no model has a value.
 
     Args:
         rows: Model names with their values; None where there is none.
         title: What is plotted, for readers who do not see it.
+        band: An estimate whose interval is drawn behind all rows, to compare them with.
     """
-    width, row_height, top, left, right = 340, 20, 6, 12, 12
-    height = top + row_height * len(rows) + 22
+    width, row_height, top, left, right = 340, 19, 4, 26, 12
     ends = [end for _, e in rows if e for end in (e.value, e.low, e.high) if end is not None]
     if not ends:
         return ""
     lowest, highest = min(ends), max(ends)
-    margin = (highest - lowest or 1.0) * 0.06
+    margin = (highest - lowest or abs(highest) or 1.0) * 0.06
     lowest, highest = lowest - margin, highest + margin
+    bottom = top + row_height * len(rows)
 
     def x(value: float) -> float:
         return left + (value - lowest) / (highest - lowest) * (width - left - right)
 
-    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}" class="figure">']
-    bottom = top + row_height * len(rows)
-    for tick in _ticks(lowest, highest):
-        if lowest <= tick <= highest:
-            parts.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{bottom}" class="grid"/>')
-            parts.append(
-                f'<text x="{x(tick):.1f}" y="{bottom + 14}" class="tick" text-anchor="middle">{_label(tick)}</text>'
-            )
+    parts = [_open(width, bottom + 20, title)]
+    if band is not None and band.low is not None and band.high is not None:
+        parts.append(
+            f'<rect x="{x(band.low):.1f}" width="{x(band.high) - x(band.low):.1f}" y="{top}" '
+            f'height="{bottom - top}" class="behind"/>'
+        )
+    for tick in ticks(lowest, highest):
+        parts.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{bottom}" class="grid"/>')
+        parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 14}" class="tick middle">{tick:.4g}</text>')
     for index, (name, estimate) in enumerate(rows):
         y = top + row_height * (index + 0.5)
+        parts.append(f'<text x="4" y="{y + 4:.1f}" class="letter m{index % COLOURS}">{key_of(index)}</text>')
         if estimate is None:
             parts.append(f'<text x="{left}" y="{y + 4:.1f}" class="tick">not scored</text>')
             continue
-        text = f"{name}: {estimate.value:.4f}"
         if estimate.low is not None and estimate.high is not None:
-            text += f" [{estimate.low:.4f}, {estimate.high:.4f}]"
             parts.append(
                 f'<line x1="{x(estimate.low):.1f}" x2="{x(estimate.high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
-                f'stroke="{colour(index)}" stroke-width="2.5" stroke-linecap="round" opacity=".55"/>'
+                f'class="whisker m{index % COLOURS}"/>'
             )
-        parts.append(
-            f'<circle cx="{x(estimate.value):.1f}" cy="{y:.1f}" r="4.2" fill="{colour(index)}">'
-            f"<title>{escape(text)}</title></circle>"
-        )
+        parts.append(marker(index, x(estimate.value), y, 4, title=f"{key_of(index)} {name}: {estimate}"))
     parts.append("</svg>")
     return "".join(parts)
 
 
-def curves(series: Sequence[tuple[int, str, Sequence[tuple[int, Estimate]]]], *, title: str) -> str:
-    """Values over turn positions, a line a model with its interval as a band.
-
-    Args:
-        series: The model's place in the leaderboard (for its colour), its name, and its points by position from 1.
-        title: What is plotted, for readers who do not see it.
-    """
-    width, height, left, right, top, bottom = 460, 250, 56, 14, 10, 40
-    points = [(position, estimate) for _, _, line in series for position, estimate in line]
+def curves(series: Sequence[Series], *, title: str) -> str:
+    """Values over turn positions: a line for each model, its interval as a band, its letter at the line's end."""
+    width, height, left, right, top, bottom = 460, 250, 52, 18, 8, 40
+    points = [point for line in series for point in line.points]
     if not points:
         return ""
-    positions = [position for position, _ in points]
-    first, last = min(positions), max(positions)
+    first, last = min(p for p, _ in points), max(p for p, _ in points)
     # Bands of points on very few turns would squeeze all else; the axis follows the values and the solid bands.
     ends = [e.value for _, e in points]
     ends += [end for _, e in points if e.n >= FEW for end in (e.low, e.high) if end is not None]
-    lowest, highest = min(0.0, *ends), max(ends) or 1.0
-    highest += (highest - lowest) * 0.05
+    lowest, highest = min(0.0, *ends), max(0.0, *ends)
+    highest += (highest - lowest or 1.0) * 0.05
 
     def x(position: float) -> float:
         return left + (position - first) / max(last - first, 1) * (width - left - right)
@@ -117,48 +145,105 @@ def curves(series: Sequence[tuple[int, str, Sequence[tuple[int, Estimate]]]], *,
         clipped = min(max(value, lowest), highest)
         return top + (highest - clipped) / (highest - lowest) * (height - top - bottom)
 
-    parts = [f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}" class="figure">']
-    for tick in _ticks(lowest, highest):
-        if lowest <= tick <= highest:
-            parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
-            parts.append(
-                f'<text x="{left - 6}" y="{y(tick) + 4:.1f}" class="tick" text-anchor="end">{_label(tick)}</text>'
-            )
-    counts = {position: max(e.n for p, e in points if p == position) for position in sorted(set(positions))}
-    every = 1 + len(counts) // 16
-    for position, count in counts.items():
-        if (position - first) % every == 0:
-            at = f'x="{x(position):.1f}" text-anchor="middle"'
-            parts.append(f'<text {at} y="{height - bottom + 15}" class="tick">{position}</text>')
-            parts.append(f'<text {at} y="{height - bottom + 28}" class="tick faint">{count}</text>')
-    parts.append(f'<text x="2" y="{height - bottom + 15}" class="tick">turn</text>')
-    parts.append(f'<text x="2" y="{height - bottom + 28}" class="tick faint">n</text>')
-    for index, _, line in series:
-        banded = [(p, e.low, e.high) for p, e in line if e.low is not None and e.high is not None and e.n >= FEW]
-        if len(banded) > 1:
-            upper = [f"{x(p):.1f},{y(high):.1f}" for p, _, high in banded if high is not None]
-            lower = [f"{x(p):.1f},{y(low):.1f}" for p, low, _ in reversed(banded) if low is not None]
-            parts.append(f'<polygon points="{" ".join(upper + lower)}" fill="{colour(index)}" opacity=".10"/>')
-    for index, name, line in series:
-        path = " ".join(f"{x(p):.1f},{y(e.value):.1f}" for p, e in line if e.n >= FEW)
-        tail = [(p, e) for p, e in line if e.n < FEW]
-        dash = f' stroke-dasharray="{DASHES[index % len(DASHES)]}"' if DASHES[index % len(DASHES)] else ""
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(index)}" stroke-width="2"{dash}/>')
-        for position, estimate in line:
-            faded = ' opacity=".35"' if (position, estimate) in tail else ""
-            parts.append(
-                f'<circle cx="{x(position):.1f}" cy="{y(estimate.value):.1f}" r="2.6" fill="{colour(index)}"{faded}>'
-                f"<title>{escape(name)}, turn {position}: {estimate.value:.4f}, n = {estimate.n}</title></circle>"
-            )
+    parts = [_open(width, height, title)]
+    for tick in ticks(lowest, highest):
+        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
+        parts.append(f'<text x="{left - 7}" y="{y(tick) + 4:.1f}" class="tick end">{tick:.4g}</text>')
+    parts += _positions(points, x, height - bottom)
+    for line in series:
+        parts += [_band(segment, x, y, line.index) for segment in _solid(line) if len(segment) > 1]
+    for line in series:
+        for segment in _solid(line):
+            path = " ".join(f"{x(p):.1f},{y(e.value):.1f}" for p, e in segment)
+            looks = f'class="line m{line.index % COLOURS}"{_dash(line.index)}'
+            parts.append(f'<polyline points="{path}" {looks}/>')
+        for position, estimate in line.points:
+            told = f"{key_of(line.index)} {line.name}, turn {position}: {estimate}, n = {estimate.n}"
+            faded = estimate.n < FEW
+            parts.append(marker(line.index, x(position), y(estimate.value), 2.6, faded=faded, title=told))
+    ends_of_lines = sorted((y(e.value), x(p) + 7, line.index) for line in series for p, e in [_end(line)])
+    heights = _spread([at for at, _, _ in ends_of_lines], lowest=top, highest=height - bottom)
+    for at, (_, start, index) in zip(heights, ends_of_lines, strict=True):
+        looks = f'class="letter halo m{index % COLOURS}"'
+        parts.append(f'<text x="{start:.1f}" y="{at + 4:.1f}" {looks}>{key_of(index)}</text>')
     parts.append("</svg>")
     return "".join(parts)
 
 
-def swatch(index: int) -> str:
-    """The line and marker of a model, for a legend."""
-    dash = f' stroke-dasharray="{DASHES[index % len(DASHES)]}"' if DASHES[index % len(DASHES)] else ""
-    return (
-        '<svg viewBox="0 0 30 10" class="swatch" aria-hidden="true">'
-        f'<line x1="1" x2="29" y1="5" y2="5" stroke="{colour(index)}" stroke-width="2"{dash}/>'
-        f'<circle cx="15" cy="5" r="3" fill="{colour(index)}"/></svg>'
-    )
+def ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
+    """Round numbers within a range, about as many as wanted."""
+    raw = max(highest - lowest, 1e-9) / wanted
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
+    first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
+
+
+def _open(width: float, height: float, title: str) -> str:
+    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{_text(title)}" class="figure">'
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+def _dash(index: int) -> str:
+    dash = DASHES[index % len(DASHES)]
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _solid(line: Series) -> list[list[_Point]]:
+    """The stretches of neighbouring points that rest on enough turns: what a line may join."""
+    stretches: list[list[_Point]] = []
+    before: int | None = None
+    for position, estimate in line.points:
+        if estimate.n < FEW:
+            continue
+        if before is None or position != before + 1:
+            stretches.append([])
+        stretches[-1].append((position, estimate))
+        before = position
+    return stretches
+
+
+def _end(line: Series) -> _Point:
+    """Where a line ends, for its letter."""
+    solid = _solid(line)
+    return solid[-1][-1] if solid else line.points[-1]
+
+
+def _band(stretch: Sequence[_Point], x: _Scale, y: _Scale, index: int) -> str:
+    upper = [f"{x(p):.1f},{y(e.high):.1f}" for p, e in stretch if e.low is not None and e.high is not None]
+    lower = [f"{x(p):.1f},{y(e.low):.1f}" for p, e in reversed(stretch) if e.low is not None and e.high is not None]
+    return f'<polygon points="{" ".join(upper + lower)}" class="band m{index % COLOURS}"/>' if upper else ""
+
+
+def _positions(points: Sequence[_Point], x: _Scale, bottom: float) -> list[str]:
+    """The axis: turn positions, and under each on how many turns its points rest."""
+    counts: dict[int, list[int]] = {}
+    for position, estimate in sorted(points, key=lambda point: point[0]):
+        counts.setdefault(position, []).append(estimate.n)
+    every = 1 + (len(counts) - 1) // _POSITIONS_SHOWN
+    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">turn</text>']
+    parts.append(f'<text x="2" y="{bottom + 30:g}" class="tick">n</text>')
+    for place, (position, found) in enumerate(counts.items()):
+        if place % every == 0:
+            most = max(found)
+            # Models may have answered different numbers of turns there: the figure then names the largest.
+            count = f"{most}" if min(found) == most else f"≤{most}"
+            parts.append(f'<text x="{x(position):.1f}" y="{bottom + 16:g}" class="tick middle">{position}</text>')
+            parts.append(f'<text x="{x(position):.1f}" y="{bottom + 30:g}" class="tick middle count">{count}</text>')
+    return parts
+
+
+def _spread(heights: Sequence[float], *, lowest: float, highest: float) -> list[float]:
+    """Sorted heights moved apart until letters at them do not overlap, and kept inside the plot."""
+    apart = min(_LETTER_HEIGHT, (highest - lowest) / max(len(heights), 1))
+    spread: list[float] = []
+    for height in heights:
+        spread.append(max(height, spread[-1] + apart) if spread else height)
+    limit = highest
+    for place in range(len(spread) - 1, -1, -1):
+        spread[place] = min(spread[place], limit)
+        limit = spread[place] - apart
+    return spread

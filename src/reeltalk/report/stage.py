@@ -1,10 +1,6 @@
-"""Write runs as a static site that opens from disk: an index, a page a dialogue, one style sheet, one script."""
+"""Write runs as a static site that opens from disk: an index, a list of dialogues, and a page for each dialogue."""
 
-import hashlib
-import re
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -14,46 +10,32 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
+from reeltalk.report.dialogues import (
+    NEAR_ZERO_FOR_ONE_ANSWER,
+    ShownDialogue,
+    collect,
+    heat_levels,
+    item_metrics,
+    mean_metric,
+)
 from reeltalk.report.export import TableFormat, render_table
-from reeltalk.report.figures import Estimate
-from reeltalk.report.leaderboard import Leaderboard, build, shown, title_of
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.report.figures import Estimate, Series
+from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown, title_of
+from reeltalk.report.visible import visible
+from reeltalk.schema.runs import CurvePoint
 from reeltalk.store.runs import Run
 
-SHOWN_PER_ITEM: Final = ("meteor", "rouge_l", "cider", "token_f1", "exact_match", "similarity")
-"""Metrics beside each answer, where a run has them. BLEU of a single short answer is next to always zero."""
-WHISKER_LIMIT: Final = 40
+__all__ = ["TableFormat", "render_table", "write_report"]
 
-
-@dataclass(frozen=True)
-class Page:
-    """A dialogue's page."""
-
-    unit_id: str
-    video_id: str
-    file: str
-    turns: int
-
-
-@dataclass
-class _Answer:
-    index: int
-    model: str
-    text: str | None = None
-    other_wording: str | None = None
-    scores: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass
-class _Turn:
-    number: int
-    question: str
-    references: tuple[str, ...]
-    answers: list[_Answer]
+STATIC: Final = ("style.css", "page.js")
+FEW_VIDEOS: Final = 30
+"""With fewer source videos the index says that the intervals are rough: a bootstrap is then known to be too narrow."""
 
 
 def write_report(runs: Sequence[Run], folder: Path) -> Path:
     """Write the site.
+
+    The same runs give the same bytes. Figures, style and script are inside; no page asks for anything from a network.
 
     Args:
         runs: Runs side by side, in the order of their models on the pages.
@@ -63,47 +45,66 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
         Path of `index.html`.
 
     Raises:
-        BenchmarkError: The runs hold no scores.
+        BenchmarkError: The runs hold no scores, or one contradicts itself.
         InputError: A run's file is damaged.
     """
     board = build(runs)
+    dialogues = collect(board)
+    metrics = item_metrics(board, dialogues)
     environment = _environment()
-    dialogues = _collect(board)
-    pages = [
-        Page(unit_id, video_id, _file_name(unit_id), len(turns)) for (unit_id, video_id), turns in dialogues.items()
-    ]
-    static = files("reeltalk.report") / "static"
-    for name in ("style.css", "page.js"):
-        (folder / name).write_text((static / name).read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "dialogues").mkdir()
-    template = environment.get_template("dialogue.html")
-    metrics = [metric for metric in SHOWN_PER_ITEM if metric in board.metrics]
-    for number, (page, turns) in enumerate(zip(pages, dialogues.values(), strict=True)):
-        html = template.render(
-            root="../",
-            page=page,
-            before=pages[number - 1] if number else None,
-            after=pages[number + 1] if number + 1 < len(pages) else None,
-            turns=sorted(turns.values(), key=lambda turn: turn.number),
-            metrics=metrics,
-        )
-        (folder / "dialogues" / page.file).write_text(html, encoding="utf-8")
-    index = environment.get_template("index.html").render(
+    for name in STATIC:
+        text = (files("reeltalk.report") / "static" / name).read_text(encoding="utf-8")
+        _write(folder / name, text)
+    _write_dialogues(environment, board, dialogues, metrics, folder)
+    _write_list(environment, board, dialogues, mean_metric(metrics), folder)
+    page = environment.get_template("index.html").render(
         root="",
         board=board,
-        pages=pages,
-        few=figures.FEW,
-        counts={
-            "models": len(board.models),
-            "items": sum(page.turns for page in pages),
-            "dialogues": len(pages),
-            "videos": len({page.video_id for page in pages}),
-        },
-        whisker_figures=[(metric, Markup(_whiskers(board, metric))) for metric in board.metrics],
-        curve_figures=[(metric, Markup(_curves(board, metric))) for metric in board.metrics if board.curves(metric)],
+        few_turns=figures.FEW,
+        few_videos=FEW_VIDEOS,
+        dialogues=dialogues,
+        turns=sum(len(dialogue.turns) for dialogue in dialogues),
+        videos=len({dialogue.video_id for dialogue in dialogues}),
+        whisker_figures={metric: Markup(_whiskers(board, metric)) for metric in board.metrics},
+        curve_figures={metric: Markup(drawn) for metric in board.metrics if (drawn := _curves(board, metric))},
+        curve_rows={metric: _curve_rows(board.models, metric) for metric in board.metrics},
     )
-    (folder / "index.html").write_text(index, encoding="utf-8")
+    _write(folder / "index.html", page)
     return folder / "index.html"
+
+
+def _write_dialogues(
+    environment: Environment, board: Leaderboard, dialogues: list[ShownDialogue], metrics: list[str], folder: Path
+) -> None:
+    template = environment.get_template("dialogue.html")
+    (folder / "dialogues").mkdir()
+    for number, dialogue in enumerate(dialogues):
+        html = template.render(
+            root="../",
+            board=board,
+            dialogue=dialogue,
+            before=dialogues[number - 1] if number else None,
+            after=dialogues[number + 1] if number + 1 < len(dialogues) else None,
+            metrics=metrics,
+            left_out=[m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
+        )
+        _write(folder / "dialogues" / dialogue.file, html)
+
+
+def _write_list(
+    environment: Environment, board: Leaderboard, dialogues: list[ShownDialogue], metric: str | None, folder: Path
+) -> None:
+    means = [dialogue.means(metric) if metric else [] for dialogue in dialogues]
+    levels = heat_levels(means)
+    cells = [list(zip(values, heat, strict=True)) for values, heat in zip(means, levels, strict=True)]
+    html = environment.get_template("dialogues.html").render(
+        root="", board=board, metric=metric, rows=list(zip(dialogues, cells, strict=True))
+    )
+    _write(folder / "dialogues.html", html)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _environment() -> Environment:
@@ -112,78 +113,49 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
-        # Answers are strangers' text: control characters would be invalid HTML or turn the line's direction round.
-        finalize=lambda value: _visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     environment.globals.update(
         version=__version__,
-        csp_source="'self' file: 'unsafe-inline'",
-        title_of=title_of,
+        colours=figures.COLOURS,
+        key_of=key_of,
         shown=shown,
         swatch=lambda index: Markup(figures.swatch(index)),
+        title_of=title_of,
     )
     return environment
 
 
-_INVISIBLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-
-
-def _visible(text: str) -> str:
-    return _INVISIBLE.sub("\ufffd", text)
-
-
-def _file_name(unit_id: str) -> str:
-    """A file name that is safe on every system and different for every dialogue."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", unit_id)[:80]
-    if plain == unit_id:
-        return f"{plain}.html"
-    return f"{plain}.{hashlib.sha256(unit_id.encode()).hexdigest()[:8]}.html"
-
-
-def _collect(board: Leaderboard) -> dict[tuple[str, str], dict[str, _Turn]]:
-    """All turns by dialogue and item, with every model's answer beside them, in the order of dialogues' names."""
-    found: dict[tuple[str, str], dict[str, _Turn]] = defaultdict(dict)
-    for index, model in enumerate(board.models):
-        scores = {row.item_id: row.scores for row in model.run.item_scores() if row.model == model.info.model}
-        for answer in model.run.answers():
-            if answer.model == model.info.model:
-                _add(found[answer.unit_id, answer.video_id], board, index, answer, scores.get(answer.item_id, {}))
-    return dict(sorted(found.items()))
-
-
-def _add(
-    turns: dict[str, _Turn], board: Leaderboard, index: int, answer: AnsweredTurn, scores: dict[str, float]
-) -> None:
-    turn = turns.get(answer.item_id)
-    if turn is None:
-        answers = [_Answer(number, model.name) for number, model in enumerate(board.models)]
-        turn = turns[answer.item_id] = _Turn(answer.turn_index + 1, answer.question, answer.references, answers)
-    shown_answer = turn.answers[index]
-    shown_answer.text, shown_answer.scores = answer.text, scores
-    if (turn.question, turn.references) != (answer.question, answer.references):
-        shown_answer.other_wording = " / ".join([answer.question, *answer.references])
-
-
 def _whiskers(board: Leaderboard, metric: str) -> str:
     rows: list[tuple[str, Estimate | None]] = []
-    for model in board.models[:WHISKER_LIMIT]:
+    best = None
+    for model in board.models:
         cell = model.cells[metric]
-        value = cell.row.value if cell else None
-        rows.append((model.name, Estimate(value, cell.row.low, cell.row.high) if cell and value is not None else None))
-    return figures.whiskers(rows, title=f"{title_of(metric)} with 95 % intervals")
+        if cell is None or cell.row.value is None:
+            rows.append((model.name, None))
+            continue
+        estimate = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n)
+        rows.append((model.name, estimate))
+        best = estimate if cell.is_best else best
+    return figures.whiskers(rows, title=f"{title_of(metric)} of each model with its 95 % interval", band=best)
 
 
 def _curves(board: Leaderboard, metric: str) -> str:
-    place = {model.name: index for index, model in enumerate(board.models)}
     series = [
-        (
-            place[name],
-            name,
-            [(point.turn_index + 1, Estimate(point.value, point.low, point.high, point.n)) for point in points],
-        )
-        for name, points in board.curves(metric)
+        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in model.curves[metric]])
+        for index, model in enumerate(board.models)
+        if model.curves.get(metric)
     ]
-    return figures.curves(series, title=f"{title_of(metric)} by turn position")
+    return figures.curves(series, title=f"{title_of(metric)} by turn position, a line for each model")
 
 
-__all__ = ["TableFormat", "render_table", "write_report"]
+def _estimate(point: CurvePoint) -> Estimate:
+    return Estimate(point.value, point.low, point.high, point.n)
+
+
+def _curve_rows(models: Sequence[ModelRow], metric: str) -> list[tuple[int, list[CurvePoint | None]]]:
+    """The numbers of a figure: turn positions from 1 with each model's point."""
+    found = [{point.turn_index: point for point in model.curves.get(metric, ())} for model in models]
+    positions = sorted({position for points in found for position in points})
+    return [(position + 1, [points.get(position) for points in found]) for position in positions]

@@ -1,4 +1,4 @@
-// Sorting and filtering. Every page reads well without them.
+// Sorting, filtering and opening what a link points into. Every page reads well without them.
 "use strict";
 
 for (const table of document.querySelectorAll("table[data-sortable]")) {
@@ -8,20 +8,23 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
     button.type = "button";
     button.append(...header.childNodes);
     header.append(button);
+    const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
     button.addEventListener("click", () => {
-      const down = header.getAttribute("aria-sort") !== "descending";
-      headers.forEach((other) => other.removeAttribute("aria-sort"));
-      header.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
-      const order = (first, second) => {
-        const [a, b] = [key(first), key(second)];
+      // Scores are wanted from the highest down, names from the first up.
+      const first = header.classList.contains("number") ? "descending" : "ascending";
+      const other = first === "descending" ? "ascending" : "descending";
+      const order = header.getAttribute("aria-sort") === first ? other : first;
+      headers.forEach((each) => each.removeAttribute("aria-sort"));
+      header.setAttribute("aria-sort", order);
+      const compare = (one, two) => {
+        const [a, b] = [key(one), key(two)].map((text) => (text === "–" ? "" : text.replaceAll(",", "")));
         // Cells without a number stay last whichever way one sorts.
         if (a === "" || b === "") return (a === "") - (b === "");
-        const difference = isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b;
-        return down ? -difference : difference;
+        const difference = isNaN(a) || isNaN(b) ? a.localeCompare(b, "en", { numeric: true }) : a - b;
+        return order === "descending" ? -difference : difference;
       };
       const body = table.tBodies[0];
-      body.append(...[...body.rows].sort(order));
+      body.append(...[...body.rows].sort(compare));
     });
   });
 }
@@ -29,14 +32,26 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
 for (const filter of document.querySelectorAll("input[data-filters]")) {
   const list = document.getElementById(filter.dataset.filters);
   const count = document.getElementById(`${filter.dataset.filters}-count`);
-  filter.hidden = false;
-  filter.addEventListener("input", () => {
+  const items = [...list.children].map((item) => [item, `${item.cells[0].textContent} ${item.cells[1].textContent}`]);
+  filter.closest("[hidden]").hidden = false;
+  const apply = () => {
     const wanted = filter.value.trim().toLowerCase();
     let shown = 0;
-    for (const item of list.children) {
-      item.hidden = !item.textContent.toLowerCase().includes(wanted);
+    for (const [item, text] of items) {
+      item.hidden = !text.toLowerCase().includes(wanted);
       shown += item.hidden ? 0 : 1;
     }
-    count.textContent = `${shown} shown`;
-  });
+    count.textContent = wanted ? `${shown} of ${items.length}` : "";
+  };
+  filter.addEventListener("input", apply);
+  // A browser that goes back fills the box in again.
+  addEventListener("pageshow", apply);
 }
+
+const open = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.localName === "details") target.open = true;
+};
+addEventListener("hashchange", open);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+open();
