@@ -119,11 +119,11 @@ def _notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
         notes.append(f"Highest value of a column in {best}.")
     if any(cell.may_equal_best for cell in cells):
         notes.append("≈: the intervals do not tell this value from the highest.")
-    for metric, parts in board.mixed.items():
-        differ = ", ".join(parts)
-        notes.append(f"{dagger} {title_of(metric)} does not compare between models: signatures differ in {differ}.")
+    for metrics, parts in board.mixed_together:
+        named, differ = ", ".join(map(title_of, metrics)), ", ".join(parts)
+        notes.append(f"{dagger} Not comparable between models, as signatures differ in {differ}: {named}.")
     for line in board.unscored:
-        notes.append(f"{title_of(line.metric)} of {', '.join(line.models)} is not scored: {line.reason}")
+        notes.append(f"{title_of(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}")
     return [" ".join(note.split()) for note in notes]
 
 

@@ -96,6 +96,23 @@ class Leaderboard:
         return max(model.run.info.clusters for model in self.models)
 
     @property
+    def has_best(self) -> bool:
+        """True where some column has a value that is called the highest."""
+        return any(cell.is_best for model in self.models for cell in model.cells.values() if cell)
+
+    @property
+    def mixed_together(self) -> list[tuple[list[str], list[str]]]:
+        """Metrics whose numbers do not compare, grouped by the signature parts that differ."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for metric, parts in self.mixed.items():
+            groups.setdefault(tuple(parts), []).append(metric)
+        return [(metrics, list(parts)) for parts, metrics in groups.items()]
+
+    def naming(self, models: Sequence[str]) -> str:
+        """Some of the models as words: `all models` where none is left out."""
+        return "all models" if len(models) == len(self.models) > 1 else ", ".join(models)
+
+    @property
     def shares_no_metric(self) -> bool:
         """True where there are several models and none of the metrics has a value for two of them."""
         values = [[model.cells[metric] for model in self.models] for metric in self.metrics]

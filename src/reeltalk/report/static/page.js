@@ -6,8 +6,8 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   headers.forEach((header, column) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...header.childNodes);
-    header.append(button);
+    button.append(...[...header.childNodes].filter((node) => !node.classList?.contains("warn")));
+    header.prepend(button);
     const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
     button.addEventListener("click", () => {
       // Scores are wanted from the highest down, names from the first up.
