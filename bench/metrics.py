@@ -2,7 +2,8 @@
 
 CPU seconds are user and system time of this process and of its children, so that they hold on a busy machine. The
 baseline, pycocoevalcap, is installed into `build/bench/venv`: it is measured there and is no dependency. Both sides
-get the same tokens. METEOR is measured as the package is used (a Java process a file) and as ours (one for all files).
+get the same tokens, joined by spaces, and the time to split them counts on both. METEOR is measured as the package is
+used (a Java process a file) and as ours (one for all files); the tokeniser on the texts of one file, Java included.
 """
 
 import json
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +56,20 @@ for line in sys.stdin:
 """
 
 METEOR_BASELINE = """
-import json, resource, sys
+import json, sys
 from pycocoevalcap.meteor.meteor import Meteor
-answers, references = json.load(sys.stdin)
-meteor = Meteor()
-score, _ = meteor.compute_score(dict(enumerate(references)), {i: [a] for i, a in enumerate(answers)})
-del meteor
-print(score)
+for answers, references in json.load(sys.stdin):
+    meteor = Meteor()
+    score, _ = meteor.compute_score(dict(enumerate(references)), {i: [a] for i, a in enumerate(answers)})
+    del meteor
+    print(score)
+"""
+
+TOKENISER_BASELINE = """
+import json, sys
+from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
+texts = json.load(sys.stdin)
+print(json.dumps(PTBTokenizer().tokenize({i: [{"caption": text}] for i, text in enumerate(texts)})))
 """
 
 
@@ -79,6 +88,15 @@ def baseline_python() -> Path:
         subprocess.run([str(python), "-m", "pip", "install", "-q", "pycocoevalcap==1.2", "numpy==2.4.6"], check=True)
         (folder / "ready").touch()
     return Path(python)
+
+
+def raw_texts() -> list[str]:
+    """References and answers of one file as they are written; none where there are no shared data."""
+    for file in sorted((SHARED / "data" / "vdact" / "results").glob("*.json")):
+        return [
+            row[field] for row in json.loads(file.read_text(encoding="utf-8")) for field in ("ref_answer", "gen_answer")
+        ]
+    return []
 
 
 def load_files() -> tuple[list[Pairs], str]:
@@ -109,9 +127,9 @@ def sized(files: list[Pairs], size: int) -> Pairs:
 
 
 def ours(pairs: Pairs) -> tuple[float, list[float], list[Any]]:
+    start = cpu_seconds()
     answers = [text.split() for text in pairs[0]]
     references = [[text.split() for text in group] for group in pairs[1]]
-    start = cpu_seconds()
     corpus = Corpus(answers, references)
     statistics = bleu.statistics(corpus)
     corpus_bleu = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0]
@@ -126,17 +144,22 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return cpu_seconds() - start, result
 
 
+def answer_of(python: Path, program: str, question: object) -> str:
+    """What a Python program of the baseline prints when it gets `question` as JSON."""
+    with tempfile.TemporaryFile("w+") as stream:
+        json.dump(question, stream)
+        stream.seek(0)
+        done = subprocess.run([str(python), "-c", program], stdin=stream, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def meteor_baseline(python: Path, files: list[Pairs]) -> list[float]:
-    scores = []
-    for pairs in files:
-        with tempfile.TemporaryFile("w+") as stream:
-            json.dump(pairs, stream)
-            stream.seek(0)
-            done = subprocess.run(
-                [str(python), "-c", METEOR_BASELINE], stdin=stream, capture_output=True, text=True, check=True
-            )
-        scores.append(float(done.stdout.split()[-1]))
-    return scores
+    return [float(score) for score in answer_of(python, METEOR_BASELINE, files).split()]
+
+
+def tokeniser_baseline(python: Path, texts: list[str]) -> list[list[str]]:
+    tokens = json.loads(answer_of(python, TOKENISER_BASELINE, texts))
+    return [tokens[str(index)][0].split() for index in range(len(texts))]
 
 
 def meteor_ours(jar: Path, files: list[Pairs]) -> list[float]:
@@ -187,8 +210,14 @@ def main() -> None:
             figures[f"meteor_{name}_coco_cpu_s"], figures[f"meteor_{name}_ours_cpu_s"] = theirs, own
             figures[f"meteor_{name}_ratio"] = theirs / own
             figures[f"meteor_{name}_largest_difference"] = float(np.abs(np.subtract(theirs_scores, our_scores)).max())
+        if texts := raw_texts():
+            theirs, their_tokens = timed(partial(tokeniser_baseline, python, texts))
+            own, our_tokens = timed(lambda: [tokenise_coco(text) for text in texts])
+            figures["tokenise_one_file_coco_cpu_s"], figures["tokenise_one_file_ours_cpu_s"] = theirs, own
+            figures["tokenise_one_file_ratio"] = theirs / own
+            figures["tokenise_one_file_texts_that_differ"] = sum(map(ne, their_tokens, our_tokens))
     else:
-        notes.append("METEOR was not measured: no Java here")
+        notes.append("METEOR and the tokeniser were not measured: no Java here")
     record("metrics", figures, packages=["numpy", "reeltalk"], notes=notes)
 
 

@@ -6,27 +6,33 @@ list, then all its texts are references.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
 
+from reeltalk.formats.file_names import as_file_stem, unsaid_splits
 from reeltalk.formats.layout import Document, Index, Kind, Layout, lost_beyond_dialogues
+from reeltalk.formats.left_out import added_since_import, fields_left_out, labels_left_out, tables_left_out
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
-from reeltalk.store.documents import SourceModel, parse
+from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed
 
 FORMAT: Final = "avsd"
 UNDISCLOSED: Final = "__UNDISCLOSED__"
+DESCRIPTIONS: Final = ("caption", "summary")
 
 
 class Reason(SourceModel):
     """Why an answer holds: an interval in seconds, in either order, and usually a sentence."""
 
-    timestamp: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]
+    timestamp: Annotated[list[Annotated[Finite, Field(ge=0)]], Field(min_length=2, max_length=2)]
+    sentence: str | None = None
 
 
 class TurnRow(SourceModel):
@@ -40,7 +46,7 @@ class TurnRow(SourceModel):
 class DialogueRow(SourceModel):
     """One dialogue about one video."""
 
-    image_id: Annotated[str, Field(min_length=1)]
+    image_id: Name
     dialog: list[TurnRow]
     caption: str | None = None
     summary: str | None = None
@@ -55,81 +61,119 @@ def _decode(document: Document) -> Iterator[str]:
         place = f"$.dialogs[{index}]"
         row = parse(DialogueRow, item, file=document.path, place=place)
         seen[row.image_id] += 1
-        if seen[row.image_id] > 1:
-            document.records.content.warnings.append(
-                f"{document.name} has {seen[row.image_id]} dialogues about video {row.image_id}"
-            )
-        number = "" if seen[row.image_id] == 1 else f"/{seen[row.image_id]}"
-        summaries = {name: text for name in ("caption", "summary") if (text := getattr(row, name)) is not None}
-        document.records.add_video(
-            document, place, Video(id=VideoId(row.image_id), split=document.split, summaries=summaries)
+        with placed(document.path, place):
+            dialogue = _dialogue(document, place, row, seen[row.image_id])
+            yield document.records.add_dialogue(document, f"{place}.image_id", dialogue)
+
+
+def _dialogue(document: Document, place: str, row: DialogueRow, number: int) -> Dialogue:
+    warnings = document.records.content.warnings
+    if number > 1:
+        warnings.append(f"{document.name} has {number} dialogues about video {row.image_id}")
+    summaries = {name: text for name in DESCRIPTIONS if (text := getattr(row, name)) is not None}
+    document.records.add_video(
+        document, place, Video(id=VideoId(row.image_id), split=document.split, summaries=summaries)
+    )
+    known = document.records.videos[row.image_id].summaries
+    differing = {name: text for name, text in summaries.items() if known[name] != text}
+    if differing:
+        warnings.append(
+            f"{document.name} describes video {row.image_id} at {place} differently from an earlier dialogue; "
+            f"its {' and '.join(differing)} stays with the dialogue"
         )
-        yield document.records.add_dialogue(
-            document,
-            place,
-            Dialogue(
-                id=DialogueId(f"{document.stem}/{row.image_id}{number}"),
-                video_id=VideoId(row.image_id),
-                turns=tuple(_turn(turn) for turn in row.dialog),
-                extra=row.unknown,
-            ),
-        )
+    return Dialogue(
+        id=DialogueId(f"{document.stem}/{row.image_id}" + ("" if number == 1 else f"/{number}")),
+        video_id=VideoId(row.image_id),
+        turns=tuple(_turn(turn) for turn in row.dialog),
+        extra=differing | row.unknown,
+    )
 
 
 def _turn(row: TurnRow) -> Turn:
     texts = row.answer if isinstance(row.answer, list) else [row.answer]
     reasons = row.reason or []
-    extra = row.unknown
-    if any(reason.unknown for reason in reasons):
-        extra["reason"] = [reason.unknown for reason in reasons]
+    beside = [_beside(reason) for reason in reasons]
     return Turn(
         question=row.question,
         references=tuple(text for text in texts if text != UNDISCLOSED),
         evidence=tuple(Interval(start_s=min(reason.timestamp), end_s=max(reason.timestamp)) for reason in reasons),
-        extra=extra,
+        extra=row.unknown | ({"reason": beside} if any(beside) else {}),
     )
+
+
+def _beside(reason: Reason) -> dict[str, Json]:
+    """What a reason says beside its interval, and the order of its ends where that is the wrong one."""
+    more = {} if reason.sentence is None else {"sentence": reason.sentence}
+    reversed_ends = reason.timestamp[0] > reason.timestamp[1]
+    return more | reason.unknown | ({"timestamp": reason.timestamp} if reversed_ends else {})
 
 
 def _encode(index: Index, file: SourceFile) -> Json:
     rows = []
     for name in file.records:
         dialogue = index.dialogues[DialogueId(name)]
+        extra = {name: value for name, value in dialogue.extra.items() if name not in DialogueRow.model_fields}
         row: dict[str, Json] = {"image_id": dialogue.video_id}
-        summaries = index.videos[dialogue.video_id].summaries
-        row |= {name: summaries[name] for name in ("caption", "summary") if name in summaries}
-        row["dialog"] = [_turn_row(turn) for turn in dialogue.turns]
-        rows.append(dialogue.extra | row)
+        described = index.videos[dialogue.video_id].summaries | dialogue.extra
+        row |= {name: text for name in DESCRIPTIONS if isinstance(text := described.get(name), str)}
+        rows.append(row | {"dialog": [_turn_row(turn) for turn in dialogue.turns]} | extra)
     return {"dialogs": rows}
 
 
 def _turn_row(turn: Turn) -> dict[str, Json]:
-    extra = {name: value for name, value in turn.extra.items() if name != "reason"}
     references = list(turn.references) or [UNDISCLOSED]
     row: dict[str, Json] = {
         "question": turn.question,
         "answer": references[0] if len(references) == 1 else references,
     }
     if turn.evidence:
-        more = turn.extra.get("reason") or [{}] * len(turn.evidence)
-        row["reason"] = [
-            {"timestamp": [interval.start_s, interval.end_s]} | other
-            for interval, other in zip(turn.evidence, more, strict=False)
-        ]
-    return extra | row
+        kept = turn.extra.get("reason")
+        beside = [about for about in kept if isinstance(about, dict)] if isinstance(kept, list) else []
+        more = [*beside, *({} for _ in turn.evidence)]
+        row["reason"] = [_reason(interval, about) for interval, about in zip(turn.evidence, more, strict=False)]
+    return row | {name: value for name, value in turn.extra.items() if name not in TurnRow.model_fields}
+
+
+def _reason(interval: Interval, beside: dict[str, Json]) -> dict[str, Json]:
+    ends = [interval.start_s, interval.end_s]
+    as_published = beside.get("timestamp")
+    return {"timestamp": as_published if as_published and sorted(as_published) == ends else ends} | {
+        name: value for name, value in beside.items() if name != "timestamp"
+    }
+
+
+def _file_name(split: str | None) -> str:
+    return f"{as_file_stem(split or 'all', otherwise='all')}_set4DSTC10-AVSD.json"
 
 
 def _default_files(index: Index) -> list[SourceFile]:
-    by_split: dict[str, list[str]] = defaultdict(list)
+    by_name: dict[str, list[str]] = defaultdict(list)
     for dialogue in index.dialogues.values():
-        by_split[index.videos[dialogue.video_id].split or "all"].append(dialogue.id)
+        by_name[_file_name(index.videos[dialogue.video_id].split)].append(dialogue.id)
     return [
-        SourceFile(
-            format=FORMAT,
-            path=f"{split.replace('/', '_')}_set4DSTC10-AVSD.json",
-            kind="dialogues",
-            records=tuple(names),
-        )
-        for split, names in by_split.items()
+        SourceFile(format=FORMAT, path=path, kind="dialogues", records=tuple(names)) for path, names in by_name.items()
+    ]
+
+
+def _lost(content: Content) -> list[str]:
+    dialogues = list(Index(content).dialogues.values())
+    turns = [turn for dialogue in dialogues for turn in dialogue.turns]
+    held = {"question", "references", "evidence", "options", "labels", "checklist", "extra"}
+    summaries = sum(bool(set(video.summaries) - set(DESCRIPTIONS)) for video in content.videos)
+    counts = {
+        "dialogues are named by their file and video, and lose their identifiers": len(dialogues),
+        "summaries other than caption and summary are left out, for videos": summaries,
+        "clips are left out": len(content.clips),
+    }
+    return [
+        *lost_beyond_dialogues(content, options=False, several_turns=True),
+        *(f"{what}: {count:,}" for what, count in counts.items() if count),
+        *tables_left_out(content),
+        *fields_left_out("videos", content.videos, {"id", "split", "summaries"}),
+        *unsaid_splits(content.videos, _file_name),
+        *fields_left_out("dialogues", dialogues, {"id", "video_id", "turns", "extra", "clip_ids"}),
+        *fields_left_out("turns", turns, held),
+        *labels_left_out(turns, ()),
     ]
 
 
@@ -142,6 +186,11 @@ LAYOUT: Final = Layout(
     [Kind("dialogues", _is_avsd, _decode, _encode)],
     '{"dialogs": [{"image_id", "dialog": [{"question", "answer"}]}]}',
     _default_files,
-    lambda content: lost_beyond_dialogues(content, options=False, several_turns=True),
+    _lost,
 )
-read, write = LAYOUT.read, LAYOUT.write
+read = LAYOUT.read
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

@@ -4,18 +4,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+from reeltalk.formats.parquet import pyarrow_modules
 from reeltalk.store.manifest import hash_file
 
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
-TYPES: Final = {
-    "string": "sc:Text",
-    "list": "sc:Text",
-    "int64": "sc:Integer",
-    "double": "sc:Float",
-    "float64": "sc:Float",
-    "bool": "sc:Boolean",
-}
-
 CONTEXT: Final[dict[str, Any]] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -62,38 +54,44 @@ CONTEXT: Final[dict[str, Any]] = {
 }
 
 
-def croissant(folder: Path, *, name: str, licences: Counter[str], columns: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """The description of a repository's Parquet tables.
+ENCODINGS: Final = {
+    ".parquet": "application/x-parquet",
+    ".nq": "application/n-quads",
+    ".jsonl": "application/jsonlines",
+    ".mkv": "video/x-matroska",
+    ".webm": "video/webm",
+    ".mp4": "video/mp4",
+}
+
+
+def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, Any]:
+    """The description of a repository: each of its files with its hash, each table with its columns.
+
+    A column of records is described by their plain members; what lies deeper has no form in Croissant.
 
     Args:
-        folder: The repository, its tables written.
+        folder: The repository, its files written.
         name: The data set's name.
         licences: How many videos have each licence.
-        columns: For each table its flat columns and their Arrow types; `list` for lists of text.
     """
     distribution, record_sets = [], []
-    for table, types in columns.items():
-        path = folder / "data" / f"{table}.parquet"
+    paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]
+    for path in paths:
         sha256, size_bytes = hash_file(path)
+        relative = path.relative_to(folder).as_posix()
         distribution.append(
             {
                 "@type": "cr:FileObject",
-                "@id": f"{table}-file",
-                "name": f"{table}-file",
-                "contentUrl": f"data/{table}.parquet",
+                "@id": relative,
+                "name": relative,
+                "contentUrl": relative,
                 "contentSize": f"{size_bytes} B",
-                "encodingFormat": "application/x-parquet",
+                "encodingFormat": ENCODINGS.get(path.suffix.lower(), "application/octet-stream"),
                 "sha256": sha256,
             }
         )
-        record_sets.append(
-            {
-                "@type": "cr:RecordSet",
-                "@id": table,
-                "name": table,
-                "field": [_field(table, column, kind) for column, kind in types.items()],
-            }
-        )
+        if path.suffix == ".parquet":
+            record_sets.append(_record_set(path, relative))
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -108,14 +106,52 @@ def croissant(folder: Path, *, name: str, licences: Counter[str], columns: dict[
     }
 
 
-def _field(table: str, column: str, kind: str) -> dict[str, Any]:
-    field: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": f"{table}/{column}",
-        "name": f"{table}/{column}",
-        "dataType": TYPES.get(kind, "sc:Text"),
-        "source": {"fileObject": {"@id": f"{table}-file"}, "extract": {"column": column}},
-    }
-    if kind == "list":
-        field |= {"isArray": True, "arrayShape": "-1"}
-    return field
+def _record_set(path: Path, file: str) -> dict[str, Any]:
+    _, parquet = pyarrow_modules()
+    table = path.stem
+    fields = []
+    for column in parquet.read_schema(path):
+        field = _field(f"{table}/{column.name}", column.type, file, column.name)
+        if field is not None:
+            fields.append(field)
+    record_set: dict[str, Any] = {"@type": "cr:RecordSet", "@id": table, "name": table, "field": fields}
+    if any(field["@id"] == f"{table}/id" for field in fields):
+        record_set["key"] = {"@id": f"{table}/id"}
+    return record_set
+
+
+def _field(identifier: str, kind: Any, file: str, column: str, json_path: str | None = None) -> dict[str, Any] | None:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+    source: dict[str, Any] = {"fileObject": {"@id": file}, "extract": {"column": column}}
+    if json_path is not None:
+        source["transform"] = {"jsonPath": json_path}
+    plain = _plain_type(kind)
+    if plain is not None:
+        return field | {"dataType": plain, "source": source}
+    if json_path is not None:
+        return None
+    inside = kind.value_type if types.is_list(kind) else kind
+    if types.is_list(kind) and _plain_type(inside) is not None:
+        return field | {"dataType": _plain_type(inside), "isArray": True, "arrayShape": "-1", "source": source}
+    if not types.is_struct(inside):
+        return None
+    start = "$[*]." if types.is_list(kind) else "$."
+    members = [_field(f"{identifier}/{part.name}", part.type, file, column, f"{start}{part.name}") for part in inside]
+    members = [member for member in members if member is not None]
+    if not members:
+        return None
+    return field | ({"repeated": True} if types.is_list(kind) else {}) | {"subField": members}
+
+
+def _plain_type(kind: Any) -> str | None:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    if types.is_string(kind):
+        return "sc:Text"
+    if types.is_boolean(kind):
+        return "sc:Boolean"
+    if types.is_integer(kind):
+        return "sc:Integer"
+    return "sc:Float" if types.is_floating(kind) else None

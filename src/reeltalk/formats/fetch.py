@@ -10,10 +10,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from reeltalk.errors import FetchError, InputError, MissingExtraError, SettingError
+from reeltalk.errors import BenchmarkError, FetchError, InputError, MissingExtraError, SettingError
+from reeltalk.formats.folder_layout import VIDEO_SUFFIXES
 from reeltalk.formats.registry import load_format
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, write_bytes
 from reeltalk.store.documents import read_json, visible_files, write_json
@@ -32,6 +33,8 @@ class DataSet:
     """Identifier of the data set repository on the Hub, where its authors name one."""
     home: str
     licence: str
+    expected: tuple[str, ...]
+    """Patterns of which each release has files, at any depth."""
 
 
 DATA_SETS: Final = {
@@ -42,31 +45,37 @@ DATA_SETS: Final = {
             "VDAct (AAAI 2025)",
             None,
             "https://github.com/aistairc/VDAct",
-            "Apache-2.0 for what the repository holds. The videos are distributed apart, under terms of their own.",
+            "Apache-2.0 for what the repository holds. The videos are distributed apart, at "
+            "https://kgrc4si.home.kg/Movie/, under terms of their own.",
+            ("dialogue.json", "*_ids.txt"),
         ),
         DataSet(
             "svbench",
             "SVBench (ICLR 2025)",
             "yzy666/SVBench",
             "https://github.com/sotayang/SVBench",
-            "The repository states no licence for its annotations: ask the authors before you pass them on. The videos "
-            "come from YT-Temporal-1B, YouCook2, MovieChat, Panda-70M, Ego4D and ActivityNet, each with its own terms.",
+            "Apache-2.0 says the data set's page on the Hub. The videos come from YT-Temporal-1B, YouCook2, MovieChat, "
+            "Panda-70M, Ego4D and ActivityNet, each with its own terms.",
+            ("Meta_*/*.csv", "Dialogue_*/*.json", "Con_*/*.json", "Path/*.json", "Streaming_*/*.json"),
         ),
         DataSet(
             "mt-video-bench",
             "MT-Video-Bench (arXiv 2510.17722)",
-            None,
+            "NJU-LINK/MT-Video-Bench",
             "https://github.com/NJU-LINK/MT-Video-Bench",
-            "CC-BY-NC-SA-4.0, for research only, no commercial use. The videos belong to their authors; the data set's "
-            "authors grant access to researchers who accept this.",
+            "CC-BY-NC-SA-4.0, for research only, no commercial use (the page on the Hub is marked CC-BY-NC-ND-4.0 too: "
+            "ask the authors before you pass on anything derived). Access is given on request. The videos belong to "
+            "their authors.",
+            ("*.json",),
         ),
         DataSet(
             "dramaqa",
             "DramaQA (AAAI 2021)",
             None,
             "https://dramaqa.snu.ac.kr",
-            "The data set is given out by its authors after a form has been signed; its code is MIT. "
-            "The frames belong to the broadcaster.",
+            "The data set is given out by its authors after a signed agreement, and not to be shared with others; its "
+            "code is MIT. The frames belong to the broadcaster.",
+            ("AnotherMissOhQA_*.json",),
         ),
     )
 }
@@ -82,6 +91,8 @@ class FetchReport:
     kept: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """Videos that annotations name and that are not here, or hold no bytes."""
+    notes: list[str] = field(default_factory=list)
+    """What else a person should know: parts of the release that are not here, archives to unpack."""
     size_bytes: int = 0
 
     def lines(self, *, shown: int = 10) -> Iterator[str]:
@@ -95,6 +106,7 @@ class FetchReport:
             yield from (f"  {name}" for name in self.missing[:shown])
             if len(self.missing) > shown:
                 yield f"  … and {len(self.missing) - shown:,} more, all listed in {self.into / RECORD}"
+        yield from (f"note: {note}" for note in self.notes)
 
 
 def fetch(
@@ -129,31 +141,38 @@ def fetch(
     if name not in DATA_SETS:
         raise SettingError(f"unknown data set '{name}'; known are {', '.join(DATA_SETS)}")
     data_set = DATA_SETS[name]
+    identifier = repo or data_set.repo
+    if source is None and identifier is None:
+        raise FetchError(
+            f"no hub repository of {data_set.title} is known to us; get it from {data_set.home} and pass "
+            "the folder with --from, or name a repository with --repo OWNER/NAME"
+        )
     terms = f"{data_set.title}\n{data_set.home}\n{data_set.licence}"
     record = _read_record(into)
     _accept(record, terms, accept_licence)
+    if source is not None:
+        _refuse_nested(source, into)
+    # Recorded before the first byte arrives, so that a run that stops half-way does not ask again.
+    accepted = {"data_set": name, "terms_accepted": _hash_of(terms), "terms": terms}
+    write_bytes(into / RECORD, write_json({**record, **accepted}).encode())
     report = FetchReport(into)
     if source is not None:
         _copy(source, into, report, progress)
         origin = str(source)
     else:
-        identifier = repo or data_set.repo
-        if identifier is None:
-            raise FetchError(
-                f"no hub repository of {data_set.title} is known to us; get it from {data_set.home} and pass "
-                "the folder with --from, or name a repository with --repo OWNER/NAME"
-            )
-        origin = f"{identifier}@{_download(identifier, into, endpoint, revision, report, progress)}"
-    report.missing = _missing_videos(name, into)
+        origin = f"{identifier}@{_download(str(identifier), into, endpoint, revision, report, progress)}"
+    _look_for_what_is_missing(data_set, into, report)
     files = {path: _entry(into / path) for path in sorted([*report.fetched, *report.kept])}
     report.size_bytes = sum(entry["size_bytes"] for entry in files.values())
     document = {
         "data_set": name,
         "source": origin,
-        "terms_accepted": hashlib.sha256(terms.encode()).hexdigest(),
+        **({"endpoint": endpoint} if endpoint and source is None else {}),
+        "terms_accepted": accepted["terms_accepted"],
         "terms": terms,
         "files": files,
         "missing_videos": report.missing,
+        "notes": report.notes,
     }
     write_bytes(into / RECORD, write_json(document).encode())
     return report
@@ -163,16 +182,29 @@ def _read_record(into: Path) -> dict[str, Any]:
     if not (into / RECORD).is_file():
         return {}
     record = read_json(into / RECORD)
-    return record if isinstance(record, dict) else {}
+    if not isinstance(record, dict):
+        raise FetchError(f"{into / RECORD} is not what a fetch leaves; remove it and run again")
+    return record
+
+
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _accept(record: dict[str, Any], terms: str, accept: bool | Callable[[str], bool]) -> None:
     # Accepted once for this very text: a changed text is asked again.
-    if record.get("terms_accepted") == hashlib.sha256(terms.encode()).hexdigest():
+    if record.get("terms_accepted") == _hash_of(terms):
         return
     if not (accept if isinstance(accept, bool) else accept(terms)):
         shown = " ".join(terms.split())
         raise SettingError(f"the terms were not accepted ({shown}); pass --accept-licence if you accept them")
+
+
+def _refuse_nested(source: Path, into: Path) -> None:
+    if not source.is_dir():
+        raise FetchError(f"{source} is not a folder; --from takes the folder that holds the data set")
+    if into.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(into.resolve()):
+        raise FetchError(f"{into} and {source} lie in one another; choose another folder")
 
 
 def _entry(path: Path) -> dict[str, Any]:
@@ -181,22 +213,18 @@ def _entry(path: Path) -> dict[str, Any]:
 
 
 def _copy(source: Path, into: Path, report: FetchReport, progress: Callable[[str], None]) -> None:
-    if not source.is_dir():
-        raise FetchError(f"{source} is not a folder; --from takes the folder that holds the data set")
-    if into.resolve().is_relative_to(source.resolve()) or source.resolve().is_relative_to(into.resolve()):
-        raise FetchError(f"{into} and {source} lie in one another; choose another folder")
     paths = visible_files(source)
     for number, path in enumerate(paths, start=1):
         name = path.relative_to(source).as_posix()
         target = into / name
-        sha256, size_bytes = hash_file(path)
+        sha256, size_bytes = _hash_source(path)
         if target.is_file() and target.stat().st_size == size_bytes and hash_file(target)[0] == sha256:
             report.kept.append(name)
             continue
         progress(f"{number} of {len(paths)}: {name}")
         with storage_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.parent / f"{PARTIAL_PREFIX}{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+            partial = target.parent / f"{PARTIAL_PREFIX}{_hash_of(name)[:12]}"
             try:
                 shutil.copyfile(path, partial)
                 if hash_file(partial)[0] != sha256:
@@ -205,6 +233,13 @@ def _copy(source: Path, into: Path, report: FetchReport, progress: Callable[[str
             finally:
                 partial.unlink(missing_ok=True)
         report.fetched.append(name)
+
+
+def _hash_source(path: Path) -> tuple[str, int]:
+    try:
+        return hash_file(path)
+    except OSError as error:
+        raise FetchError(f"cannot read {path}: {error.strerror}; check the folder given with --from") from None
 
 
 def _download(
@@ -235,6 +270,10 @@ def _download(
         for number, item in enumerate(files, start=1):
             if not _stays_inside(item.path):
                 raise FetchError(f"{repo} lists a file outside its folder: {item.path!r}; do not use this source")
+            if item.path == RECORD or item.path.split("/")[0] == ".cache":
+                # Ours and the library's own files.
+                report.notes.append(f"{item.path} of the repository was left out: its name is taken here")
+                continue
             target = into / item.path
             if _is_whole(target, item):
                 report.kept.append(item.path)
@@ -243,10 +282,16 @@ def _download(
             with storage_errors(target):
                 # A file that is here but wrong would be taken for whole by its recorded tag alone.
                 force = target.is_file()
-                hf_hub_download(
-                    repo, item.path, repo_type="dataset", revision=commit, local_dir=into, endpoint=endpoint,
-                    force_download=force,
-                )  # fmt: skip
+                try:
+                    hf_hub_download(
+                        repo, item.path, repo_type="dataset", revision=commit, local_dir=into, endpoint=endpoint,
+                        force_download=force,
+                    )  # fmt: skip
+                except OSError as error:
+                    if error.errno is None and type(error) is OSError:
+                        # The library's own check of the size; the system's refusals have a number.
+                        raise FetchError(f"{item.path} arrived cut off or too long; run again") from None
+                    raise
             if not _is_whole(target, item):
                 target.unlink(missing_ok=True)
                 raise FetchError(f"{item.path} arrived damaged: its hash is not the one the hub states; run again")
@@ -261,8 +306,14 @@ def _download(
         raise FetchError(f"the hub answered {status} for {repo}: {advice}") from None
     except HFValidationError as error:
         raise FetchError(f"{repo!r} is no repository identifier: {str(error).splitlines()[0]}") from None
-    except FetchError:
+    except (FetchError, BenchmarkError):
         raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # What comes back is no answer of a hub: a page of a proxy, a sign-in page, another service.
+        raise FetchError(
+            f"{endpoint or 'the hub'} did not answer as a hub does ({type(error).__name__}); check --endpoint, "
+            "and whether a proxy or a sign-in page answers in its place"
+        ) from None
     except Exception as error:
         # The HTTP client's errors have no root of their own that is part of huggingface_hub's interface.
         if not _is_of_network(error):
@@ -299,19 +350,39 @@ def _is_whole(path: Path, item: Any) -> bool:
     return bool(digest.hexdigest() == item.blob_id)
 
 
-def _missing_videos(name: str, into: Path) -> list[str]:
-    """Videos that the annotations name and the folder does not hold, by the name of their file without its ending."""
+def _look_for_what_is_missing(data_set: DataSet, into: Path, report: FetchReport) -> None:
+    names = [path.relative_to(into).as_posix() for path in visible_files(into)]
+    absent = [pattern for pattern in data_set.expected if not any(PurePosixPath(name).match(pattern) for name in names)]
+    if absent:
+        report.notes.append(f"a release of {data_set.title} also has {', '.join(absent)}; none of these is here")
+    archives = [name for name in names if re.search(r"[.](tar|tgz|zip|tar[.]\w+|part_?\w+|7z)$", name, re.IGNORECASE)]
+    if archives:
+        report.notes.append(
+            f"{len(archives):,} archives or parts of them are not unpacked, {archives[0]} first; videos may be inside"
+        )
     try:
-        content = load_format(name).read(into)
-    except (InputError, MissingExtraError):
-        # The annotations cannot be read as they lie here; an import will say why.
-        return []
-    present = {
-        path.stem for path in into.rglob("*") if path.is_file() and path.stat().st_size > 0 and _is_video(path.name)
-    }
-    wanted: Iterable[str] = (Path(video.file or video.id).stem for video in content.videos)
-    return sorted(set(wanted) - present)
+        content = load_format(data_set.name).read(into)
+    except (InputError, MissingExtraError) as error:
+        report.notes.append(f"which videos are missing is not known, for the annotations cannot be read: {error}")
+        return
+    report.missing = missing_videos((video.file or video.id for video in content.videos), into)
+
+
+def missing_videos(expected: Iterable[str], folder: Path) -> list[str]:
+    """Which of the videos are not in a folder, or are there without a byte.
+
+    Args:
+        expected: Names or paths of videos, with or without the ending; the name without it is what counts.
+        folder: Where to look, at any depth.
+    """
+    present = {path.stem for path in visible_files(folder) if _is_video(path.name) and path.stat().st_size > 0}
+    return sorted({_stem(name) for name in expected} - present)
+
+
+def _stem(name: str) -> str:
+    last = PurePosixPath(name.replace("\\", "/")).name
+    return PurePosixPath(last).stem if _is_video(last) else last
 
 
 def _is_video(name: str) -> bool:
-    return re.search(r"\.(mp4|mkv|webm|mov|avi|m4v)$", name, re.IGNORECASE) is not None
+    return PurePosixPath(name).suffix.lower() in VIDEO_SUFFIXES

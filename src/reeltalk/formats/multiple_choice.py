@@ -1,13 +1,17 @@
 """What single-turn multiple-choice layouts share: a dialogue of one turn with options."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from reeltalk.formats.layout import Document, Index
-from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.ids import DialogueId
+from reeltalk.formats.layout import Document, Index, lost_beyond_dialogues
+from reeltalk.formats.left_out import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.ids import DialogueId, derive_id
+from reeltalk.store.content import Content
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+TURN_FIELDS: Final = ("question", "references", "options", "correct_option", "labels", "checklist")
+"""What every such layout holds of a turn, or what has a line of its own where it does not."""
 
 
 def option_of_letter(document: Document, place: str, letter: str, options: Sequence[str]) -> int:
@@ -36,18 +40,53 @@ def option_of_text(document: Document, place: str, text: str, options: Sequence[
 def question_names(index: Index) -> list[str]:
     """The name of every turn that has options: its dialogue's, with the turn's number where there are several."""
     return [
-        dialogue.id if len(dialogue.turns) == 1 else f"{dialogue.id}#{number}"
+        dialogue.id if len(dialogue.turns) == 1 else _name_of_turn(index, dialogue, number)
         for dialogue in index.dialogues.values()
         for number, turn in enumerate(dialogue.turns)
         if turn.options is not None
     ]
 
 
-def question_named(index: Index, name: str) -> tuple[Dialogue, Turn]:
-    """The dialogue and turn of a name that `question_names` gave."""
+def question_named(index: Index, name: str) -> tuple[Dialogue, int]:
+    """The dialogue of a name that `question_names` gave, and the number of the turn in it."""
     if DialogueId(name) in index.dialogues:
-        dialogue = index.dialogues[DialogueId(name)]
-        return dialogue, dialogue.turns[0]
-    dialogue_id, _, number = name.rpartition("#")
-    dialogue = index.dialogues[DialogueId(dialogue_id)]
-    return dialogue, dialogue.turns[int(number)]
+        return index.dialogues[DialogueId(name)], 0
+    dialogue_id, _, digits = name.rpartition("#")
+    dialogue = index.dialogues.get(DialogueId(dialogue_id))
+    if dialogue and digits.isdecimal() and int(digits) < len(dialogue.turns):
+        return dialogue, int(digits)
+    return next(
+        (dialogue, number)
+        for dialogue in index.dialogues.values()
+        for number in range(len(dialogue.turns))
+        if len(dialogue.turns) > 1 and _name_of_turn(index, dialogue, number) == name
+    )
+
+
+def _name_of_turn(index: Index, dialogue: Dialogue, number: int) -> str:
+    name = f"{dialogue.id}#{number}"
+    # An earlier export may have come back as a dialogue of just that name.
+    return derive_id("question", dialogue.id, number) if DialogueId(name) in index.dialogues else name
+
+
+def lost_beyond_questions(
+    content: Content, *, labels: Collection[str], dialogue: Collection[str] = (), turn: Collection[str] = ()
+) -> list[str]:
+    """What a layout of single multiple-choice questions cannot express, a line each.
+
+    Args:
+        content: The benchmark.
+        labels: Vocabularies that the layout holds.
+        dialogue: Fields of a dialogue that the layout holds, beyond its identifier, video and turns.
+        turn: Fields of a turn that the layout holds, beyond question, options and the right one.
+    """
+    dialogues = list(Index(content).dialogues.values())
+    turns = [turn for unit in dialogues for turn in unit.turns if turn.options is not None]
+    return [
+        *lost_beyond_dialogues(content, options=True, several_turns=False),
+        *tables_left_out(content),
+        *fields_left_out("dialogues", dialogues, {"id", "video_id", "turns", "extra", *dialogue}),
+        *fields_left_out("turns", turns, {*TURN_FIELDS, *turn}),
+        *more_references_left_out(turns),
+        *labels_left_out(turns, labels),
+    ]

@@ -1,96 +1,185 @@
-"""MVBench (CVPR 2024, arXiv 2311.17005): `json/<task>.json`, a list of questions whose answer repeats a candidate."""
+"""MVBench (CVPR 2024, arXiv 2311.17005): `json/<task>.json`, a list of questions whose answer repeats a candidate.
 
-from collections import defaultdict
+A row names its video without the folder; the official loader takes the folder, and whether `start` and `end` bound
+what is shown, from a table of tasks. So do we: `video_1.mp4` of two tasks may be two videos.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Annotated, Final
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from pydantic import Field
-
-from reeltalk.formats.layout import Document, Index, Kind, Layout, lost_beyond_dialogues
-from reeltalk.formats.multiple_choice import option_of_text, question_named, question_names
+from reeltalk.formats.file_names import as_file_stem
+from reeltalk.formats.layout import Document, Index, Kind, Layout
+from reeltalk.formats.left_out import added_since_import, fields_left_out
+from reeltalk.formats.multiple_choice import lost_beyond_questions, option_of_text, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
-from reeltalk.store.documents import SourceModel, parse
+from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed
 
 FORMAT: Final = "mvbench"
+TASK: Final = "mvbench.task"
+BOUNDS: Final = ("start", "end")
+
+FOLDERS: Final = {
+    "action_sequence": "star/Charades_v1_480",
+    "action_prediction": "star/Charades_v1_480",
+    "action_antonym": "ssv2_video",
+    "fine_grained_action": "Moments_in_Time_Raw/videos",
+    "unexpected_action": "FunQA_test/test",
+    "object_existence": "clevrer/video_validation",
+    "object_interaction": "star/Charades_v1_480",
+    "object_shuffle": "perception/videos",
+    "moving_direction": "clevrer/video_validation",
+    "action_localization": "sta/sta_video",
+    "scene_transition": "scene_qa/video",
+    "action_count": "perception/videos",
+    "moving_count": "clevrer/video_validation",
+    "moving_attribute": "clevrer/video_validation",
+    "state_change": "perception/videos",
+    "fine_grained_pose": "nturgbd",
+    "character_order": "perception/videos",
+    "egocentric_navigation": "vlnqa",
+    "episodic_reasoning": "tvqa/frames_fps3_hq",
+    "counterfactual_inference": "clevrer/video_validation",
+}
+"""The video folder of each of the twenty tasks, by the name of its file."""
+BOUND: Final = {
+    "action_sequence",
+    "action_prediction",
+    "object_interaction",
+    "action_localization",
+    "episodic_reasoning",
+}
+"""The tasks that show the part from `start` to `end`; the others show the whole video whatever a row says."""
 
 
 class Row(SourceModel):
-    """One question; `start` and `end` bound the part of the video that is shown, in seconds."""
+    """One question; `start` and `end` are seconds. `fps` is the rate at which a folder of frames was extracted."""
 
-    video: Annotated[str, Field(min_length=1)]
+    video: Name
     question: str
     candidates: list[str]
     answer: str
-    start: float | None = None
-    end: float | None = None
+    start: Finite | None = None
+    end: Finite | None = None
 
 
 def _decode(document: Document) -> Iterator[str]:
+    seen: Counter[object] = Counter()
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(Row, item, file=document.path, place=place)
-        correct = option_of_text(document, f"{place}.answer", row.answer, row.candidates)
-        document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
-        clip_ids: tuple[ClipId, ...] = ()
-        if row.start is not None and row.end is not None:
-            if row.end < row.start or row.start < 0:
-                raise document.error("the shown part ends before it starts", place, [row.start, row.end])
-            interval = Interval(start_s=row.start, end_s=row.end)
-            clip_ids = (ClipId(f"{row.video}@{row.start:g}-{row.end:g}"),)
-            document.records.add_clip(Clip(id=clip_ids[0], video_id=VideoId(row.video), interval=interval))
-        turn = Turn(
-            question=row.question,
-            references=(row.answer,),
-            options=tuple(row.candidates),
-            correct_option=correct,
-            labels={"mvbench.task": (document.stem,)},
-        )
-        yield document.records.add_dialogue(
-            document,
-            place,
-            Dialogue(
-                id=DialogueId(f"{document.name.removesuffix('.json')}/{index}"),
-                video_id=VideoId(row.video),
-                clip_ids=clip_ids,
-                turns=(turn,),
-                extra=row.unknown,
-            ),
-        )
+        same = (row.video, row.question, tuple(row.candidates), row.start, row.end)
+        if seen[same]:
+            document.records.content.warnings.append(f"{document.name} asks the same again at {place}: {row.question}")
+        seen[same] += 1
+        with placed(document.path, place):
+            name = DialogueId(f"{document.name.removesuffix('.json')}/{index}")
+            yield document.records.add_dialogue(document, place, _question(document, place, row, name))
+
+
+def _question(document: Document, place: str, row: Row, name: DialogueId) -> Dialogue:
+    task = document.stem
+    file = f"{FOLDERS[task]}/{row.video}" if task in FOLDERS else row.video
+    document.records.add_video(document, place, Video(id=VideoId(file), file=file))
+    interval = _part(document, place, row)
+    shown = interval if task in BOUND or task not in FOLDERS else None
+    clip_ids: tuple[ClipId, ...] = ()
+    if shown is not None:
+        clip_ids = (ClipId(f"{file}@{shown.start_s}-{shown.end_s}"),)
+        document.records.add_clip(Clip(id=clip_ids[0], video_id=VideoId(file), interval=shown))
+    unused = {key: getattr(row, key) for key in BOUNDS} if interval and not shown else {}
+    turn = Turn(
+        question=row.question,
+        references=(row.answer,),
+        options=tuple(row.candidates),
+        correct_option=option_of_text(document, f"{place}.answer", row.answer, row.candidates),
+        labels={TASK: (task,)},
+    )
+    return Dialogue(id=name, video_id=VideoId(file), clip_ids=clip_ids, turns=(turn,), extra=unused | row.unknown)
+
+
+def _part(document: Document, place: str, row: Row) -> Interval | None:
+    if row.start is None and row.end is None:
+        return None
+    if row.start is None or row.end is None:
+        raise document.error("one of start and end is missing", place, [row.start, row.end])
+    if row.end < row.start or row.start < 0:
+        raise document.error("the shown part ends before it starts, or starts before 0", place, [row.start, row.end])
+    return Interval(start_s=row.start, end_s=row.end)
 
 
 def _encode(index: Index, file: SourceFile) -> Json:
-    return [_row(index, name) for name in file.records]
+    folder = FOLDERS.get(PurePosixPath(file.path).stem)
+    return [_row(index, name, folder) for name in file.records]
 
 
-def _row(index: Index, name: str) -> dict[str, Json]:
-    dialogue, turn = question_named(index, name)
+def _row(index: Index, name: str, folder: str | None) -> dict[str, Json]:
+    dialogue, number = question_named(index, name)
+    turn = dialogue.turns[number]
     options = list(turn.options or ())
     row: dict[str, Json] = {
-        "video": dialogue.video_id,
+        "video": dialogue.video_id.removeprefix(f"{folder}/") if folder else dialogue.video_id,
         "question": turn.question,
         "candidates": options,
         "answer": options[turn.correct_option] if turn.correct_option is not None else "",
     }
+    interval = _shown(index, dialogue)
+    if interval is not None:
+        row |= {"start": interval.start_s, "end": interval.end_s}
+    elif folder and all(isinstance(dialogue.extra.get(key), int | float) for key in BOUNDS):
+        row |= {key: dialogue.extra[key] for key in BOUNDS}
+    return row | {key: value for key, value in dialogue.extra.items() if key not in Row.model_fields}
+
+
+def _shown(index: Index, dialogue: Dialogue) -> Interval | None:
     clip = index.clips.get(dialogue.clip_ids[0]) if dialogue.clip_ids else None
-    if clip and clip.interval:
-        row |= {"start": clip.interval.start_s, "end": clip.interval.end_s}
-    return dialogue.extra | row
+    return clip.interval if clip else None
 
 
 def _default_files(index: Index) -> list[SourceFile]:
-    by_task: dict[str, list[str]] = defaultdict(list)
+    by_file: dict[str, list[str]] = defaultdict(list)
     for name in question_names(index):
-        _, turn = question_named(index, name)
-        if turn.correct_option is not None:
-            by_task[(turn.labels.get("mvbench.task") or ("questions",))[0].replace("/", "_")].append(name)
+        dialogue, number = question_named(index, name)
+        if dialogue.turns[number].correct_option is not None:
+            by_file[_file_name(dialogue.turns[number])].append(name)
     return [
         SourceFile(format=FORMAT, path=f"json/{task}.json", kind="questions", records=tuple(names))
-        for task, names in by_task.items()
+        for task, names in by_file.items()
+    ]
+
+
+def _file_name(turn: Turn) -> str:
+    return as_file_stem((turn.labels.get(TASK) or ("questions",))[0], otherwise="questions")
+
+
+def _lost(content: Content) -> list[str]:
+    index = Index(content)
+    questions = [question_named(index, name) for name in question_names(index)]
+    written = [
+        (unit, unit.turns[number]) for unit, number in questions if unit.turns[number].correct_option is not None
+    ]
+    folders = [(FOLDERS.get(_file_name(turn)), unit) for unit, turn in written]
+    counts = {
+        "questions without a known answer are left out": len(questions) - len(written),
+        "questions are named by their place, and lose their identifiers": len(written),
+        "questions of a task are asked about videos outside its folder": sum(
+            folder is not None and not unit.video_id.startswith(f"{folder}/") for folder, unit in folders
+        ),
+        "questions lose their clip, or all but the first, or its unknown time": sum(
+            bool(unit.clip_ids) and (len(unit.clip_ids) > 1 or _shown(index, unit) is None) for unit, _ in written
+        ),
+    }
+    return [
+        *lost_beyond_questions(content, labels={TASK}, dialogue={"clip_ids"}),
+        *fields_left_out("videos", content.videos, {"id", "file"}),
+        *(f"{what}: {count:,}" for what, count in counts.items() if count),
     ]
 
 
@@ -99,6 +188,11 @@ LAYOUT: Final = Layout(
     [Kind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
     "json/<task>.json, lists of video, question, candidates, answer",
     _default_files,
-    lambda content: lost_beyond_dialogues(content, options=True, several_turns=False),
+    _lost,
 )
-read, write = LAYOUT.read, LAYOUT.write
+read = LAYOUT.read
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

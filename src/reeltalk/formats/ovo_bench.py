@@ -4,148 +4,268 @@ Backward and real-time tasks have options and one moment. The forward tasks ask 
 `test_info`: how often so far (REC), is this step being done now (SSR), is there enough to answer (CRR).
 """
 
+import re
 from collections.abc import Iterator
-from typing import Annotated, Final
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from reeltalk.formats.layout import Document, Index, Kind, Layout, lost_beyond_dialogues
+from reeltalk.formats.layout import Document, Index, Kind, Layout
+from reeltalk.formats.left_out import added_since_import, fields_left_out
+from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
-from reeltalk.store.documents import SourceModel, parse
+from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed
 
 FORMAT: Final = "ovo-bench"
 TASK: Final = "ovo_bench.task"
-FORWARD: Final = ("REC", "SSR", "CRR")
+MODE: Final = "ovo_bench.mode"
+MODES: Final = {
+    **dict.fromkeys(("EPM", "ASI", "HLD"), "backward"),
+    **dict.fromkeys(("OCR", "ACR", "ATR", "STU", "FPD", "OJR"), "realtime"),
+    **dict.fromkeys(("REC", "SSR", "CRR"), "forward"),
+}
+"""The mode of each task; the benchmark's score is the mean over its three modes."""
+UNNAMED_TASK: Final = "EPM"
+COUNTING: Final = re.compile(r"How many times did they (?P<activity>.*)\?", re.DOTALL)
+"""The question that the official prompt makes of an activity."""
+YES_NO: Final = {0: "No", 1: "Yes"}
 
-Moment = Annotated[float, Field(ge=0)]
+Moment = Annotated[Finite, Field(ge=0)]
 
 
 class Row(SourceModel):
     """What every question has."""
 
     id: int
-    task: Annotated[str, Field(min_length=1)]
-    video: Annotated[str, Field(min_length=1)]
+    task: Name
+    video: Name
 
 
 class ChoiceRow(Row):
-    """A question with options at one moment; `gt` is the index of the right one."""
+    """A question with options at one moment; `gt` is the index of the right one, and `answer` its text."""
 
     question: str
     options: list[str]
     gt: Annotated[int, Field(ge=0)]
     realtime: Moment
+    answer: str | None = None
 
 
-class Probe(SourceModel):
-    """One moment at which a forward task asks."""
+class Counted(SourceModel):
+    """A probe of REC: how often it was done so far."""
 
     realtime: Moment
-    count: int | None = None
-    step: str | None = None
-    type: int | None = None
+    count: int
 
 
-class ForwardRow(Row):
-    """A question that is asked again and again."""
+class Judged(SourceModel):
+    """A probe of CRR: whether there is enough to answer."""
 
-    test_info: list[Probe]
-    activity: str | None = None
-    question: str | None = None
+    realtime: Moment
+    type: Literal[0, 1]
+
+
+class Step(Judged):
+    """A probe of SSR: whether this step is being done."""
+
+    step: str
+
+
+class CountRow(Row):
+    """How often do they do it?"""
+
+    test_info: Annotated[list[Counted], Field(min_length=1)]
+    activity: str
+
+
+class StepRow(Row):
+    """Which step is being done?"""
+
+    test_info: Annotated[list[Step], Field(min_length=1)]
+
+
+class ClueRow(Row):
+    """Is there enough to answer `question`? `answer` is what it will turn out to be."""
+
+    test_info: Annotated[list[Judged], Field(min_length=1)]
+    question: str
     answer: str | None = None
+
+
+ROWS: Final[dict[str, type[Row]]] = {"REC": CountRow, "SSR": StepRow, "CRR": ClueRow}
 
 
 def _decode(document: Document) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(Row, item, file=document.path, place=place)
-        document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
-        dialogue = _forward(document, place, item) if row.task in FORWARD else _choice(document, place, item)
-        yield document.records.add_dialogue(document, f"{place}.id", dialogue)
+        with placed(document.path, place):
+            document.records.add_video(document, place, Video(id=VideoId(row.video), file=row.video))
+            full = parse(ROWS.get(row.task, ChoiceRow), item, file=document.path, place=place)
+            yield document.records.add_dialogue(document, f"{place}.id", _dialogue(document, place, full))
 
 
-def _choice(document: Document, place: str, item: Json) -> Dialogue:
-    row = parse(ChoiceRow, item, file=document.path, place=place)
-    if row.gt >= len(row.options):
-        raise document.error(f"there are {len(row.options)} options", f"{place}.gt", row.gt)
-    turn = Turn(
-        question=row.question,
-        references=(row.options[row.gt],),
-        options=tuple(row.options),
-        correct_option=row.gt,
-        asked_at_s=row.realtime,
-        labels={TASK: (row.task,)},
-    )
-    return Dialogue(id=DialogueId(str(row.id)), video_id=VideoId(row.video), turns=(turn,), extra=row.unknown)
-
-
-def _forward(document: Document, place: str, item: Json) -> Dialogue:
-    row = parse(ForwardRow, item, file=document.path, place=place)
-    about = {name: value for name in ("activity", "question", "answer") if (value := getattr(row, name)) is not None}
-    turns = []
-    for probe in row.test_info:
-        reference = str(probe.count) if probe.count is not None else {1: "Yes", 0: "No"}.get(probe.type or 0, "")
-        extra = {name: value for name in ("count", "step", "type") if (value := getattr(probe, name)) is not None}
-        turns.append(
-            Turn(
-                question=probe.step or row.question or row.activity or "",
-                references=(reference,) if probe.count is not None or probe.type is not None else (),
-                asked_at_s=probe.realtime,
-                labels={TASK: (row.task,)},
-                extra=extra | probe.unknown,
-            )
-        )
+def _dialogue(document: Document, place: str, row: Row) -> Dialogue:
+    labels: dict[str, tuple[str, ...]] = {TASK: (row.task,)}
+    if row.task in MODES:
+        labels[MODE] = (MODES[row.task],)
+    extra = row.unknown
+    turns: list[Turn] = []
+    match row:
+        case ChoiceRow():
+            if row.gt >= len(row.options):
+                raise document.error(f"there are {len(row.options)} options", f"{place}.gt", row.gt)
+            turns = [
+                Turn(
+                    question=row.question,
+                    references=(row.options[row.gt],),
+                    options=tuple(row.options),
+                    correct_option=row.gt,
+                    asked_at_s=row.realtime,
+                    labels=labels,
+                )
+            ]
+        case CountRow():
+            question = f"How many times did they {row.activity}?"
+            turns = [_probe(probe, question, str(probe.count), labels) for probe in row.test_info]
+        case StepRow():
+            turns = [_probe(probe, probe.step, YES_NO[probe.type], labels) for probe in row.test_info]
+        case ClueRow():
+            turns = [_probe(probe, row.question, YES_NO[probe.type], labels) for probe in row.test_info]
+            extra |= {} if row.answer is None else {"answer": row.answer}
     return Dialogue(
         id=DialogueId(str(row.id)),
         video_id=VideoId(row.video),
-        task=row.task,
+        task=None if isinstance(row, ChoiceRow) else row.task,
         turns=tuple(turns),
-        extra=about | row.unknown,
+        extra=extra,
+    )
+
+
+def _probe(probe: Counted | Judged, question: str, reference: str, labels: dict[str, tuple[str, ...]]) -> Turn:
+    return Turn(
+        question=question, references=(reference,), asked_at_s=probe.realtime, labels=labels, extra=probe.unknown
     )
 
 
 def _encode(index: Index, file: SourceFile) -> Json:
-    rows = []
-    for number, name in enumerate(file.records):
-        dialogue = index.dialogues[DialogueId(name)]
-        row: dict[str, Json] = {
-            "id": int(name) if name.isdecimal() and name.isascii() and len(name) < 19 else number,
-            "task": dialogue.task or (dialogue.turns[0].labels.get(TASK) if dialogue.turns else None) or "EPM",
-            "video": dialogue.video_id,
+    numbers = _numbers(file.records)
+    return [_row(index, name, numbers[name]) for name in file.records]
+
+
+def _numbers(names: tuple[str, ...]) -> dict[str, int]:
+    """The integer that stands for each name: its own where it is one, else one that is free."""
+    own = {name: int(name) for name in names if re.fullmatch(r"0|-?[1-9][0-9]{0,999}", name)}
+    taken = set(own.values())
+    free = (number for number in count() if number not in taken)
+    return {name: own[name] if name in own else next(free) for name in names}
+
+
+def _row(index: Index, name: str, number: int) -> dict[str, Json]:
+    dialogue, turn_number = question_named(index, name)
+    turn = dialogue.turns[turn_number]
+    row: dict[str, Json] = {"id": number, "task": _task(dialogue, turn), "video": dialogue.video_id}
+    known = {*ChoiceRow.model_fields, "test_info", "activity"}
+    kept = {key: value for key, value in dialogue.extra.items() if key not in known}
+    if MODES.get(dialogue.task or "") == "forward":
+        if dialogue.task == "REC":
+            found = COUNTING.fullmatch(turn.question)
+            row["activity"] = found["activity"] if found else turn.question
+        elif dialogue.task == "CRR":
+            row["question"] = turn.question
+            if isinstance(answer := dialogue.extra.get("answer"), str):
+                row["answer"] = answer
+        return row | {"test_info": [_probe_row(dialogue.task, turn) for turn in dialogue.turns]} | kept
+    options = list(turn.options or ())
+    return (
+        row
+        | {
+            "realtime": turn.asked_at_s,
+            "question": turn.question,
+            "options": options,
+            "answer": options[turn.correct_option] if turn.correct_option is not None else None,
+            "gt": turn.correct_option,
         }
-        if not isinstance(row["task"], str):
-            row["task"] = row["task"][0]
-        if dialogue.task in FORWARD:
-            row["test_info"] = [turn.extra | {"realtime": turn.asked_at_s} for turn in dialogue.turns]
-        else:
-            turn = dialogue.turns[0]
-            row |= {
-                "realtime": turn.asked_at_s,
-                "question": turn.question,
-                "options": list(turn.options or ()),
-                "gt": turn.correct_option,
-            }
-        rows.append(dialogue.extra | row)
-    return rows
+        | kept
+    )
+
+
+def _task(dialogue: Dialogue, turn: Turn) -> str:
+    return dialogue.task or (turn.labels.get(TASK) or (UNNAMED_TASK,))[0]
+
+
+def _probe_row(task: str | None, turn: Turn) -> dict[str, Json]:
+    row: dict[str, Json] = {"realtime": turn.asked_at_s}
+    reference = turn.references[0] if turn.references else ""
+    if task == "REC":
+        row["count"] = int(reference) if re.fullmatch(r"-?[0-9]{1,999}", reference) else None
+    else:
+        row["type"] = next((number for number, word in YES_NO.items() if word == reference), None)
+    if task == "SSR":
+        row["step"] = turn.question
+    return row | {key: value for key, value in turn.extra.items() if key not in {"realtime", "count", "type", "step"}}
+
+
+def _is_forward(dialogue: Dialogue) -> bool:
+    """Whether a dialogue can be written as the forward task that it says it is."""
+    if MODES.get(dialogue.task or "") != "forward" or not dialogue.turns:
+        return False
+    probes = [_probe_row(dialogue.task, turn) for turn in dialogue.turns]
+    same_question = dialogue.task == "SSR" or len({turn.question for turn in dialogue.turns}) == 1
+    counting = dialogue.task != "REC" or COUNTING.fullmatch(dialogue.turns[0].question) is not None
+    complete = all(value is not None for probe in probes for value in probe.values())
+    return same_question and counting and complete
+
+
+def _is_choice(dialogue: Dialogue, turn: Turn) -> bool:
+    task = MODES.get(_task(dialogue, turn))
+    return task != "forward" and turn.asked_at_s is not None and turn.correct_option is not None
 
 
 def _default_files(index: Index) -> list[SourceFile]:
-    names = tuple(
-        dialogue.id
-        for dialogue in index.dialogues.values()
-        if dialogue.task in FORWARD
-        or (
-            len(dialogue.turns) == 1
-            and dialogue.turns[0].options
-            and dialogue.turns[0].asked_at_s is not None
-            and dialogue.turns[0].correct_option is not None
-        )
-    )
-    return [SourceFile(format=FORMAT, path="ovo_bench.json", kind="questions", records=names)]
+    forward = [dialogue.id for dialogue in index.dialogues.values() if _is_forward(dialogue)]
+    choices = [name for name in question_names(index) if _is_choice(*_turn_named(index, name))]
+    records = (*choices, *forward)
+    return [SourceFile(format=FORMAT, path="ovo_bench.json", kind="questions", records=records)]
+
+
+def _turn_named(index: Index, name: str) -> tuple[Dialogue, Turn]:
+    dialogue, number = question_named(index, name)
+    return dialogue, dialogue.turns[number]
+
+
+def _lost(content: Content) -> list[str]:
+    index = Index(content)
+    names = question_names(index)
+    choices = [found for name in names if _is_choice(*(found := _turn_named(index, name)))]
+    forward = [dialogue for dialogue in index.dialogues.values() if _is_forward(dialogue)]
+    misfits = sum(MODES.get(dialogue.task or "") == "forward" for dialogue in index.dialogues.values()) - len(forward)
+    # Dialogues that fit a forward task lose nothing, although their turns are several and have no options.
+    choices_only = replace(content, dialogues=[unit for unit in content.dialogues if not _is_forward(unit)])
+    written = {*names, *(dialogue.id for dialogue in forward)}
+    counts = {
+        "questions with options but without a moment or a known answer are left out": len(names) - len(choices),
+        "forward tasks whose probes lack a moment, one question or a count, Yes or No are left out": misfits,
+        f"questions without a task of OVO-Bench are written as {UNNAMED_TASK}": sum(
+            dialogue.task is None and TASK not in turn.labels for dialogue, turn in choices
+        ),
+        "questions get a number in place of their identifier": sum(
+            not re.fullmatch(r"0|-?[1-9][0-9]{0,999}", name) for name in written
+        ),
+    }
+    return [
+        *lost_beyond_questions(choices_only, labels={TASK, MODE}, dialogue={"task"}, turn={"asked_at_s"}),
+        *fields_left_out("videos", content.videos, {"id", "file"}),
+        *(f"{what}: {number:,}" for what, number in counts.items() if number),
+    ]
 
 
 LAYOUT: Final = Layout(
@@ -153,13 +273,11 @@ LAYOUT: Final = Layout(
     [Kind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
     "a JSON list of rows with id, task, video and either question, options, gt, realtime or test_info",
     _default_files,
-    lambda content: [
-        *lost_beyond_dialogues(content, options=True, several_turns=False),
-        *(
-            ["only single questions with options and a moment, and forward tasks, are written"]
-            if content.dialogues
-            else []
-        ),
-    ],
+    _lost,
 )
-read, write = LAYOUT.read, LAYOUT.write
+read = LAYOUT.read
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    return [*LAYOUT.write(content, folder), *added_since_import(content, FORMAT)]

@@ -1,106 +1,358 @@
-"""Video-MME (CVPR 2025, arXiv 2405.21075): one question a row, in Parquet as on the Hub or as a JSON list."""
+"""Video-MME (CVPR 2025, arXiv 2405.21075): multiple choice, with its published form for model outputs.
 
+Questions come one a row, in Parquet as on the Hub or as a JSON list, or three to a video as in the template for
+results, where each question may have a model's `response`. The model is named by that file. The template's field names
+changed over time (`duration_category`, `video_category`, `choices`); both sets are read, and given back as they were.
+"""
+
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Final
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
-from reeltalk.formats.layout import Document, Index, Kind, Layout, lost_beyond_dialogues
-from reeltalk.formats.multiple_choice import LETTERS, option_of_letter, question_named, question_names
+from reeltalk.errors import InputError
+from reeltalk.formats.file_names import as_file_stem
+from reeltalk.formats.layout import Document, Index, Kind, Layout
+from reeltalk.formats.left_out import ADDED_LATER, added_since_import, fields_left_out
+from reeltalk.formats.multiple_choice import (
+    LETTERS,
+    lost_beyond_questions,
+    option_of_letter,
+    question_named,
+    question_names,
+)
 from reeltalk.formats.parquet import read_parquet, write_parquet
+from reeltalk.schema.answers import Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
-from reeltalk.store.documents import SourceModel, parse, read_json, write_json
+from reeltalk.schema.record import Json, Name
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed, read_json, write_json
 
 FORMAT: Final = "video-mme"
+VIDEO_LABELS: Final = ("duration", "domain", "sub_category")
+LABELS: Final = tuple(f"video_mme.{name}" for name in (*VIDEO_LABELS, "task_type"))
+MODEL: Final = "model"
+"""Where a file that is no import's keeps the model's name, which its own name may be unable to spell."""
 
 
 class Row(SourceModel):
     """One question. `duration` is a class (short, medium, long); `options` begin with their letter."""
 
-    video_id: Annotated[str, Field(min_length=1)]
+    video_id: Name
     duration: str
     domain: str
     sub_category: str
     url: str
     videoID: str
-    question_id: Annotated[str, Field(min_length=1)]
+    question_id: Name
     task_type: str
     question: str
     options: list[str]
     answer: str
 
 
-def _decode(document: Document) -> Iterator[str]:
+class Asked(SourceModel):
+    """One question of a video, with a model's response in a file of results."""
+
+    question_id: Name
+    task_type: str
+    question: str
+    options: list[str] = Field(validation_alias=AliasChoices("options", "choices"))
+    answer: str
+    response: str | None = None
+
+
+class VideoRow(SourceModel):
+    """A video with its questions; `missing` where a model was not shown it."""
+
+    video_id: Name
+    duration: str = Field(validation_alias=AliasChoices("duration", "duration_category"))
+    domain: str = Field(validation_alias=AliasChoices("domain", "video_category"))
+    sub_category: str = Field(validation_alias=AliasChoices("sub_category", "video_subcategory", "video_sub_category"))
+    questions: list[Asked]
+    url: str | None = None
+    missing: bool | None = None
+
+
+def _turn(document: Document, place: str, video: Row | VideoRow, asked: Row | Asked) -> Turn:
+    correct = option_of_letter(document, f"{place}.answer", asked.answer, asked.options)
+    return Turn(
+        question=asked.question,
+        references=(asked.options[correct],),
+        options=tuple(asked.options),
+        correct_option=correct,
+        labels={f"video_mme.{name}": (getattr(video, name),) for name in VIDEO_LABELS}
+        | {"video_mme.task_type": (asked.task_type,)},
+    )
+
+
+def _add_video(document: Document, place: str, video: Video) -> None:
+    document.records.add_video(document, place, video)
+    known = document.records.videos[video.id]
+    for name, given, kept in (("file", video.file, known.file), ("url", video.source, known.source)):
+        if given is not None and given != kept:
+            raise document.error(f"video '{video.id}' has the {name} {kept!r} elsewhere", place, given)
+
+
+def _decode_rows(document: Document) -> Iterator[str]:
     for index, item in enumerate(document.value):
         place = f"$[{index}]"
         row = parse(Row, item, file=document.path, place=place)
-        correct = option_of_letter(document, f"{place}.answer", row.answer, row.options)
-        about = {"duration": row.duration, "domain": row.domain, "sub_category": row.sub_category}
-        document.records.add_video(
-            document,
-            place,
-            Video(
-                id=VideoId(row.video_id),
-                file=f"{row.videoID}.mp4",
-                source=row.url,
-                split=document.split,
-                extra={**about, "videoID": row.videoID},
-            ),
-        )
-        turn = Turn(
-            question=row.question,
-            references=(row.options[correct],),
-            options=tuple(row.options),
-            correct_option=correct,
-            labels={"video_mme.task_type": (row.task_type,)},
-        )
-        yield document.records.add_dialogue(
-            document,
-            f"{place}.question_id",
-            Dialogue(id=DialogueId(row.question_id), video_id=VideoId(row.video_id), turns=(turn,), extra=row.unknown),
+        with placed(document.path, place):
+            file = f"{row.videoID}.mp4"
+            video = Video(id=VideoId(row.video_id), file=file, source=row.url, split=document.split)
+            _add_video(document, place, video)
+            turn = _turn(document, place, row, row)
+            name = DialogueId(row.question_id)
+            _make_way(document, place, name, turn)
+            yield document.records.add_dialogue(
+                document,
+                f"{place}.question_id",
+                Dialogue(id=name, video_id=video.id, turns=(turn,), extra=row.unknown),
+            )
+
+
+def _make_way(document: Document, place: str, name: DialogueId, turn: Turn) -> None:
+    """Let a row take the place of a question that is known from a file of results only."""
+    known, provisional = document.records.dialogues.get(name), document.records.content.dialogues
+    for number, dialogue in enumerate(provisional):
+        if dialogue is known:
+            del document.records.dialogues[name], provisional[number]
+            _warn_of_other_wording(document, place, dialogue.turns[0], turn)
+            return
+
+
+def _warn_of_other_wording(document: Document, place: str, known: Turn, turn: Turn) -> None:
+    if (known.options, known.correct_option, known.labels) != (turn.options, turn.correct_option, turn.labels):
+        document.records.content.warnings.append(
+            f"{document.name} has other options, another right one or other categories at {place} than another file; "
+            "those of the questions' own file count"
         )
 
 
-def _encode(index: Index, file: SourceFile) -> Json:
+def _decode_videos(document: Document) -> Iterator[str]:
+    seen: Counter[str] = Counter()
+    asked_here: Counter[str] = Counter()
+    answered = {answer.model for answer in document.records.content.answers}
+    for index, item in enumerate(document.value):
+        place = f"$[{index}]"
+        row = parse(VideoRow, item, file=document.path, place=place)
+        seen[row.video_id] += 1
+        if seen[row.video_id] > 1:
+            raise document.error("this video stands twice in one file", f"{place}.video_id", row.video_id)
+        with placed(document.path, place):
+            # The name of a file of results speaks of its model: `qwen_train.json` says no split.
+            _add_video(document, place, Video(id=VideoId(row.video_id), source=row.url))
+        for number, asked in enumerate(row.questions):
+            at = f"{place}.questions[{number}]"
+            asked_here[asked.question_id] += 1
+            if asked_here[asked.question_id] > 1:
+                raise document.error("this identifier stands twice", f"{at}.question_id", asked.question_id)
+            with placed(document.path, at):
+                _add_question(document, at, row, asked)
+                if "response" not in asked.model_fields_set:
+                    if asked.unknown:
+                        raise document.error("a question without a response has unknown fields", at, asked.unknown)
+                elif document.stem in answered:
+                    raise document.error(
+                        f"another file answers for the model '{document.stem}'", at, None, "rename one of the files"
+                    )
+                else:
+                    document.records.content.answers.append(_answer(document.stem, row, asked))
+            yield asked.question_id
+
+
+def _add_question(document: Document, place: str, row: VideoRow, asked: Asked) -> None:
+    turn = _turn(document, place, row, asked)
+    known = document.records.dialogues.get(asked.question_id)
+    if known is None:
+        dialogue = Dialogue(id=DialogueId(asked.question_id), video_id=VideoId(row.video_id), turns=(turn,))
+        document.records.add_dialogue(document, f"{place}.question_id", dialogue)
+        # While files are read, this list holds the questions that only files of results have named so far.
+        document.records.content.dialogues.append(dialogue)
+    elif known.video_id != row.video_id:
+        raise document.error(
+            f"question '{known.id}' is about video '{known.video_id}' elsewhere", f"{place}.question_id", row.video_id
+        )
+    else:
+        _warn_of_other_wording(document, place, known.turns[0], turn)
+
+
+def _answer(model: str, row: VideoRow, asked: Asked) -> Answer:
+    state = AnswerState.ANSWERED if asked.response is not None else AnswerState.FAILED
+    return Answer(
+        model=model,
+        unit_id=asked.question_id,
+        turn_index=0,
+        text=asked.response or "",
+        state=AnswerState.NOT_ASKED if row.missing else state,
+        asked_as=asked.question,
+        extra=asked.unknown,
+    )
+
+
+def _encode_rows(index: Index, file: SourceFile) -> Json:
     return [_row(index, name) for name in file.records]
 
 
+def _label(turn: Turn, name: str) -> str:
+    return (turn.labels.get(f"video_mme.{name}") or ("",))[0]
+
+
+def _letter(turn: Turn) -> str:
+    return LETTERS[turn.correct_option] if turn.correct_option is not None else ""
+
+
 def _row(index: Index, name: str) -> dict[str, Json]:
-    dialogue, turn = question_named(index, name)
-    video = index.videos[dialogue.video_id]
-    return dialogue.extra | {
+    dialogue, number = question_named(index, name)
+    turn, video = dialogue.turns[number], index.videos[dialogue.video_id]
+    extra = {key: value for key, value in dialogue.extra.items() if key not in Row.model_fields}
+    return {
         "video_id": video.id,
-        "duration": str(video.extra.get("duration", "")),
-        "domain": str(video.extra.get("domain", "")),
-        "sub_category": str(video.extra.get("sub_category", "")),
+        **{key: _label(turn, key) for key in VIDEO_LABELS},
         "url": video.source or "",
-        "videoID": str(video.extra.get("videoID", video.id)),
+        "videoID": video.id if video.file is None else video.file.removesuffix(".mp4"),
         "question_id": name,
-        "task_type": (turn.labels.get("video_mme.task_type") or ("",))[0],
+        "task_type": _label(turn, "task_type"),
         "question": turn.question,
         "options": list(turn.options or ()),
-        "answer": LETTERS[turn.correct_option] if turn.correct_option is not None else "",
+        "answer": _letter(turn),
+    } | extra
+
+
+def _model(file: SourceFile) -> str:
+    return str(file.extra.get(MODEL, PurePosixPath(file.path).stem))
+
+
+def _encode_videos(index: Index, file: SourceFile) -> Json:
+    answers = {
+        (answer.unit_id, answer.turn_index): answer
+        for answer in index.content.answers
+        if answer.model == _model(file) and answer.unit != "path"
     }
+    questions = [(name, *question_named(index, name)) for name in file.records]
+    rows = []
+    for video_id, group in groupby(questions, key=lambda question: question[1].video_id):
+        asked = [(name, dialogue.turns[number], answers.get((dialogue.id, number))) for name, dialogue, number in group]
+        row: dict[str, Json] = {"video_id": video_id, **{key: _label(asked[0][1], key) for key in VIDEO_LABELS}}
+        if (url := index.videos[video_id].source) is not None:
+            row["url"] = url
+        row["missing"] = all(answer is not None and answer.state is AnswerState.NOT_ASKED for *_, answer in asked)
+        rows.append(row | {"questions": [_asked_row(name, turn, answer) for name, turn, answer in asked]})
+    return rows
+
+
+def _asked_row(name: str, turn: Turn, answer: Answer | None) -> dict[str, Json]:
+    row: dict[str, Json] = {
+        "question_id": name,
+        "task_type": _label(turn, "task_type"),
+        "question": turn.question,
+        "options": list(turn.options or ()),
+        "answer": _letter(turn),
+    }
+    if answer is None:
+        return row
+    extra = {key: value for key, value in answer.extra.items() if key not in Asked.model_fields}
+    response = answer.text if answer.text or answer.state is not AnswerState.FAILED else None
+    return row | {"question": answer.asked_as or turn.question, "response": response} | extra
+
+
+def _answered_questions(index: Index) -> list[str]:
+    return [
+        name
+        for name in question_names(index)
+        if (correct := _turn_named(index, name).correct_option) is not None and correct < len(LETTERS)
+    ]
+
+
+def _turn_named(index: Index, name: str) -> Turn:
+    dialogue, number = question_named(index, name)
+    return dialogue.turns[number]
 
 
 def _default_files(index: Index) -> list[SourceFile]:
-    names = [
-        name
-        for name in question_names(index)
-        if (correct := question_named(index, name)[1].correct_option) is not None and correct < len(LETTERS)
+    names = _answered_questions(index)
+    answered: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for answer in index.content.answers:
+        if answer.unit != "path":
+            answered[answer.model].add((answer.unit_id, answer.turn_index))
+    files = [SourceFile(format=FORMAT, path="test.json", kind="questions", records=tuple(names))]
+    stems: set[str] = set()
+    for model, turns in answered.items():
+        found = [
+            (name, dialogue)
+            for name in names
+            for dialogue, turn in [question_named(index, name)]
+            if (dialogue.id, turn) in turns
+        ]
+        found.sort(key=lambda question: question[1].video_id)
+        stem = as_file_stem(model, otherwise="model")
+        if stem in stems:
+            stem += f"-{len(stems)}"
+        stems.add(stem)
+        path = f"results/{stem}.json"
+        records = tuple(name for name, _ in found)
+        files.append(SourceFile(format=FORMAT, path=path, kind="videos", records=records, extra={MODEL: model}))
+    return files
+
+
+def _lost(content: Content) -> list[str]:
+    index = Index(content)
+    names = question_names(index)
+    written = [_turn_named(index, name) for name in _answered_questions(index)]
+    files = [file for file in _default_files(index) if file.kind == "videos"]
+    answers = sum(len(file.records) for file in files)
+    counts = {
+        "questions without a known answer, or with more than 26 options, are left out": len(names) - len(written),
+        "questions whose options do not begin with their letters, which the official prompt relies on": sum(
+            any(not text.startswith(f"{letter}.") for letter, text in zip(LETTERS, turn.options or (), strict=False))
+            for turn in written
+        ),
+        "questions without a duration, domain, sub-category or task type have an empty one": sum(
+            not all(turn.labels.get(name) for name in LABELS) for turn in written
+        ),
+        "models are named anew, since their names cannot be file names": sum(
+            PurePosixPath(file.path).stem != file.extra[MODEL] for file in files
+        ),
+        "model answers to paths, or to questions that are left out, are left out": len(content.answers) - answers,
+        "videos have no address, and an empty url": sum(video.source is None for video in content.videos),
+        "videos whose file is not an .mp4 get that ending": sum(
+            video.file is not None and not video.file.endswith(".mp4") for video in content.videos
+        ),
+    }
+    return [
+        *(
+            line
+            for line in lost_beyond_questions(content, labels=LABELS)
+            if not line.startswith("model answers are left out")
+        ),
+        *fields_left_out("videos", content.videos, {"id", "file", "source"}),
+        *fields_left_out(
+            "answers", content.answers, {"model", "unit", "unit_id", "turn_index", "text", "state", "asked_as"}
+        ),
+        *(f"{what}: {count:,}" for what, count in counts.items() if count),
     ]
-    return [SourceFile(format=FORMAT, path="test.json", kind="questions", records=tuple(names))]
 
 
 def _read_file(path: Path) -> Json | None:
     if path.suffix == ".json":
         return read_json(path)
-    return read_parquet(path) if path.suffix == ".parquet" else None
+    if path.suffix != ".parquet":
+        return None
+    rows = read_parquet(path)
+    for number, row in enumerate(rows):
+        try:
+            json.dumps(row, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"holds what JSON cannot: {error}", file=path, place=f"$[{number}]") from None
+    return rows
 
 
 def _write_file(path: Path, value: Json) -> None:
@@ -110,13 +362,50 @@ def _write_file(path: Path, value: Json) -> None:
         write_parquet(path, value)
 
 
+def _has_videos(_: str, value: Json) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) and "questions" in item for item in value)
+
+
 LAYOUT: Final = Layout(
     FORMAT,
-    [Kind("questions", lambda _, value: isinstance(value, list), _decode, _encode)],
-    "a Parquet file or JSON list of rows with video_id, question_id, question, options, answer",
+    [
+        Kind("videos", _has_videos, _decode_videos, _encode_videos),
+        Kind("questions", lambda _, value: isinstance(value, list), _decode_rows, _encode_rows),
+    ],
+    "a Parquet file or JSON list of rows with video_id, question_id, question, options, answer, "
+    "or a JSON list of videos with questions and responses",
     _default_files,
-    lambda content: lost_beyond_dialogues(content, options=True, several_turns=False),
+    _lost,
     _read_file,
     _write_file,
 )
-read, write = LAYOUT.read, LAYOUT.write
+
+
+def read(source: Path) -> Content:
+    """Read a folder or one file.
+
+    Raises:
+        InputError: A file is damaged or unknown, or there is none of this layout.
+        MissingExtraError: There is Parquet and the `hub` extra is not installed.
+    """
+    content = LAYOUT.read(source)
+    questions = {dialogue.id: dialogue.turns[0].question for dialogue in content.dialogues}
+    content.answers = [
+        answer.model_copy(update={"asked_as": None})
+        if answer.asked_as == questions[DialogueId(answer.unit_id)]
+        else answer
+        for answer in content.answers
+    ]
+    return content
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write into an empty folder; what the layout cannot express is returned, a line each."""
+    models = {_model(file) for file in content.source_files_of(FORMAT, "videos")}
+    added = sum(answer.model not in models for answer in content.answers)
+    imported = bool(content.source_files_of(FORMAT))
+    return [
+        *LAYOUT.write(content, folder),
+        *added_since_import(content, FORMAT, [table for table in ADDED_LATER if table != "answers"]),
+        *([f"answers of models that no imported file holds are left out: {added:,}"] if imported and added else []),
+    ]

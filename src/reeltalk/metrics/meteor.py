@@ -18,7 +18,7 @@ from typing import IO, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.errors import MissingToolError, ReeltalkError
+from reeltalk.errors import MissingToolError, ReeltalkError, shorten
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +31,8 @@ AGREEMENT: Final = 1e-9
 
 SEPARATOR: Final = "|||"
 REPLY_TIMEOUT_S: Final = 300.0
+REQUEST_TIMEOUT_S: Final = 0.1
+"""A file may take `REPLY_TIMEOUT_S`, which starting Java is part of, and this much more for each of its items."""
 
 
 class MeteorError(ReeltalkError):
@@ -84,10 +86,15 @@ class MeteorProcess:
 
     def __enter__(self) -> Self:
         # A file, not a pipe: a pipe that nobody empties would stop a Java that complains a lot.
-        self._complaints = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, cwd=self.jar.parent
-        )
+        complaints = tempfile.TemporaryFile()
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, cwd=self.jar.parent
+            )
+        except OSError as error:
+            complaints.close()
+            raise MeteorError(f"METEOR could not be started: {error}; is {self._command[0]} a Java runtime?") from error
+        self._complaints = complaints
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -110,7 +117,8 @@ class MeteorProcess:
             each item as METEOR itself gives it.
 
         Raises:
-            MeteorError: Java failed, or its aggregate differs from the formula by more than `AGREEMENT`.
+            MeteorError: Java failed or was too slow, or its aggregate differs from the formula by more than
+                `AGREEMENT`. Some thousand tokens that repeat themselves are more than METEOR's memory holds.
         """
         lines = [
             f" {SEPARATOR} ".join(["SCORE", *map(_clean, group), _clean(answer)])
@@ -134,17 +142,24 @@ class MeteorProcess:
         if process is None or process.stdin is None or process.stdout is None:
             raise MeteorError("METEOR is not running; use it as a context manager")
         stdin = process.stdin
+        # Half a surrogate pair, which JSON can hold, has no UTF-8.
+        payload = "".join(f"{request}\n" for request in requests).encode("utf-8", "replace")
+        limit_s = REPLY_TIMEOUT_S + REQUEST_TIMEOUT_S * len(requests)
+        too_slow = threading.Event()
 
         def send() -> None:
             try:
-                for request in requests:
-                    stdin.write(request.encode() + b"\n")
+                stdin.write(payload)
                 stdin.flush()
             except (BrokenPipeError, ValueError):
                 pass  # the reader below sees the end of the replies and says why
 
+        def stop() -> None:
+            too_slow.set()
+            process.kill()
+
         sender = threading.Thread(target=send, daemon=True)
-        watchdog = threading.Timer(REPLY_TIMEOUT_S + 0.1 * len(requests), process.kill)
+        watchdog = threading.Timer(limit_s, stop)
         sender.start()
         watchdog.start()
         try:
@@ -152,9 +167,9 @@ class MeteorProcess:
             for _ in range(replies):
                 line = process.stdout.readline()
                 if not line:
-                    raise MeteorError(
-                        f"METEOR stopped after {len(received):,} of {replies:,} replies: {self._last_words()}"
-                    )
+                    why = f"it was stopped after {limit_s:.0f} s" if too_slow.is_set() else self._last_words()
+                    at = f"; it was at: {shorten(requests[len(received)])}" if len(received) < len(requests) else ""
+                    raise MeteorError(f"METEOR stopped after {len(received):,} of {replies:,} replies: {why}{at}")
                 received.append(line.decode("utf-8", "replace").strip())
             return received
         finally:
@@ -174,7 +189,9 @@ class MeteorProcess:
         assert self._complaints is not None
         self._complaints.seek(0)
         lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:200] if lines else "it said nothing"
+        # A Java stack trace tells most in its first line, which names the exception.
+        telling = [line for line in lines if "Exception" in line or "Error" in line]
+        return (telling or lines or ["it said nothing"])[0 if telling else -1][:200]
 
 
 def _clean(text: str) -> str:

@@ -17,6 +17,8 @@ class ConfidenceInterval(NamedTuple):
     low: float
     high: float
     clusters: int
+    """How many videos there were to draw from."""
+    resamples: int
 
 
 def cluster_bootstrap(
@@ -35,7 +37,7 @@ def cluster_bootstrap(
         clusters: The source video of each item.
         from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
         resamples: How many samples of videos are drawn.
-        seed: Seed of numpy's PCG64.
+        seed: Seed of numpy's `default_rng` (PCG64); equal arguments give equal intervals.
         confidence: Share of the resampled values inside the interval.
 
     Returns:
@@ -59,4 +61,4 @@ def cluster_bootstrap(
     sums = weights @ table
     values = from_sums(sums[:, :-1], sums[:, -1])
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return ConfidenceInterval(float(low), float(high), len(names))
+    return ConfidenceInterval(float(low), float(high), len(names), resamples)

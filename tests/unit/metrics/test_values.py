@@ -19,6 +19,8 @@ from reeltalk.metrics.meteor import MeteorProcess, find_jar
 from reeltalk.metrics.resampling import cluster_bootstrap
 from reeltalk.metrics.scoring import METRICS, metric_names, score_texts
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "metrics" / "coco_values.json"
+
 tokens = st.lists(st.sampled_from("abcde"), max_size=8)
 corpora = st.lists(st.tuples(tokens, st.lists(tokens, min_size=1, max_size=3)), min_size=1, max_size=6)
 
@@ -113,6 +115,22 @@ def test_bleu_statistics_count_what_they_say(items: list[tuple[list[str], list[l
         assert row[5] == len(pairs)
 
 
+def test_values_with_several_references_and_empty_texts() -> None:
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    corpus = corpus_of(*zip(golden["answers"], golden["references"], strict=True))
+    statistics = bleu.statistics(corpus)
+    whole, items = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0], bleu.from_statistics(statistics)
+    per_item = {"rouge_l": rouge.per_item(corpus), "cider": cider.per_item(corpus)}
+    values = {name: float(column.mean()) for name, column in per_item.items()}
+    for n in range(4):
+        per_item[f"bleu_{n + 1}"], values[f"bleu_{n + 1}"] = items[:, n], float(whole[n])
+    assert "" in golden["answers"]
+    assert max(map(len, golden["references"])) > 2
+    for name, expected in golden["corpus"].items():
+        assert values[name] == pytest.approx(expected, rel=1e-9), name
+        assert np.abs(per_item[name] - golden["per_item"][name]).max() <= 1e-9, name
+
+
 def test_reference_values_of_all_released_files(shared: Path) -> None:
     """Origin: the COCO caption evaluation code on the same files, first row of a duplicate id."""
     expected = json.loads((shared / "reference" / "vdact_text_metrics.json").read_text(encoding="utf-8"))
@@ -174,6 +192,20 @@ def test_meteor_equals_the_jar_on_a_released_file(shared: Path) -> None:
     assert np.abs(ours - np.array(per_pair["meteor"])).max() <= 1e-9
 
 
+@pytest.mark.slow
+def test_meteor_equals_the_reference_values_of_all_released_files(shared: Path) -> None:
+    """One process, six files."""
+    expected = json.loads((shared / "reference" / "vdact_text_metrics.json").read_text(encoding="utf-8"))
+    with MeteorProcess(jar=meteor_jar()) as meteor:
+        for file, values in expected.items():
+            rows = json.loads((shared / "data/vdact/results" / file).read_text(encoding="utf-8"))
+            kept = list({row["id"]: row for row in reversed(rows)}.values())
+            result = score_texts(
+                [row["gen_answer"] for row in kept], [[row["ref_answer"]] for row in kept], ["meteor"], meteor=meteor
+            )["meteor"]
+            assert result.corpus == pytest.approx(values["METEOR"], rel=1e-9), file
+
+
 def test_meteor_of_a_resample_is_that_of_its_items() -> None:
     """Statistics add up: what the bootstrap computes is what METEOR gives for the same items, equal ones included."""
     jar = meteor_jar()
@@ -199,6 +231,20 @@ def test_an_empty_answer_scores_zero_and_counts() -> None:
     for result in results.values():
         assert len(result.per_item) == 2
         assert result.per_item[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_an_empty_file_and_an_item_without_reference_are_mistakes_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="need as many references as answers, and some"):
+        score_texts([], [], ["bleu"])
+    with pytest.raises(ValueError, match="item 1 has no reference"):
+        score_texts(["a dog", "a cat"], [["a dog"], []], ["bleu"])
+
+
+def test_metrics_that_need_a_tool_say_so() -> None:
+    with pytest.raises(SettingError, match="meteor needs a running METEOR"):
+        score_texts(["a dog"], [["a dog"]], ["meteor"])
+    with pytest.raises(SettingError, match="similarity needs an embedder"):
+        score_texts(["a dog"], [["a dog"]], ["similarity"])
 
 
 def test_chinese_is_signed_as_such() -> None:
@@ -236,6 +282,16 @@ class TestBootstrap:
         assert clustered is not None
         assert alone is not None
         assert clustered.high - clustered.low > 2 * (alone.high - alone.low)
+
+    def test_equal_seeds_give_equal_intervals_and_others_do_not(self) -> None:
+        values = np.random.default_rng(5).random((40, 1))
+        videos = [str(n % 7) for n in range(40)]
+        first, again, other = (
+            cluster_bootstrap(values, videos, lambda s, n: s[:, 0] / n, resamples=200, seed=seed) for seed in (4, 4, 5)
+        )
+        assert first == again != other
+        assert first is not None
+        assert first.resamples == 200
 
     def test_one_video_has_no_interval(self) -> None:
         assert cluster_bootstrap(np.ones((5, 1)), ["v"] * 5, lambda s, n: s[:, 0] / n, resamples=100, seed=1) is None

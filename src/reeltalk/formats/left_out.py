@@ -1,0 +1,71 @@
+"""What an export leaves out, counted, so that nothing goes missing without a line about it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.record import Record
+from reeltalk.store.content import Content
+
+UNHELD: Final = ("entities", "events", "facts", "rubrics", "reviews", "rejected", "media")
+"""Tables that no layout of questions has a place for, beyond those that every export counts."""
+ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
+"""Tables that a layout of questions does not fill."""
+
+
+def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[str]:
+    """A line for each table that has rows."""
+    return [f"{name} are left out: {len(getattr(content, name)):,}" for name in tables if getattr(content, name)]
+
+
+def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str]) -> list[str]:
+    """A line for each field that some record sets and the layout has no place for.
+
+    Args:
+        what: The records in the plural, as `turns`.
+        records: They themselves.
+        kept: Names of the fields that the layout holds, or that another line speaks of.
+    """
+    counts: Counter[str] = Counter()
+    for record in records:
+        for name, field in type(record).model_fields.items():
+            if name not in kept and getattr(record, name) != field.get_default(call_default_factory=True):
+                counts[name] += 1
+    return [f"{what} lose their {name}: {count:,}" for name, count in counts.items()]
+
+
+def labels_left_out(turns: Iterable[Turn], kept: Collection[str]) -> list[str]:
+    """A line for each vocabulary of labels that the layout has no place for."""
+    counts = Counter(name for turn in turns for name in turn.labels if name not in kept)
+    return [f"turns lose their labels of {name}: {count:,}" for name, count in sorted(counts.items())]
+
+
+def more_references_left_out(turns: Iterable[Turn]) -> list[str]:
+    """A line where turns have references beyond the one that the right option is."""
+    count = sum(
+        turn.options is not None
+        and turn.correct_option is not None
+        and turn.references not in ((), (turn.options[turn.correct_option],))
+        for turn in turns
+    )
+    return [f"turns lose references other than their right option: {count:,}"] if count else []
+
+
+def added_since_import(content: Content, format_name: str, tables: Collection[str] = ADDED_LATER) -> list[str]:
+    """Lines for what came into a benchmark after the files of this format; empty where none of its files did.
+
+    An export writes the imported files again, with the records that stand in them.
+
+    Args:
+        content: The benchmark.
+        format_name: The format of the files.
+        tables: Tables that the layout does not fill.
+    """
+    files = content.source_files_of(format_name)
+    if not files:
+        return []
+    named = {name for file in files for name in file.records}
+    dialogues = sum(dialogue.id not in named for dialogue in content.dialogues)
+    lines = [f"dialogues that no imported file holds are left out: {dialogues:,}"] if dialogues else []
+    return lines + tables_left_out(content, tables)

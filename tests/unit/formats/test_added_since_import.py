@@ -1,0 +1,24 @@
+"""What came into a benchmark after its import is named by an export; what was edited goes out."""
+
+from pathlib import Path
+
+import pytest
+
+from reeltalk.formats.registry import load_format
+from reeltalk.schema.ids import DialogueId
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+@pytest.mark.parametrize("name", ["avsd", "dramaqa", "mvbench", "ovo-bench", "video-mme"])
+def test_a_new_dialogue_is_named_and_an_edited_question_goes_out(name: str, tmp_path: Path) -> None:
+    layout = load_format(name)
+    content = layout.read(SAMPLES / name)
+    dialogue = content.dialogues[0]
+    first = dialogue.turns[0]
+    edited = first.model_copy(update={"question": "An edited question?"})
+    content.dialogues[0] = dialogue.model_copy(update={"turns": (edited, *dialogue.turns[1:])})
+    content.dialogues.append(dialogue.model_copy(update={"id": DialogueId("new"), "turns": (first,)}))
+    assert layout.write(content, tmp_path) == ["dialogues that no imported file holds are left out: 1"]
+    written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json"))
+    assert "An edited question?" in written
