@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import sample_videos
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,6 +44,15 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared data at {folder}; set REELTALK_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def clips() -> dict[str, Path]:
+    """Real clips by name, from packages; a test that needs them is skipped where those cannot be fetched."""
+    try:
+        return sample_videos.real_clips()
+    except RuntimeError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

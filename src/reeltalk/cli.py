@@ -6,6 +6,7 @@ Stages are imported inside their command, so that `reeltalk --help` is quick and
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from reeltalk import __version__
+from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
 from reeltalk.formats import FORMATS
 
@@ -30,6 +32,7 @@ app = App(
     group_commands=Group("Commands, in the order one uses them", sort_key=0),
 )
 
+CURATE_DEFAULTS = CurateSettings()
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
 OVERWRITE = Parameter(name="--overwrite", negative="")
@@ -196,6 +199,82 @@ def import_(
 def _counts(benchmark: Any) -> str:
     counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in benchmark.manifest.files.items() if entry.rows]
     return ", ".join(counts) or "files"
+
+
+@app.command(sort_key=2)
+def curate(
+    *videos: Path,
+    into: Path,
+    workers: int | None = None,
+    settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
+) -> int:
+    """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
+
+    Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`. Run it again to go on after
+    an interruption.
+
+    Parameters
+    ----------
+    videos
+        Video files, and folders to search. `NAME.info.json` or `NAME.json` beside a video may state its licence,
+        source, category and split.
+    into
+        Folder of the benchmark that appears.
+    workers
+        Videos that are decoded at a time; by default one for each core.
+    """
+    from reeltalk.curate.stage import curate as run_stage
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.store.benchmark import Benchmark
+
+    if not videos:
+        raise SettingError("curate needs at least one video or folder of videos")
+    if workers is not None and workers < 1:
+        raise SettingError(f"--workers {workers}: at least one is needed")
+    benchmark = Benchmark.create(into)
+    with _Bar() as bar:
+        done = run_stage(videos, benchmark, settings, executor=LocalExecutor(workers), progress=bar.show)
+    _report(done)
+    print(f"benchmark: {into}")
+    return 0
+
+
+class _Bar:
+    """Progress with the time that is left: a line that moves on a terminal, now and then a line elsewhere."""
+
+    EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        self._what, self._last_s = "", 0.0
+        self._bar: Any = None
+
+    def __enter__(self) -> "_Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, what: str, done: int, total: int, share: float) -> None:
+        """Show how far a part of the work is."""
+        from tqdm import tqdm
+
+        if not sys.stderr.isatty():
+            now_s = time.monotonic()
+            if what != self._what or done == total or now_s - self._last_s > self.EVERY_S:
+                _say(f"{what}: {done:,} of {total:,}")
+                self._last_s = now_s
+            self._what = what
+            return
+        if what != self._what:
+            self.__exit__()
+            layout = "{desc} |{bar}| {percentage:3.0f} % [{elapsed} gone, {remaining} left]"
+            self._what = what
+            self._bar = tqdm(total=1.0, file=sys.stderr, bar_format=layout, dynamic_ncols=True)
+        assert self._bar is not None
+        self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
+        self._bar.n = share
+        self._bar.refresh()
 
 
 @app.command(sort_key=3)
@@ -464,14 +543,14 @@ def report(
     format: Literal["html", "json", "csv", "latex", "markdown"] = "html",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write runs as a static site, or as a table on standard output.
+    """Write runs, or a curated benchmark, as a static site; runs also as a table on standard output.
 
-    Example: `reeltalk report runs/first runs/second --out site`
+    Example: `reeltalk report runs/first runs/second --out site`, or `reeltalk report benchmarks/kitchen --out site`
 
     Parameters
     ----------
     runs
-        Folders that `score` wrote.
+        Folders that `score` wrote, or one benchmark that `curate` wrote.
     out
         Folder of the site that appears; for the other formats the file, or standard output where it is not given.
     format
@@ -479,20 +558,27 @@ def report(
     overwrite
         Replace what is there.
     """
-    from reeltalk.report.stage import render_table, write_report
+    from reeltalk.report.stage import render_table, write_curation_report, write_report
     from reeltalk.store.atomic import write_bytes, writing_directory
+    from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
 
     if not runs:
         raise SettingError("report needs at least one run; 'reeltalk score' writes them")
-    opened = [read_run(path) for path in runs]
+    benchmarks = [path for path in runs if (path / "manifest.json").is_file()]
+    if benchmarks and (len(runs) > 1 or format != "html"):
+        raise SettingError(f"{benchmarks[0]} is a benchmark: its report is a site of its own, from it alone")
+    opened = [] if benchmarks else [read_run(path) for path in runs]
     if format == "html":
         if out is None:
             raise SettingError("report needs --out DIR, the folder of the site")
         if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
             raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
         with writing_directory(out, overwrite=overwrite) as folder:
-            write_report(opened, folder)
+            if benchmarks:
+                write_curation_report(Benchmark.open(benchmarks[0]), folder)
+            else:
+                write_report(opened, folder)
         print(f"report: {out / 'index.html'}")
         return 0
     table = render_table(opened, format)

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
+from reeltalk.report.curation import write_curation
 from reeltalk.report.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
     ShownDialogue,
@@ -23,9 +24,10 @@ from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown, title_of
 from reeltalk.report.visible import visible
 from reeltalk.schema.runs import CurvePoint
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
-__all__ = ["TableFormat", "render_table", "write_report"]
+__all__ = ["TableFormat", "render_table", "write_curation_report", "write_report"]
 
 STATIC: Final = ("style.css", "page.js")
 FEW_VIDEOS: Final = 30
@@ -52,9 +54,7 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
     dialogues = collect(board)
     metrics = item_metrics(board, dialogues)
     environment = _environment()
-    for name in STATIC:
-        text = (files("reeltalk.report") / "static" / name).read_text(encoding="utf-8")
-        _write(folder / name, text)
+    _write_static(folder)
     _write_dialogues(environment, board, dialogues, metrics, folder)
     _write_list(environment, board, dialogues, mean_metric(metrics), folder)
     page = environment.get_template("index.html").render(
@@ -71,6 +71,32 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
     )
     _write(folder / "index.html", page)
     return folder / "index.html"
+
+
+def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about a curation.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: What `reeltalk curate` wrote.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: The benchmark was not curated.
+        InputError: A table is damaged.
+    """
+    _write_static(folder)
+    return write_curation(benchmark, folder, _environment())
+
+
+def _write_static(folder: Path) -> None:
+    for name in STATIC:
+        text = (files("reeltalk.report") / "static" / name).read_text(encoding="utf-8")
+        _write(folder / name, text)
 
 
 def _write_dialogues(

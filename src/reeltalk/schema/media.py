@@ -1,13 +1,13 @@
 """What was filmed, and which part of it."""
 
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from reeltalk.schema.ids import ClipKey, VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Name, Record, Seconds
+from reeltalk.schema.record import Finite, Name, Record, Seconds
 
 
 def _to_fraction(value: object) -> Fraction:
@@ -28,6 +28,24 @@ FrameRate = Annotated[Fraction, BeforeValidator(_to_fraction), PlainSerializer(s
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+class Encoding(BaseModel):
+    """How a video file is made, as its container and its packets say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    container: Name
+    """FFmpeg's name of the demuxer, as `mov,mp4,m4a,3gp,3g2,mj2`."""
+    codec: Name
+    pixel_format: Name
+    frames: Annotated[int, Field(ge=0)]
+    variable_frame_rate: bool
+    rotation_deg: Literal[0, 90, 180, 270] = 0
+    """Clockwise, what a player applies; width and height are as stored, before it."""
+    audio_codec: Name | None = None
+    subtitles: tuple[Name, ...] = ()
+    """Languages of the subtitle streams, `und` for one without a name."""
+
+
 class Video(Record):
     """A source file. Everything but its identifier may be unknown: annotations are often published without videos."""
 
@@ -40,6 +58,11 @@ class Video(Record):
     frame_rate: FrameRate | None = None
     width_px: Annotated[int, Field(gt=0)] | None = None
     height_px: Annotated[int, Field(gt=0)] | None = None
+    encoding: Encoding | None = None
+    lookalikes: Name | None = None
+    """Names a group of videos that look alike, as copies in another size do. Splits never share a group."""
+    category: Name | None = None
+    """What the video is about, in its source's own words."""
     licence: str | None = None
     """An SPDX identifier, or the source's own words."""
     source: str | None = None
@@ -57,3 +80,45 @@ class Clip(Record):
     video_id: VideoKey
     interval: Interval | None = None
     """None where a source names a part of a video without saying when it is."""
+    file: "ClipFile | None" = None
+    """The clip as a file of its own, where it was cut."""
+
+
+class ClipFile(BaseModel):
+    """A clip that was cut, in the media store."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: Sha256
+    how: Literal["copy", "trim", "encode"]
+    """`copy`: packets as they are, from a key frame; `trim`: the same from the key frame before, with an edit list that
+    hides what comes too early; `encode`: encoded again."""
+    interval: Interval
+    """What the file shows, in the time of the video. Copying may add frames at the end."""
+
+
+class Shot(Record):
+    """What lies between two cuts."""
+
+    video_id: VideoKey
+    interval: Interval
+    content: Finite | None = None
+    """Content score of its first frame against the frame before, 0–255; None for the first shot."""
+
+
+class SampledFrame(Record):
+    """A frame that was looked at, named by its presentation time, and whether it is a key frame."""
+
+    video_id: VideoKey
+    pts_s: Seconds
+    content: Finite
+    """Largest content score of the frames since the one sampled before, 0–255."""
+    sharpness: Finite
+    """Variance of the Laplacian of the luma at a width of 640 pixels."""
+    similarity: Finite | None = None
+    """Correlation of its histogram with that of the key frame before, −1 to 1; None for the first."""
+    flow_px: Finite | None = None
+    """Mean length of the optical flow since the frame a second before, at a width of 256 pixels."""
+    key_frame: bool
+    dropped: Name | None = None
+    """Why it is no key frame: `blurred` or `alike`."""

@@ -1,11 +1,12 @@
 """What became of records on their way: kept, rejected, and where they came from."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from reeltalk.schema.record import Json, Name, Record
+from reeltalk.schema.ids import VideoKey
+from reeltalk.schema.record import Finite, Json, Name, Record, Seconds
 
 
 def _stays_inside(path: str) -> str:
@@ -25,6 +26,36 @@ class Rejected(Record):
     """Where the record stood: file, line or JSON path."""
     content: Json = None
     """The refused record itself, as the source had it."""
+
+
+class FilterResult(BaseModel):
+    """What one filter found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    filter: Name
+    outcome: Literal["passed", "rejected", "not applied"]
+    value: Finite | None = None
+    low: Finite | None = None
+    """Smallest value that passes; None for no bound."""
+    high: Finite | None = None
+    reason: str | None = None
+    """Why it rejected, or was not applied."""
+
+
+class Screening(Record):
+    """What the filters found about a video, kept or not. A filter that a rejection spared is not listed."""
+
+    video_id: VideoKey
+    kept: bool
+    filters: tuple[FilterResult, ...]
+    quality: Finite | None = None
+    """Mean BRISQUE score of up to three key frames, about 0 (natural) to 100 (distorted)."""
+    decoded_s: Seconds = 0.0
+    """How much of the video was decoded; less than all where it could no longer pass."""
+    damaged_packets: Annotated[int, Field(ge=0)] = 0
+    sheet: Annotated[Name, AfterValidator(_stays_inside)] | None = None
+    """Contact sheet of the key frames, a PNG file of the benchmark."""
 
 
 class SourceFile(Record):

@@ -29,6 +29,8 @@ R = TypeVar("R", bound=Record)
 COMMIT: Final = ".commit"
 LOCK: Final = ".lock"
 GRAPHS: Final = "graphs"
+WORK: Final = ".work"
+"""Folder in which stages keep what they have done so far; no part of the benchmark, safe to delete."""
 LOCK_WAIT_S: Final = 30.0
 
 
@@ -270,6 +272,23 @@ class BenchmarkWriter:
         with self._file(file_name) as stream:
             stream.write(quads.encode())
         self._enter(file_name)
+
+    def add_file(self, name: str, content: bytes) -> None:
+        """Write a file that is no table, as a contact sheet.
+
+        Args:
+            name: Path in the benchmark, one folder deep at most.
+            content: Its bytes.
+        """
+        if len(parts := name.split("/")) > 2 or any(part in ("", ".", "..") or part.startswith(".") for part in parts):
+            raise BenchmarkError(f"a file cannot be named {name!r} in a benchmark")
+        with self._file(name) as stream:
+            stream.write(content)
+        self._enter(name)
+
+    def remove(self, manifest: Manifest, *names: str) -> None:
+        """Leave out tables, files, or all files of folders (names that end in `/`), unless this write adds them."""
+        self.removed |= {entry for entry in manifest.files if entry in names or f"{entry.split('/')[0]}/" in names}
 
     def remove_all(self, manifest: Manifest) -> None:
         """Leave out all that the benchmark holds and this write does not add."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.knowledge import Entity, Event, Fact
-from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
+from reeltalk.schema.outcomes import Rejected, Screening, SourceFile
 from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.scoring import JudgedScore, Rubric
@@ -20,6 +20,9 @@ class Content:
     """Rows of every table, graphs and media. Fields are named as the tables are."""
 
     videos: list[Video] = field(default_factory=list)
+    screenings: list[Screening] = field(default_factory=list)
+    shots: list[Shot] = field(default_factory=list)
+    frames: list[SampledFrame] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
     chains: list[QAChain] = field(default_factory=list)
     linkages: list[Linkage] = field(default_factory=list)

@@ -11,8 +11,8 @@ from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
 from reeltalk.schema.knowledge import Entity, Event, Fact
-from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.outcomes import Rejected, SourceFile
+from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
+from reeltalk.schema.outcomes import Rejected, Screening, SourceFile
 from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.scoring import JudgedScore, Rubric
@@ -45,6 +45,9 @@ def _score_key(row: JudgedScore) -> str:
 
 
 VIDEOS = Table("videos", Video, lambda row: row.id)
+SCREENINGS = Table("screenings", Screening, lambda row: row.video_id)
+SHOTS = Table("shots", Shot, lambda row: f"{row.video_id}/{row.interval.start_s}")
+FRAMES = Table("frames", SampledFrame, lambda row: f"{row.video_id}/{row.pts_s}")
 CLIPS = Table("clips", Clip, lambda row: row.id)
 CHAINS = Table("chains", QAChain, lambda row: row.id)
 LINKAGES = Table("linkages", Linkage, None)
@@ -64,6 +67,9 @@ TABLES: dict[str, Table[Any]] = {
     table.name: table
     for table in (
         VIDEOS,
+        SCREENINGS,
+        SHOTS,
+        FRAMES,
         CLIPS,
         CHAINS,
         LINKAGES,

@@ -12,7 +12,7 @@ from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import PARTIAL_PREFIX
-from reeltalk.store.benchmark import COMMIT, LOCK, Benchmark
+from reeltalk.store.benchmark import COMMIT, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import MANIFEST, hash_file
 from reeltalk.store.media import MEDIA
@@ -70,7 +70,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
     known = {*benchmark.manifest.files, MANIFEST, LOCK}
     for path in sorted(benchmark.path.rglob("*")):
         name = path.relative_to(benchmark.path).as_posix()
-        if path.is_dir() or name in known or name.split("/")[0] in (MEDIA, COMMIT):
+        if path.is_dir() or name in known or name.split("/")[0] in (MEDIA, COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
             yield Finding("warning", name, "not listed in the manifest, so not part of the benchmark")
@@ -132,6 +132,15 @@ class _Relations:
             elif len(same) > 1:
                 ids = ", ".join(video.id for video in same)
                 yield Finding("warning", f"videos:{same[0].id}", f"several videos are the same file: {ids}")
+        groups: dict[str, list[Video]] = defaultdict(list)
+        for video in self.content.videos:
+            if video.lookalikes:
+                groups[video.lookalikes].append(video)
+        for alike in groups.values():
+            splits = sorted({video.split or "no split" for video in alike})
+            if len(splits) > 1:
+                ids = ", ".join(video.id for video in alike)
+                yield Finding("error", f"videos:{alike[0].id}", f"videos that look alike ({ids}) are in {splits}")
 
     def _clip(self, clip: Clip) -> Iterator[Finding]:
         where = f"clips:{clip.id}"

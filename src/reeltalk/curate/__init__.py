@@ -1,0 +1,1 @@
+"""Videos in, clips and key frames out."""

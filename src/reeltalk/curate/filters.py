@@ -1,0 +1,94 @@
+"""Which videos are kept. Every filter has bounds from the settings, and gives a reason where it rejects."""
+
+from typing import Final
+
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.schema.outcomes import FilterResult
+
+FILTERS: Final = ("duration", "quality", "aesthetic", "shots", "mean shot", "flow")
+"""Names of the filters in the order in which they are applied; the cheap ones come first."""
+
+
+def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
+    """Length of the video; what is longer than the most and longest shots allow cannot pass either."""
+    low, high = settings.shortest_s, settings.max_duration_s
+    reason = None
+    if duration_s < low:
+        reason = f"it lasts {duration_s:.1f} s, less than {low:g} s"
+    elif duration_s > high:
+        reason = (
+            f"it lasts {duration_s:.1f} s, but {settings.max_shots} shots of {settings.max_mean_shot_s:g} s on average "
+            f"are {high:g} s at most"
+        )
+    return _result("duration", duration_s, low, high, reason)
+
+
+def quality(settings: CurateSettings, brisque: float | None) -> FilterResult:
+    """No-reference quality of the key frames: the smaller the better."""
+    high = settings.max_brisque
+    if high is None:
+        return FilterResult(filter="quality", outcome="not applied", value=brisque, reason="no --max-brisque was given")
+    if brisque is None:
+        return FilterResult(filter="quality", outcome="not applied", high=high, reason="no key frame could be judged")
+    reason = f"its BRISQUE score is {brisque:.1f}, above {high:g}" if brisque > high else None
+    return _result("quality", brisque, None, high, reason)
+
+
+def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
+    """LAION aesthetic score of the key frames."""
+    low = settings.min_aesthetic
+    if settings.aesthetic_model is None:
+        return FilterResult(filter="aesthetic", outcome="not applied", low=low, reason="no --aesthetic-model was given")
+    if score is None:
+        return FilterResult(filter="aesthetic", outcome="not applied", low=low, reason="no key frame could be judged")
+    return _result(
+        "aesthetic", score, low, None, f"its aesthetic score is {score:.2f}, below {low:g}" if score < low else None
+    )
+
+
+def shots(settings: CurateSettings, count: int, *, stopped_at_s: float | None) -> FilterResult:
+    """Number of shots; the decoder stops where there are too many."""
+    low, high = settings.min_shots, settings.max_shots
+    reason = None
+    if stopped_at_s is not None:
+        reason = f"it has more than {high} shots, {count} within {stopped_at_s:.1f} s"
+    elif count < low:
+        reason = f"it has {count} shots, fewer than {low}"
+    return _result("shots", float(count), float(low), float(high), reason)
+
+
+def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
+    """Mean length of the shots."""
+    low, high = settings.min_mean_shot_s, settings.max_mean_shot_s
+    reason = None
+    if mean_s < low:
+        reason = f"its shots last {mean_s:.1f} s on average, less than {low:g} s"
+    elif mean_s > high:
+        reason = f"its shots last {mean_s:.1f} s on average, more than {high:g} s"
+    return _result("mean shot", mean_s, low, high, reason)
+
+
+def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
+    """Mean optical flow between frames a second apart, in one shot."""
+    low, high = settings.min_flow_px, settings.max_flow_px
+    if mean_px is None:
+        return FilterResult(
+            filter="flow", outcome="not applied", low=low, high=high, reason="no shot holds two frames a second apart"
+        )
+    reason = None
+    if mean_px < low:
+        reason = f"its mean optical flow is {mean_px:.2f} px, below {low:g}: hardly anything moves"
+    elif mean_px > high:
+        reason = f"its mean optical flow is {mean_px:.1f} px, above {high:g}"
+    return _result("flow", mean_px, low, high, reason)
+
+
+def _result(name: str, value: float, low: float | None, high: float | None, reason: str | None) -> FilterResult:
+    return FilterResult(
+        filter=name,
+        outcome="passed" if reason is None else "rejected",
+        value=round(value, 6),
+        low=low,
+        high=high,
+        reason=reason,
+    )

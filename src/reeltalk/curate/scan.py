@@ -1,0 +1,47 @@
+"""Decode one video and measure it. Runs in a child process."""
+
+from pathlib import Path
+from typing import Any
+
+from reeltalk.video.scan import ScanSettings, pyscenedetect_finder, scan_video
+from reeltalk.video.settings import DetectorSettings, TransNetSettings
+from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
+from reeltalk.video.stream import Source
+
+
+def scan(argument: dict[str, Any]) -> dict[str, Any]:
+    """Scan one file.
+
+    Args:
+        argument: `path`, `rotation_deg`, and `settings` as `ScanSettings`.
+
+    Returns:
+        `Scan` as JSON.
+    """
+    settings = ScanSettings.model_validate(argument["settings"])
+    found = scan_video(Path(argument["path"]), settings, rotation_deg=argument["rotation_deg"], make_finder=_finder)
+    return found.model_dump(mode="json")
+
+
+def _finder(settings: DetectorSettings, source: Source) -> CutFinder:
+    return (
+        _Network(settings.threshold)
+        if isinstance(settings, TransNetSettings)
+        else pyscenedetect_finder(settings, source)
+    )
+
+
+class _Network:
+    """TransNetV2 as a `CutFinder`."""
+
+    def __init__(self, threshold: float) -> None:
+        # torch takes seconds to import and is an extra.
+        from reeltalk.inference.transnet import TransNetFinder
+
+        self._finder = TransNetFinder(threshold)
+
+    def push(self, frame: SmallFrame) -> list[int]:
+        return self._finder.push(frame.pts, tiny_rgb(frame.bgra))
+
+    def finish(self) -> list[int]:
+        return self._finder.finish()

@@ -1,0 +1,126 @@
+"""What curation can be told. The defaults are SVBench's and MT-Video-Bench's, where the papers name a value."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.errors import SettingError
+from reeltalk.video.settings import DETECTORS, DetectorSettings
+
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class CurateSettings(BaseModel):
+    """Settings of `reeltalk curate`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    detector: Literal["content", "adaptive", "hash", "threshold", "transnetv2"] = "content"
+    """How cuts are found: PySceneDetect's content, adaptive, hash or threshold detector, or TransNetV2."""
+    threshold: Annotated[float, Field(gt=0)] | None = None
+    """The detector's threshold; its own default where none is given."""
+    min_shot_frames: Annotated[int, Field(ge=0)] | None = None
+    """Frames between two cuts at least; the detector's own default where none is given."""
+    min_duration_s: NonNegative = 60.0
+    """Shortest video (SVBench)."""
+    min_aesthetic: float = 4.0
+    """Lowest LAION aesthetic score, 0 to 10 (SVBench); applied where --aesthetic-model is given."""
+    aesthetic_model: Path | None = None
+    """Folder with CLIP and the LAION aesthetic head; see the documentation."""
+    max_brisque: float | None = None
+    """Worst no-reference quality score, 0 to 100; measured always, applied where a value is given."""
+    min_flow_px: NonNegative = 0.5
+    """Least mean optical flow a second, in pixels at a width of 256 (SVBench)."""
+    max_flow_px: NonNegative = 100.0
+    """Most mean optical flow a second (SVBench)."""
+    min_shots: Annotated[int, Field(ge=1)] = 5
+    """Fewest shots of a video (SVBench)."""
+    max_shots: Annotated[int, Field(ge=1)] = 15
+    """Most shots of a video (SVBench)."""
+    min_mean_shot_s: NonNegative = 5.0
+    """Shortest mean length of a video's shots (SVBench)."""
+    max_mean_shot_s: Annotated[float, Field(gt=0)] = 30.0
+    """Longest mean length of a video's shots (SVBench)."""
+    merge_below_s: NonNegative = 2.0
+    """Shots shorter than this join a neighbour before clips are made (SVBench)."""
+    extend_s: NonNegative = 0.5
+    """Clips reach this much beyond their shots on both sides, within the video (SVBench)."""
+    compat: Literal["svbench"] | None = None
+    """svbench: clips as SVBench's script makes them, without shots below 1.5 s, from whole second to whole second."""
+    sample_fps: Annotated[float, Field(gt=0, le=10)] = 2.0
+    """Frames a second that are looked at (MT-Video-Bench)."""
+    min_sharpness: NonNegative = 20.0
+    """Least variance of the Laplacian of a key frame; the papers name no value."""
+    max_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.9
+    """Most similarity of a key frame's histogram to that of the key frame before (MT-Video-Bench)."""
+    alike_bits: Annotated[int, Field(ge=0, le=7)] = 4
+    """Bits of 64 by which the perceptual hashes of two equal pictures may differ."""
+    alike_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of the shorter video's pictures that another must have for the two to be near-duplicates."""
+    splits: str | None = None
+    """Splits with their shares, as train=0.8,test=0.2; near-duplicates stay together."""
+    seed: int = 17
+    """Seed of the splits."""
+    cut: Literal["none", "lossless", "exact"] = "none"
+    """Write clips as files: lossless copies packets; exact encodes again what does not begin on a key frame."""
+    media: Literal["copy", "none"] = "copy"
+    """Copy the videos that are kept into the benchmark, or leave them where they are."""
+    save_frames: bool = False
+    """Write the key frames as JPEG files."""
+    max_minutes: Annotated[float, Field(gt=0)] = 60.0
+    """Longest time that one video may take; small files have less."""
+    max_memory_mib: Annotated[int, Field(ge=128)] = 1024
+    """Memory that the process of one video may take."""
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> "CurateSettings":
+        for low, high in (
+            ("min_flow_px", "max_flow_px"),
+            ("min_shots", "max_shots"),
+            ("min_mean_shot_s", "max_mean_shot_s"),
+        ):
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(f"{low} is {getattr(self, low):g}, which is above {high}, {getattr(self, high):g}")
+        return self
+
+    @property
+    def detector_settings(self) -> DetectorSettings:
+        """The detector with its threshold."""
+        values = {"threshold": self.threshold, "min_shot_frames": self.min_shot_frames}
+        kind = DETECTORS[self.detector]
+        unknown = [name for name, value in values.items() if value is not None and name not in kind.model_fields]
+        if unknown:
+            raise SettingError(f"the {self.detector} detector has no {unknown[0]}")
+        found: DetectorSettings = kind.model_validate({k: v for k, v in values.items() if v is not None})
+        return found
+
+    @property
+    def max_duration_s(self) -> float:
+        """Longest video that can pass: the most shots, each of the longest mean length."""
+        return self.max_shots * self.max_mean_shot_s
+
+    @property
+    def shortest_s(self) -> float:
+        """Shortest video that can pass."""
+        return max(self.min_duration_s, self.min_shots * self.min_mean_shot_s)
+
+    @property
+    def split_shares(self) -> dict[str, float]:
+        """Splits by name; shares add up to 1.
+
+        Raises:
+            SettingError: `splits` is not what it should be.
+        """
+        if not self.splits:
+            return {}
+        shares: dict[str, float] = {}
+        for part in self.splits.split(","):
+            name, _, share = part.partition("=")
+            try:
+                shares[name.strip()] = float(share)
+            except ValueError:
+                raise SettingError(f"--splits {self.splits!r}: {part!r} is not NAME=SHARE, as train=0.8") from None
+        if not all(shares) or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
+            raise SettingError(f"--splits {self.splits!r}: shares must be above 0 and add up to 1")
+        return shares

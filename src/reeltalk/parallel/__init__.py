@@ -1,0 +1,6 @@
+"""Map a function over records, each call in a process of its own, so that no record can take the others down."""
+
+from reeltalk.parallel.executor import Call, Executor, Failure, FailureKind, Limits, Outcome
+from reeltalk.parallel.local import LocalExecutor
+
+__all__ = ["Call", "Executor", "Failure", "FailureKind", "Limits", "LocalExecutor", "Outcome"]

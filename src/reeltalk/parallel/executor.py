@@ -1,0 +1,67 @@
+"""What a stage asks of whatever runs its work: one method, the same on one machine and on many."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from reeltalk.schema.record import Json
+
+MIB: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a call may use before it is ended."""
+
+    wall_s: float = 3600.0
+    memory_bytes: int = 1024 * MIB
+    """Address space beyond that of the idle process."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. Argument and result are JSON values, for what comes out of a decoder is not to be unpickled."""
+
+    argument: Json
+    limits: Limits = Limits()
+
+
+class FailureKind(StrEnum):
+    """How a call ended without a result."""
+
+    TIME = "time"
+    MEMORY = "memory"
+    DIED = "died"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call that gave no result."""
+
+    kind: FailureKind
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+Outcome = Any
+"""A JSON value, or a `Failure`."""
+
+
+class Executor(Protocol):
+    """Runs calls of one function."""
+
+    def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
+        """Run `function` on each call, several at a time.
+
+        Args:
+            function: A top-level function as `package.module:name`; takes one JSON value and returns one.
+            calls: What to call it with; taken as workers become free.
+
+        Yields:
+            Position of the call and its outcome, as they end. Closing the iterator ends the calls that still run.
+        """
+        ...

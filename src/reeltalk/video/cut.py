@@ -1,0 +1,223 @@
+"""Cut a clip out of a video file, without loss where that is possible.
+
+A cut that begins on a key frame is copied. One that does not is copied from the key frame before, with an edit list
+that tells players (and FFmpeg, hence every decoder that rests on it) where to begin: nothing is lost and nothing is
+encoded. `encode` in its place makes a file that also starts at the right frame for readers that ignore edit lists.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import av.error
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.encode import upright
+from reeltalk.video.frames import MARGIN_S
+from reeltalk.video.stream import Source, VideoError, open_video, rgb
+
+COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
+"""What an MP4 file may hold and browsers or FFmpeg play from it."""
+COPIED_AUDIO: Final = frozenset({"aac", "mp3", "opus", "ac3", "flac"})
+MOST_REORDERED: Final = 32
+"""Packets after the end that are looked through for one that is shown before it; no codec reorders more."""
+ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
+
+
+class How(StrEnum):
+    """How a clip file came to be."""
+
+    COPY = "copy"
+    """Packets copied; begins on a key frame."""
+    TRIM = "trim"
+    """Packets copied from the key frame before; an edit list hides what comes too early."""
+    ENCODE = "encode"
+    """Decoded and encoded again."""
+
+
+class Cut(BaseModel):
+    """A clip file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    how: How
+    interval: Interval
+    """What the file shows, in the time of the source. Copying may add a few frames at the end: those that frames
+    before the end are predicted from."""
+
+
+def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0) -> Cut:
+    """Write one clip as an MP4 file.
+
+    Args:
+        path: The video.
+        interval: What to cut out, in seconds from the video's first presentation time.
+        target: The file that appears.
+        lossless: Copy wherever the codec allows it; otherwise only what begins on a key frame is copied.
+        rotation_deg: The video's rotation, which an encoded clip has no more.
+
+    Raises:
+        VideoError: Nothing of the interval can be decoded, or the target cannot be written.
+    """
+    with open_video(path) as source:
+        start_pts = _first_pts(source)
+        first = start_pts + _ticks(interval.start_s, source)
+        end = start_pts + _ticks(interval.end_s, source)
+        source.seek(first)
+        if source.codec in COPIED_CODECS:
+            key = next((p.pts for p in source.container.demux(source.stream) if p.pts is not None), None)
+            on_key = key is not None and abs(key - first) * source.time_base <= Fraction(1, 1000)
+            if key is not None and key <= first + 1 and (lossless or on_key):
+                shown = _copy(source, target, start_pts, first, end)
+                return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
+        shown = _encode(source, target, start_pts, first, end, rotation_deg)
+        return Cut(how=How.ENCODE, interval=shown)
+
+
+def _ticks(seconds: float, source: Source) -> int:
+    # A frame whose time was rounded on its way still lies inside.
+    return round((Fraction(seconds) - Fraction(1, 1_000_000)) / source.time_base)
+
+
+def _first_pts(source: Source) -> int:
+    picture = source.next_frame()
+    if picture is None:
+        raise VideoError("no frame can be decoded")
+    return picture.pts or 0
+
+
+def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) -> Interval:
+    source.seek(first)
+    options = {"movflags": "+faststart", "avoid_negative_ts": "disabled"}
+    audio = _audio(source)
+    last_end = end
+    try:
+        with av.open(str(target), "w", format="mp4", options=options) as output:
+            copied: dict[int, Any] = {source.stream.index: output.add_stream_from_template(source.stream, opaque=True)}
+            if audio is not None:
+                copied[audio.index] = output.add_stream_from_template(audio, opaque=True)
+            held: list[Any] = []
+            seen_past_end = 0
+            frames = 0
+            for packet in _with_decoding_times(source, audio):
+                base = Fraction(packet.time_base)
+                zero = round(first * source.time_base / base)
+                if packet.stream.index == source.stream.index:
+                    if packet.pts >= end:
+                        # Frames before the end may be predicted from this one; written only if one follows.
+                        seen_past_end += 1
+                        if packet.dts >= end or seen_past_end > MOST_REORDERED:
+                            break
+                        held.append((packet, zero))
+                        continue
+                    for earlier, its_zero in held:
+                        last_end = max(last_end, earlier.pts + (earlier.duration or 0))
+                        _mux(output, earlier, copied, its_zero)
+                    held.clear()
+                    frames += packet.pts >= first
+                elif not zero <= packet.pts < round(end * source.time_base / base):
+                    continue
+                _mux(output, packet, copied, zero)
+            if not frames:
+                raise VideoError("no frame lies in the interval")
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        target.unlink(missing_ok=True)
+        raise VideoError(f"the clip cannot be copied ({str(error)[:100]})") from None
+    return _interval(source, start_pts, first, last_end)
+
+
+def _with_decoding_times(source: Source, audio: Any) -> Iterator[Any]:
+    """The packets from here on. Matroska gives the first ones no decoding time: it is counted back from the next."""
+    waiting: list[Any] = []
+    step = round(1 / ((source.frame_rate or Fraction(25)) * source.time_base))
+    for packet in source.container.demux(*([source.stream] + ([audio] if audio else []))):
+        if packet.pts is None or packet.size == 0:
+            continue
+        if packet.stream.index != source.stream.index:
+            if packet.dts is not None:
+                yield packet
+            continue
+        if packet.dts is None:
+            waiting.append(packet)
+            continue
+        for earlier, held in enumerate(waiting):
+            held.dts = min(packet.dts - (len(waiting) - earlier) * step, held.pts)
+            yield held
+        waiting.clear()
+        yield packet
+    # No decoding time at all: there are no frames out of order then.
+    for held in waiting:
+        held.dts = held.pts
+        yield held
+
+
+def _audio(source: Source) -> Any:
+    """The first sound that can be copied into an MP4 file."""
+    streams = source.container.streams.audio
+    return next((s for s in streams if s.codec_context and s.codec_context.name in COPIED_AUDIO), None)
+
+
+def _mux(output: Any, packet: Any, copied: dict[int, Any], zero: int) -> None:
+    packet.pts -= zero
+    packet.dts -= zero
+    packet.stream = copied[packet.stream.index]
+    output.mux(packet)
+
+
+def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, rotation_deg: int) -> Interval:
+    # Far enough before: containers index by decoding time.
+    source.seek(max(start_pts, first - int(MARGIN_S / source.time_base)))
+    rate = source.frame_rate or Fraction(25)
+    audio = _audio(source)
+    try:
+        with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as output:
+            stream: Any = None
+            while (picture := source.next_frame()) is not None:
+                if picture.pts is None or picture.pts < first:
+                    continue
+                if picture.pts >= end:
+                    break
+                pixels = upright(rgb(picture), rotation_deg) if rotation_deg else None
+                if stream is None:
+                    height, width = pixels.shape[:2] if pixels is not None else (picture.height, picture.width)
+                    stream = output.add_stream("libx264", rate=rate, options=ENCODER_OPTIONS)
+                    stream.width, stream.height = width - width % 2, height - height % 2
+                    stream.pix_fmt = "yuv420p"
+                    stream.time_base = source.time_base
+                    stream.codec_context.time_base = source.time_base
+                    copied = output.add_stream_from_template(audio, opaque=True) if audio is not None else None
+                pts = picture.pts - first
+                if pixels is not None:
+                    picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
+                picture = picture.reformat(stream.width, stream.height, "yuv420p")
+                picture.pts, picture.time_base = pts, source.time_base
+                picture.pict_type = 0
+                output.mux(stream.encode(picture))
+            if stream is None:
+                raise VideoError("nothing of the interval can be decoded")
+            output.mux(stream.encode(None))
+            if audio is not None:
+                source.seek(first)
+                for packet in source.container.demux(audio):
+                    if packet.dts is None or packet.pts is None:
+                        continue
+                    base = Fraction(packet.time_base)
+                    zero = round(first * source.time_base / base)
+                    if packet.pts >= round(end * source.time_base / base):
+                        break
+                    if packet.pts >= zero:
+                        _mux(output, packet, {audio.index: copied}, zero)
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        target.unlink(missing_ok=True)
+        raise VideoError(f"the clip cannot be encoded ({str(error)[:100]})") from None
+    return _interval(source, start_pts, first, end)
+
+
+def _interval(source: Source, start_pts: int, first: int, end: int) -> Interval:
+    base = source.time_base
+    return Interval(start_s=float(max(0, first - start_pts) * base), end_s=float((end - start_pts) * base))

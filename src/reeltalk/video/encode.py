@@ -1,0 +1,114 @@
+"""Pictures as files: JPEG for models, a contact sheet for people."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.video.downscale import Picture
+
+THUMB_WIDTH_PX: Final = 160
+COLUMNS: Final = 8
+MOST_THUMBS: Final = 48
+LABEL_PX: Final = 16
+GAP_PX: Final = 4
+PAPER: Final = 255
+INK: Final = 60
+JPEG_QUALITY: Final = 90
+
+
+def jpeg(rgb: NDArray[np.uint8], *, quality: int = JPEG_QUALITY) -> bytes:
+    """A picture as JPEG.
+
+    Args:
+        rgb: (H, W, 3) uint8 RGB.
+        quality: 1–100.
+    """
+    done, encoded = cv2.imencode(".jpg", rgb[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
+    if not done:
+        raise ValueError(f"a picture of shape {rgb.shape} cannot be written as JPEG")
+    return encoded.tobytes()
+
+
+def upright(pixels: Picture, rotation_deg: int) -> Picture:
+    """A picture turned clockwise by 0, 90, 180 or 270 degrees, as a player shows it."""
+    return np.ascontiguousarray(np.rot90(pixels, -rotation_deg // 90))
+
+
+def centre_square(rgb: NDArray[np.uint8], *, side: int = 224) -> NDArray[np.uint8]:
+    """The middle of a picture as CLIP takes it: the shorter side brought to `side`, the longer one cropped.
+
+    Args:
+        rgb: (H, W, 3) uint8.
+        side: In pixels.
+
+    Returns:
+        (side, side, 3) uint8.
+    """
+    scale = side / min(rgb.shape[:2])
+    size = max(side, round(rgb.shape[1] * scale)), max(side, round(rgb.shape[0] * scale))
+    resized = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+    top, left = (size[1] - side) // 2, (size[0] - side) // 2
+    return np.ascontiguousarray(resized[top : top + side, left : left + side])
+
+
+class Thumb(NamedTuple):
+    """A small picture for a contact sheet."""
+
+    pts_s: float
+    bgr: Picture
+    """(h, w, 3) uint8."""
+
+
+class Thumbs:
+    """Keeps at most `MOST_THUMBS` pictures of a stream, evenly spread, whatever its length."""
+
+    def __init__(self) -> None:
+        self.kept: list[Thumb] = []
+        self._every, self._seen = 1, 0
+
+    def add(self, pts_s: float, bgr: Picture, rotation_deg: int) -> None:
+        """Offer a picture; it is made small and kept if its turn has come."""
+        due = self._seen % self._every == 0
+        self._seen += 1
+        if not due:
+            return
+        if len(self.kept) == MOST_THUMBS:
+            self.kept = self.kept[::2]
+            self._every *= 2
+            if (self._seen - 1) % self._every:
+                return
+        turned = upright(bgr, rotation_deg)
+        height, width = turned.shape[:2]
+        scale = THUMB_WIDTH_PX / max(width, height)
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        self.kept.append(Thumb(pts_s, cv2.resize(turned, size, interpolation=cv2.INTER_AREA)))
+
+
+def contact_sheet(thumbs: Sequence[Thumb]) -> bytes:
+    """Pictures in rows with their times beneath, as PNG.
+
+    Raises:
+        ValueError: There is no picture.
+    """
+    if not thumbs:
+        raise ValueError("a contact sheet needs a picture")
+    height, width = thumbs[0].bgr.shape[:2]
+    columns = min(COLUMNS, len(thumbs))
+    rows = -(-len(thumbs) // columns)
+    cell_w, cell_h = width + GAP_PX, height + LABEL_PX + GAP_PX
+    sheet = np.full((rows * cell_h + GAP_PX, columns * cell_w + GAP_PX, 3), PAPER, np.uint8)
+    for index, thumb in enumerate(thumbs):
+        top, left = GAP_PX + index // columns * cell_h, GAP_PX + index % columns * cell_w
+        sheet[top : top + height, left : left + width] = thumb.bgr[:height, :width]
+        minutes, seconds = divmod(thumb.pts_s, 60)
+        at = (left, top + height + LABEL_PX - 3)
+        cv2.putText(
+            sheet, f"{int(minutes)}:{seconds:04.1f}", at, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (INK,) * 3, 1, cv2.LINE_AA
+        )
+    done, encoded = cv2.imencode(".png", sheet, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    if not done:
+        raise ValueError("a contact sheet cannot be written as PNG")
+    return encoded.tobytes()

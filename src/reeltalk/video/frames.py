@@ -1,0 +1,88 @@
+"""The frame that a viewer sees at a moment, read from a file by seeking."""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+
+from reeltalk.video.stream import Frame, Source, VideoError, open_video
+
+SEEK_AHEAD_S: Final = 4.0
+"""A frame further ahead than this is sought; a nearer one is reached by decoding on, which is cheaper."""
+MARGIN_S: Final = 1.0
+"""How far before a moment one seeks: containers index by decoding time, which runs ahead of presentation."""
+
+
+def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[Frame]:
+    """The frame on the screen at each time: the last one whose presentation time is not after it.
+
+    Args:
+        path: The video.
+        times_s: In rising order, seconds from the first presentation time; beyond the end gives the last frame.
+
+    Yields:
+        A frame for each time, the same one twice where two times fall on it.
+
+    Raises:
+        VideoError: The file cannot be decoded.
+        ValueError: The times do not rise, or one is negative.
+    """
+    with open_video(path) as source:
+        reader = _Reader(source)
+        before = 0.0
+        for time_s in times_s:
+            if time_s < before:
+                raise ValueError(f"times must rise and not be negative, got {time_s:g} after {before:g}")
+            before = time_s
+            yield reader.at(time_s)
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        first = source.next_frame()
+        if first is None:
+            raise VideoError("no frame can be decoded")
+        self.step = round(1 / (source.frame_rate * source.time_base)) if source.frame_rate else 1
+        self.start = self._pts(first, None)
+        self.shown: tuple[int, av.VideoFrame] = (self.start, first)
+        self.next: tuple[int, av.VideoFrame] | None = self._read()
+
+    def at(self, time_s: float) -> Frame:
+        # A hair is added, so that a time that was rounded on its way still falls on its own frame.
+        target = self.start + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
+        if self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base:
+            self._seek(target)
+        while self.next is not None and self.next[0] <= target:
+            self.shown, self.next = self.next, self._read()
+        pts, picture = self.shown
+        return Frame(float((pts - self.start) * self.source.time_base), picture, pts)
+
+    def _seek(self, target: int) -> None:
+        wanted, margin = target, int(MARGIN_S / self.source.time_base)
+        while wanted > self.start:
+            self.source.seek(max(self.start, wanted - margin))
+            found = self._read()
+            if found is not None and found[0] <= target:
+                self.shown, self.next = found, self._read()
+                return
+            wanted, margin = wanted - 8 * margin, 2 * margin
+        # An index that leads nowhere: decode from the start.
+        self.source.seek(self.start)
+        found = self._read()
+        if found is None or found[0] > target:
+            raise VideoError("cannot find the way back to a frame before a moment")
+        self.shown, self.next = found, self._read()
+
+    def _read(self) -> tuple[int, av.VideoFrame] | None:
+        picture = self.source.next_frame()
+        if picture is None:
+            return None
+        return self._pts(picture, self.shown[0] if hasattr(self, "shown") else None), picture
+
+    def _pts(self, picture: av.VideoFrame, before: int | None) -> int:
+        if picture.pts is None:
+            return 0 if before is None else before + self.step
+        return int(picture.pts)

@@ -1,0 +1,112 @@
+"""What a file says about itself, and what its packets say; no frame is decoded."""
+
+from array import array
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import av.error
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.video.stream import Source, VideoError, open_video
+
+UNEVEN: Final = 0.02
+"""Distances between frames that differ by more than this share are a variable rate; less is rounding."""
+
+
+class Probe(BaseModel):
+    """Facts of a video file. Times are seconds from the first presentation time stamp."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    container: str
+    codec: str
+    pixel_format: str
+    width_px: int
+    height_px: int
+    """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
+    rotation_deg: int
+    """Clockwise, what a player applies: 0, 90, 180 or 270."""
+    duration_s: float
+    frame_rate: Fraction | None
+    variable_frame_rate: bool
+    frames: int
+    audio_codec: str | None
+    subtitles: tuple[str, ...]
+    """Languages of the subtitle streams, `und` where one is not named."""
+    key_frames_s: tuple[float, ...]
+
+
+def probe(path: Path) -> Probe:
+    """Read a file's headers and packets.
+
+    Raises:
+        VideoError: It is no video that we read.
+    """
+    with open_video(path) as source:
+        times = _Times(source)
+        return Probe(
+            container=source.container.format.name,
+            codec=source.codec,
+            pixel_format=source.stream.codec_context.pix_fmt or "unknown",
+            width_px=source.width_px,
+            height_px=source.height_px,
+            rotation_deg=_rotation(path),
+            duration_s=times.duration_s,
+            frame_rate=source.frame_rate,
+            variable_frame_rate=times.variable,
+            frames=times.frames,
+            audio_codec=next((s.codec_context.name for s in source.container.streams.audio if s.codec_context), None),
+            subtitles=tuple(s.metadata.get("language", "und") for s in source.container.streams.subtitles),
+            key_frames_s=times.key_frames_s,
+        )
+
+
+class _Times:
+    """Presentation times of all packets."""
+
+    def __init__(self, source: Source) -> None:
+        pts, key_pts = array("q"), array("q")
+        last_duration, counted = 0, 0
+        try:
+            for packet in source.container.demux(source.stream):
+                if packet.size == 0:
+                    continue
+                counted += 1
+                stamp = packet.pts if packet.pts is not None else packet.dts
+                if stamp is None:
+                    continue
+                pts.append(stamp)
+                last_duration = packet.duration or last_duration
+                if packet.is_keyframe:
+                    key_pts.append(stamp)
+        except (av.error.FFmpegError, ValueError, OSError) as error:
+            raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
+        if not counted:
+            raise VideoError("it has no video frames")
+        self.frames = counted
+        ordered = np.sort(np.frombuffer(pts, np.int64)) if pts else np.zeros(0, np.int64)
+        tick_s = source.time_base
+        if len(ordered) < 2:
+            rate = source.frame_rate or Fraction(25)
+            self.duration_s, self.variable = float(counted / rate), False
+            self.key_frames_s: tuple[float, ...] = (0.0,)
+            return
+        distances = np.diff(ordered)
+        usual = float(np.median(distances))
+        self.variable = bool((np.abs(distances - usual) > max(1.01, UNEVEN * usual)).any())
+        span = int(ordered[-1] - ordered[0]) + (last_duration or round(usual))
+        self.duration_s = float(span * tick_s)
+        self.key_frames_s = tuple(float((int(stamp) - int(ordered[0])) * tick_s) for stamp in sorted(key_pts))
+
+
+def _rotation(path: Path) -> int:
+    """The display matrix is side data of a decoded frame, so one frame is decoded where a container can have one."""
+    with open_video(path) as source:
+        if source.container.format.name.split(",")[0] not in ("mov", "matroska"):
+            return 0
+        picture: Any = source.next_frame()
+    # PyAV counts anticlockwise.
+    return 0 if picture is None else round(-picture.rotation / 90) % 4 * 90

@@ -1,0 +1,98 @@
+"""BRISQUE (Mittal et al. 2012, IEEE TIP 21/12): how natural a picture looks, without another to compare it with.
+
+The features are computed here; the regression is the one that the package brisque 0.2.0 carries, kept as numbers in
+`brisque.npz`. It tells blur, noise and compression, not whether a picture is pleasant.
+"""
+
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+WIDTH_PX: Final = 640
+"""Pictures are brought to this width first: the score depends on the size."""
+KERNEL: Final = (7, 7)
+SIGMA: Final = 7 / 6
+FLAT: Final = 1e-8
+"""Variance below which a picture has nothing to be judged by."""
+
+
+def brisque(rgb: NDArray[np.uint8]) -> float | None:
+    """The score of a picture.
+
+    Args:
+        rgb: (H, W, 3) uint8 RGB; brought to a width of 640 where it is wider.
+
+    Returns:
+        About 0 (natural) to 100 (distorted); None for a picture of one colour or under 16 pixels in height or width.
+    """
+    if rgb.shape[1] > WIDTH_PX:
+        rgb = cv2.resize(
+            rgb, (WIDTH_PX, max(1, round(rgb.shape[0] * WIDTH_PX / rgb.shape[1]))), interpolation=cv2.INTER_AREA
+        )
+    grey = rgb.astype(np.float64) @ np.array([0.2125, 0.7154, 0.0721]) / 255
+    if min(grey.shape) < 16 or grey.var() < FLAT:
+        return None
+    half = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_CUBIC)
+    features = np.array([*_features(grey), *_features(half)])
+    if not np.isfinite(features).all():
+        return None
+    model = _model()
+    scaled = -1 + 2 * (features - model["low"]) / (model["high"] - model["low"])
+    kernel = np.exp(-model["gamma"] * ((model["vectors"] - scaled) ** 2).sum(axis=1))
+    return float(model["weights"] @ kernel - model["rho"])
+
+
+@cache
+def _model() -> dict[str, Floats]:
+    with (files("reeltalk.video") / "brisque.npz").open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def _features(grey: Floats) -> list[float]:
+    """18 features: two of the normalised picture, four of its products with each of four neighbours."""
+    mean = cv2.GaussianBlur(grey, KERNEL, SIGMA, borderType=cv2.BORDER_CONSTANT)
+    square = cv2.GaussianBlur(grey**2, KERNEL, SIGMA, borderType=cv2.BORDER_CONSTANT)
+    normal = (grey - mean) / (np.sqrt(np.abs(mean**2 - square)) + 1 / 255)
+    shape, _, left, right = _fit(normal)
+    features = [shape, (left + right) / 2]
+    for product in (
+        normal[:, :-1] * normal[:, 1:],
+        normal[:-1] * normal[1:],
+        normal[:-1, :-1] * normal[1:, 1:],
+        normal[1:, :-1] * normal[:-1, 1:],
+    ):
+        features += _fit(product)
+    return features
+
+
+def _fit(values: Floats) -> tuple[float, float, float, float]:
+    """Shape, mean, left and right variance of the asymmetric generalised Gaussian with the same moments."""
+    below, above = values[values < 0], values[values >= 0]
+    if not len(below) or not len(above):
+        return (math.nan,) * 4
+    left, right = float((below**2).mean()), float((above**2).mean())
+    if left <= 0 or right <= 0:
+        return (math.nan,) * 4
+    skew = math.sqrt(left / right)
+    ratio = float(np.abs(values).mean()) ** 2 / float((values**2).mean())
+    ratio *= (skew**3 + 1) * (skew + 1) / (skew**2 + 1) ** 2
+    shapes, ratios = _shapes()
+    shape = float(np.interp(ratio, ratios, shapes))
+    spread = math.sqrt(math.gamma(1 / shape) / math.gamma(3 / shape))
+    mean = (math.sqrt(right) - math.sqrt(left)) * spread * math.gamma(2 / shape) / math.gamma(1 / shape)
+    return shape, mean, left, right
+
+
+@cache
+def _shapes() -> tuple[Floats, Floats]:
+    """Shapes and the ratio of moments that each has; the ratio grows with the shape, so that it can be looked up."""
+    shapes = np.arange(0.1, 12, 0.001)
+    ratios = [math.gamma(2 / a) ** 2 / (math.gamma(1 / a) * math.gamma(3 / a)) for a in shapes.tolist()]
+    return shapes, np.array(ratios)

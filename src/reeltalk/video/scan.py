@@ -1,0 +1,248 @@
+"""Everything that needs a video's pixels, in one decode and in constant memory."""
+
+import base64
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import av
+import cv2
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.video import measure
+from reeltalk.video.downscale import Downscaler, Picture
+from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
+from reeltalk.video.settings import DetectorSettings
+from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
+from reeltalk.video.stream import Source, VideoError, open_video, rgb
+
+DECIMALS: Final = 4
+"""Measures are kept to so many decimals: beyond them processors differ."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Sample(NamedTuple):
+    """One sampled frame, as `reeltalk.schema.media.SampledFrame` without the video."""
+
+    pts_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    content: Finite
+    sharpness: Finite
+    similarity: Finite | None
+    flow_px: Finite | None
+    dropped: str | None
+
+
+class ScanSettings(BaseModel):
+    """What of the curation's settings a scan depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    detector: DetectorSettings
+    sample_fps: float
+    min_sharpness: float
+    max_similarity: float
+    max_shots: int
+    save_frames: str | None = None
+    """Folder for the key frames as JPEG files."""
+
+
+class Scan(BaseModel):
+    """What a scan found. Times are seconds from the first presentation time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cuts_s: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    """First frame of each shot but the first, in order."""
+    cut_contents: tuple[Finite, ...] = ()
+    """Content score of each of them."""
+    samples: tuple[Sample, ...] = ()
+    hashes: tuple[str, ...] = ()
+    """Perceptual hashes of the key frames; plain pictures have none."""
+    decoded_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """End of the last frame."""
+    frames: int = 0
+    stopped: bool = False
+    """Whether it stopped early because there were too many shots."""
+    damaged_packets: int = 0
+    sheet: str | None = None
+    """Contact sheet as PNG in base64."""
+    reason: str | None = None
+    """Why the video could not be decoded."""
+
+
+def scan_video(
+    path: Path, settings: ScanSettings, *, rotation_deg: int = 0, make_finder: "FinderMaker | None" = None
+) -> Scan:
+    """Scan one file.
+
+    Args:
+        path: The video.
+        settings: What to look for.
+        rotation_deg: How a player turns the video; pictures that are handed back are turned so.
+        make_finder: Makes what finds the cuts, where the detector is none of PySceneDetect's.
+
+    Returns:
+        What was found; `reason` where the video cannot be decoded.
+    """
+    # The processes are what runs in parallel.
+    cv2.setNumThreads(1)
+    try:
+        with open_video(path) as source:
+            return _Scanner(source, settings, rotation_deg, make_finder or pyscenedetect_finder).run()
+    except VideoError as error:
+        return Scan(reason=str(error))
+
+
+FinderMaker = Callable[[DetectorSettings, Source], CutFinder]
+
+
+def pyscenedetect_finder(settings: DetectorSettings, source: Source) -> CutFinder:
+    """One of PySceneDetect's detectors for a source."""
+    return PySceneDetectFinder(
+        settings,
+        time_base=source.time_base,
+        frame_rate=source.frame_rate or Fraction(25),
+        start_pts=source.stream.start_time or 0,
+    )
+
+
+class _Looked(NamedTuple):
+    """A frame and its small pictures."""
+
+    pts_s: float
+    picture: av.VideoFrame
+    bgra: Picture
+    hsv: Picture
+
+
+class _Scanner:
+    def __init__(self, source: Source, settings: ScanSettings, rotation_deg: int, make_finder: FinderMaker) -> None:
+        self.source, self.settings, self.rotation_deg = source, settings, rotation_deg
+        self.make_finder = make_finder
+        self.small = Downscaler()
+        self.motion = measure.Motion()
+        self.thumbs = Thumbs()
+        # Two, because the frame before is still looked at; made once, because memory of this size is costly to get.
+        self.hsv: list[Any] = [None, None]
+        self.samples: list[Sample] = []
+        self.hashes: list[str] = []
+        self.cuts: list[int] = []
+        self.contents: dict[int, float] = {}
+        self.next_sample = 0
+        self.largest_content = 0.0
+        self.key_histogram: Any = None
+        self.flow_from: tuple[int, Picture] | None = None
+        self.samples_a_second = max(1, round(settings.sample_fps))
+
+    def run(self) -> Scan:
+        finder: CutFinder | None = None
+        before: _Looked | None = None
+        frames, stopped = 0, False
+        for pts_s, picture, pts in self.source.frames():
+            frames += 1
+            if finder is None:
+                finder = self.make_finder(self.settings.detector, self.source)
+            bgra = self.small(picture)
+            self.hsv.reverse()
+            hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV, dst=self.hsv[0])
+            self.hsv[0] = hsv
+            content = content_score(hsv, before.hsv if before else None)
+            # The frame before is on the screen until this one: it is what is seen at a time in between.
+            if before is not None and pts_s > before.pts_s and self.next_sample / self.settings.sample_fps < pts_s:
+                self._sample(before, pts_s)
+            self.largest_content = max(self.largest_content, content)
+            self._cut(finder.push(SmallFrame(pts, bgra, content)), pts, content)
+            before = _Looked(pts_s, picture, bgra, hsv)
+            if len(self.cuts) >= self.settings.max_shots:
+                stopped = True
+                break
+        assert before is not None
+        assert finder is not None
+        step_s = float(1 / self.source.frame_rate) if self.source.frame_rate else 0.04
+        end_s = before.pts_s + step_s
+        if not stopped:
+            if self.next_sample / self.settings.sample_fps < end_s:
+                self._sample(before, end_s)
+            self._cut(finder.finish(), None, 0.0)
+        cuts = sorted(set(self.cuts))
+        return Scan(
+            cuts_s=tuple(float((cut - self.source.start_pts) * self.source.time_base) for cut in cuts),
+            cut_contents=tuple(round(self.contents.get(cut, 0.0), DECIMALS) for cut in cuts),
+            samples=tuple(self.samples),
+            hashes=tuple(dict.fromkeys(self.hashes)),
+            decoded_s=round(end_s, 6),
+            frames=frames,
+            stopped=stopped,
+            damaged_packets=self.source.damaged,
+            sheet=base64.b64encode(contact_sheet(self.thumbs.kept)).decode() if self.thumbs.kept else None,
+        )
+
+    def _cut(self, cuts: list[int], pts: int | None, content: float) -> None:
+        self.cuts += cuts
+        if pts is None:
+            return
+        # A detector tells of a cut some frames later; the scores of as many are at hand.
+        self.contents[pts] = content
+        if len(self.contents) > 4096:
+            wanted = {*self.cuts, *list(self.contents)[-1024:]}
+            self.contents = {at: score for at, score in self.contents.items() if at in wanted}
+
+    def _sample(self, seen: _Looked, until_s: float) -> None:
+        """Measure a frame that is on the screen at the next time of the grid, and move the grid beyond it."""
+        grid = self.next_sample
+        self.next_sample = max(grid + 1, math.ceil(until_s * self.settings.sample_fps - 1e-9))
+        sharpness = measure.sharpness(seen.picture)
+        grey: Picture = cv2.cvtColor(seen.bgra, cv2.COLOR_BGRA2GRAY)
+        flow_px = self._flow(grid, grey)
+        histogram = measure.histogram(seen.hsv)
+        similarity = None
+        if self.key_histogram is not None:
+            similarity = measure.similarity(histogram, self.key_histogram)
+        dropped = None
+        if sharpness < self.settings.min_sharpness:
+            dropped = "blurred"
+        elif similarity is not None and similarity > self.settings.max_similarity:
+            dropped = "alike"
+        else:
+            self.key_histogram = histogram
+            self._keep(seen, grey)
+        self.samples.append(
+            Sample(
+                round(seen.pts_s, 6),
+                round(self.largest_content, DECIMALS),
+                round(sharpness, DECIMALS),
+                None if similarity is None else round(similarity, DECIMALS),
+                flow_px,
+                dropped,
+            )
+        )
+        self.largest_content = 0.0
+
+    def _flow(self, grid: int, grey: Picture) -> float | None:
+        """Flow since the sample a second ago; None between seconds and after a gap."""
+        if grid % self.samples_a_second:
+            return None
+        before, self.flow_from = self.flow_from, (grid, grey)
+        if before is None or grid - before[0] != self.samples_a_second:
+            return None
+        return round(self.motion(before[1], grey), DECIMALS)
+
+    def _keep(self, seen: _Looked, grey: Picture) -> None:
+        self.thumbs.add(seen.pts_s, cv2.cvtColor(seen.bgra, cv2.COLOR_BGRA2BGR), self.rotation_deg)
+        value = measure.perceptual_hash(grey)
+        if value is not None:
+            self.hashes.append(value)
+        if self.settings.save_frames is not None:
+            name = f"{round(seen.pts_s * 1000):09d}.jpg"
+            pixels = upright(rgb(seen.picture), self.rotation_deg)
+            Path(self.settings.save_frames, name).write_bytes(jpeg(pixels))
+
+
+def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[float, float]]:
+    """Start and end of each shot."""
+    bounds = [0.0, *cuts_s, end_s]
+    yield from itertools.pairwise(bounds)

@@ -1,0 +1,193 @@
+"""Open a file as a video and nothing else, and read its frames with their presentation times.
+
+Only containers of `CONTAINERS` are opened and only from the file itself: playlists, lists of other files and anything
+that would reach for a network or a second file are refused before they are parsed.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import av
+import av.error
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import ReeltalkError
+
+CONTAINERS: Final = (
+    "mov,mp4,m4a,3gp,3g2,mj2",
+    "matroska,webm",
+    "avi",
+    "mpegts",
+    "mpeg",
+    "mpegvideo",
+    "flv",
+    "asf",
+    "ogg",
+    "mxf",
+    "nut",
+    "ivf",
+    "obu",
+    "h264",
+    "hevc",
+    "m4v",
+    "dv",
+    "rm",
+)
+"""Demuxers as FFmpeg names them. None of them reads a second file by default."""
+MOST_DAMAGED: Final = 10_000
+LARGEST_FRAME_PX: Final = 8192 * 4352
+"""Frames larger than 8K are refused: one of 16384 × 16384 takes 400 MB, and a decoder holds several."""
+
+
+class VideoError(ReeltalkError):
+    """A file cannot be read as a video. The message is the reason, in lower case, without the file's name."""
+
+
+class Frame(NamedTuple):
+    """A decoded frame."""
+
+    pts_s: float
+    """Presentation time in seconds from that of the first frame."""
+    picture: av.VideoFrame
+    pts: int
+    """The time stamp itself, in the stream's time base."""
+
+
+@contextlib.contextmanager
+def open_video(path: Path) -> Iterator["Source"]:
+    """A video file, opened for one pass.
+
+    Raises:
+        VideoError: It is no video that we read; the message says why.
+    """
+    options = {"protocol_whitelist": "file", "format_whitelist": ",".join(CONTAINERS)}
+    try:
+        # With the prefix a name such as `concat:a|b` is a file's name and not a protocol.
+        container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace")
+    except (av.error.FFmpegError, ValueError, OSError, IndexError, UnicodeDecodeError) as error:
+        raise VideoError(f"no container that we read ({_words(error)})") from None
+    with container:
+        if not container.streams.video:
+            raise VideoError("it has no video stream")
+        yield Source(container)
+
+
+class Source:
+    """One open file. Made by `open_video`."""
+
+    def __init__(self, container: Any) -> None:
+        self.container = container
+        self.stream = next(
+            (stream for stream in container.streams.video if not stream.disposition & stream.disposition.attached_pic),
+            container.streams.video[0],
+        )
+        context = self.stream.codec_context
+        if context is None or not context.name:
+            raise VideoError("its codec is not known")
+        self.codec: str = context.codec.canonical_name
+        """As `h264`: the format's name, not the decoder's."""
+        self.width_px, self.height_px = context.width, context.height
+        if self.width_px < 1 or self.height_px < 1:
+            raise VideoError("it does not say how large its frames are")
+        if self.width_px * self.height_px > LARGEST_FRAME_PX:
+            raise VideoError(f"frames of {self.width_px} × {self.height_px} pixels are larger than we decode")
+        # One thread: processes run in parallel, a video each, and every thread holds frames of its own.
+        self.stream.thread_count = 1
+        self.time_base: Fraction = Fraction(self.stream.time_base or Fraction(1, 1000))
+        rate = self.stream.guessed_rate or self.stream.average_rate
+        self.frame_rate: Fraction | None = Fraction(rate) if rate else None
+        self.damaged = 0
+        """Packets so far that could not be decoded."""
+        self._start_pts: int | None = None
+        # One generator until the next seek: a packet may hold several frames, and the decoder holds more.
+        self._decoding: Iterator[av.VideoFrame] | None = None
+
+    @property
+    def start_pts(self) -> int:
+        """Presentation time stamp of the first frame; known once it has been decoded."""
+        if self._start_pts is None:
+            raise ValueError("no frame has been decoded yet")
+        return self._start_pts
+
+    def frames(self) -> Iterator[Frame]:
+        """All frames in the order in which they are shown.
+
+        Packets that are damaged are skipped and counted in `damaged`, as players do.
+
+        Raises:
+            VideoError: Nothing can be decoded, or the size of the frames changes.
+        """
+        last_pts: int | None = None
+        size = self.width_px, self.height_px
+        # Whole numbers until the last step: a Fraction for every frame would cost as much as measuring it.
+        tick_s, ticks = self.time_base.numerator, self.time_base.denominator
+        for picture in self._decoded():
+            if (picture.width, picture.height) != size:
+                raise VideoError(
+                    f"the frames change their size, from {self.width_px} × {self.height_px} "
+                    f"to {picture.width} × {picture.height}"
+                )
+            pts = picture.pts
+            if pts is None:
+                pts = self._pts_after(last_pts)
+            if self._start_pts is None:
+                self._start_pts = pts
+            last_pts = pts
+            yield Frame((pts - self._start_pts) * tick_s / ticks, picture, pts)
+        if last_pts is None:
+            raise VideoError("no frame can be decoded")
+
+    def _pts_after(self, last_pts: int | None) -> int:
+        # Raw streams have no time stamps: their rate is all that is known.
+        if self.frame_rate is None:
+            raise VideoError("its frames have no presentation times and no rate")
+        return 0 if last_pts is None else last_pts + round(1 / (self.frame_rate * self.time_base))
+
+    def _decoded(self) -> Iterator[av.VideoFrame]:
+        while True:
+            try:
+                yield from self.container.decode(self.stream)
+                return
+            except av.error.EOFError:
+                return
+            except (av.error.InvalidDataError, av.error.BugError):
+                # The packet is skipped; decoding goes on with the next.
+                self.damaged += 1
+                if self.damaged > MOST_DAMAGED:
+                    raise VideoError(f"more than {MOST_DAMAGED:,} of its packets are damaged") from None
+            except (av.error.FFmpegError, ValueError, OSError, IndexError) as error:
+                if isinstance(error, av.error.MemoryError):
+                    raise MemoryError from None
+                raise VideoError(f"it cannot be decoded ({_words(error)})") from None
+
+    def seek(self, pts: int) -> None:
+        """Go to the last key frame at or before a presentation time stamp.
+
+        Raises:
+            VideoError: The container cannot seek.
+        """
+        self._decoding = None
+        try:
+            self.container.seek(pts, stream=self.stream, backward=True)
+        except (av.error.FFmpegError, OSError) as error:
+            raise VideoError(f"cannot seek in it ({_words(error)})") from None
+
+    def next_frame(self) -> av.VideoFrame | None:
+        """The next frame after a `seek`, or None at the end."""
+        if self._decoding is None:
+            self._decoding = self._decoded()
+        return next(self._decoding, None)
+
+
+def rgb(picture: av.VideoFrame) -> NDArray[np.uint8]:
+    """A frame's pixels: (H, W, 3) uint8 RGB, as they are stored, without the container's rotation."""
+    return np.asarray(picture.to_ndarray(format="rgb24"), np.uint8)
+
+
+def _words(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return " ".join(str(text).split())[:120] or type(error).__name__

