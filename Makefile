@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum
 # Two cores are enough to gain from, and more do not hurt.
 JOBS ?= auto
 
-.PHONY: setup check test test-full demo docs lock clean bench-metrics
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-metrics
 
 setup: $(STAMP)
 
@@ -36,6 +36,9 @@ demo: setup ## A leaderboard from sample answers, offline
 
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean
+
+bench-curate: setup ## One decode against the usual four passes
+	$(BIN)/python bench/curate.py
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py

@@ -359,9 +359,12 @@ def export(
     from reeltalk.store.benchmark import Benchmark
 
     layout = load_format(format)
-    content = Benchmark.open(benchmark).content()
+    opened = Benchmark.open(benchmark)
+    content = opened.content()
+    pictures = sum("/" in name and not name.startswith("graphs/") for name in opened.manifest.files)
     with writing_directory(out, overwrite=overwrite) as folder:
         lost = layout.write(content, folder)
+        lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
         files = sum(path.is_file() for path in folder.rglob("*"))
     for line in lost:
         print(f"not expressed: {line}")

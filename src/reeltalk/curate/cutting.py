@@ -1,25 +1,11 @@
 """Cut one clip. Runs in a child process."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from reeltalk.curate.records import CutClip
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Sha256
-from reeltalk.video.cut import Cut, cut_clip
-
-
-class CutClip(BaseModel):
-    """A clip that was cut."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cut: Cut
-    target: Annotated[str, Field(pattern=r"^clip-[0-9a-f]+[.]mp4$")]
-    """Name of its file in the work folder."""
-    sha256: Sha256 | None = None
-    """Its name in the media store, once it is there."""
+from reeltalk.video.cut import cut_clip
 
 
 def cut(argument: dict[str, Any]) -> dict[str, Any]:

@@ -4,31 +4,16 @@ import base64
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
-
+from reeltalk.curate.records import Ingested
 from reeltalk.store.manifest import hash_file
 from reeltalk.video.encode import centre_square, upright
-from reeltalk.video.probe import Probe, probe
+from reeltalk.video.probe import probe
 from reeltalk.video.quality import brisque
+from reeltalk.video.records import Probe
 from reeltalk.video.stream import VideoError, open_video, rgb
 
 LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
 """Which key frames are judged, as shares of the video's length."""
-
-
-class Ingested(BaseModel):
-    """What ingestion found."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sha256: str
-    probe: Probe | None = None
-    reason: str | None = None
-    """Why the file is no video that we read."""
-    quality: float | None = None
-    """Mean BRISQUE of the key frames."""
-    pictures: tuple[str, ...] = ()
-    """Squares of the key frames, 224 × 224 × 3 bytes of RGB in base64, where they were asked for."""
 
 
 def ingest(argument: dict[str, Any]) -> dict[str, Any]:

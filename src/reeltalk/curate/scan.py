@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from reeltalk.video.scan import ScanSettings, pyscenedetect_finder, scan_video
+from reeltalk.video.records import ScanSettings
+from reeltalk.video.scan import pyscenedetect_finder, scan_video
 from reeltalk.video.settings import DetectorSettings, TransNetSettings
 from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
 from reeltalk.video.stream import Source

@@ -28,6 +28,8 @@ class SourceVideo(NamedTuple):
 
     id: str
     path: Path
+    name: str
+    """Its path relative to the folder that was searched."""
 
 
 def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejected]]:
@@ -39,7 +41,7 @@ def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejecte
     Raises:
         InputError: A path does not exist.
     """
-    found: dict[str, Path] = {}
+    found: dict[str, tuple[Path, str]] = {}
     rejected = []
     for path, name in _named(inputs):
         identifier = Path(name).with_suffix("").as_posix() or name
@@ -51,9 +53,11 @@ def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejecte
         reason = _reason_against(path)
         if reason is not None:
             rejected.append(Rejected(table="videos", record_id=identifier, reason=reason, place=str(path)))
-        found[identifier] = path
+        found[identifier] = path, name
     refused = {row.record_id for row in rejected}
-    return [SourceVideo(name, found[name]) for name in sorted(found) if name not in refused], rejected
+    return [
+        SourceVideo(identifier, *found[identifier]) for identifier in sorted(found) if identifier not in refused
+    ], rejected
 
 
 def _named(inputs: Sequence[Path]) -> Iterator[tuple[Path, str]]:

@@ -15,9 +15,8 @@ from reeltalk import __version__
 from reeltalk.curate import filters
 from reeltalk.curate.alike import groups_of_lookalikes
 from reeltalk.curate.clips import clips_of, clips_of_script
-from reeltalk.curate.cutting import CutClip
-from reeltalk.curate.ingest import Ingested
 from reeltalk.curate.journal import Journal
+from reeltalk.curate.records import CutClip, Ingested
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo, find_videos, sidecar_of
 from reeltalk.errors import BenchmarkError
@@ -30,7 +29,7 @@ from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
-from reeltalk.video.scan import Scan, ScanSettings, shots_between
+from reeltalk.video.records import Scan, ScanSettings, shots_between
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -126,8 +125,11 @@ def curate(
     if settings.cut != "none":
         run.cut(kept)
     if settings.media == "copy":
-        for candidate in kept:
-            benchmark.media.add(candidate.source.path)
+        for number, candidate in enumerate(kept):
+            assert candidate.ingested is not None
+            if benchmark.media.add(candidate.source.path) != candidate.ingested.sha256:
+                raise BenchmarkError(f"{candidate.source.path} changed while it was curated; run the command again")
+            progress("copying videos", number + 1, len(kept), (number + 1) / len(kept))
     rejected += [
         Rejected(table="videos", record_id=c.source.id, reason=c.reason, place=str(c.source.path))
         for c in candidates
@@ -471,7 +473,7 @@ def _video(candidate: Candidate, groups: dict[str, str], splits: dict[str, str |
     probe = facts.probe
     return Video(
         id=VideoId(candidate.source.id),
-        file=candidate.source.path.name,
+        file=candidate.source.name,
         sha256=facts.sha256,
         duration_s=max(shot.end_s for shot in candidate.shots),
         frame_rate=probe.frame_rate,

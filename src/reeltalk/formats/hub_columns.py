@@ -51,6 +51,8 @@ def _plain(hint: Any) -> Any:
             hint = typing.get_args(hint)[0]
         elif origin in (typing.Union, types.UnionType):
             hint = next(option for option in typing.get_args(hint) if option is not type(None))
+        elif origin is typing.Literal:
+            hint = type(typing.get_args(hint)[0])
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
         else:

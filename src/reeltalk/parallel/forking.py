@@ -1,6 +1,7 @@
 """A small process that has imported the work's modules and forks a child for every call.
 
-`python -m reeltalk.parallel.forking MODULE:FUNCTION` reads one JSON call a line and answers one JSON line each. The
+`python -m reeltalk.parallel.forking` reads one JSON call a line and answers one JSON line each. A function's module is
+imported here at its first call, so that later children find it in memory. The
 child has limits and may die of whatever it decodes; this process only waits, so it tells how the child ended. Both end
 when the process that started them is gone.
 """
@@ -12,7 +13,6 @@ import os
 import resource
 import select
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -24,16 +24,12 @@ MEMORY_EXIT: Final = 86
 SIGNALS_OF_MEMORY: Final = frozenset({signal.SIGKILL})
 
 
-def main(function: str) -> None:
+def main() -> None:
     """Serve calls until standard input ends."""
-    work = find(function)
-    # What is loaded now stays in memory that the children share.
-    gc.collect()
-    gc.freeze()
+    known: dict[str, Callable[[Any], Any]] = {}
     answers = os.fdopen(os.dup(1), "wb")
     # Libraries that write to standard output must not write into the answers.
     os.dup2(2, 1)
-    send(answers, {"ready": True})
     pending = b""
     while True:
         while b"\n" not in pending:
@@ -43,6 +39,16 @@ def main(function: str) -> None:
             pending += block
         line, _, pending = pending.partition(b"\n")
         call = json.loads(line)
+        work = known.get(call["function"])
+        if work is None:
+            try:
+                work = known[call["function"]] = find(call["function"])
+            except Exception as error:
+                send(answers, {"missing": f"{type(error).__name__}: {error}"})
+                continue
+            # What is loaded now stays in memory that the children share.
+            gc.collect()
+            gc.freeze()
         send(answers, run_in_child(work, call["argument"], call["wall_s"], call["memory_bytes"]))
 
 
@@ -153,4 +159,4 @@ def _limit(memory_bytes: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    main(sys.argv[1])
+    main()

@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -31,26 +32,37 @@ class LocalExecutor:
         """User and system time of all calls so far."""
         self.peak_bytes = 0
         """Largest resident memory of a call so far."""
+        # Kept between maps: what a process has imported is worth keeping. They end with this object.
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._servers: list[subprocess.Popen[bytes]] = []
+        weakref.finalize(self, _stop_all, self._servers)
 
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
         """As `Executor.map`."""
         waiting = enumerate(calls)
         done: queue.Queue[tuple[int, Outcome] | BaseException | None] = queue.Queue()
         lock, stopping = threading.Lock(), threading.Event()
-        servers: list[subprocess.Popen[bytes]] = []
+        at_work: list[subprocess.Popen[bytes]] = []
 
         def work() -> None:
+            server: subprocess.Popen[bytes] | None = None
             try:
-                server: subprocess.Popen[bytes] | None = None
                 while not stopping.is_set():
                     with lock:
                         item = next(waiting, None)
-                    if item is None:
-                        break
-                    if server is None or server.poll() is not None:
-                        server = _start(function, servers)
-                    outcome = self._ask(server, item[1])
-                    done.put((item[0], outcome))
+                        if item is None:
+                            break
+                        if server is None or server.poll() is not None:
+                            if self._idle:
+                                server = self._idle.pop()
+                            else:
+                                server = _start()
+                                self._servers.append(server)
+                            at_work.append(server)
+                    done.put((item[0], self._ask(server, function, item[1])))
+                if server is not None and not stopping.is_set():
+                    self._idle.append(server)
+                    at_work.remove(server)
             except BaseException as error:
                 done.put(error)
             finally:
@@ -72,17 +84,16 @@ class LocalExecutor:
         finally:
             stopping.set()
             while any(thread.is_alive() for thread in threads):
-                for server in list(servers):
-                    _stop(server)
+                _stop_all(list(at_work))
                 for thread in threads:
                     thread.join(0.05)
-            for server in servers:
-                _stop(server)
+            _stop_all(at_work)
 
-    def _ask(self, server: subprocess.Popen[bytes], call: Call) -> Outcome:
+    def _ask(self, server: subprocess.Popen[bytes], function: str, call: Call) -> Outcome:
         assert server.stdin is not None
         assert server.stdout is not None
         request = {
+            "function": function,
             "argument": call.argument,
             "wall_s": call.limits.wall_s,
             "memory_bytes": call.limits.memory_bytes,
@@ -95,6 +106,8 @@ class LocalExecutor:
         except (OSError, ValueError):
             server.kill()
             return Failure(FailureKind.DIED, "the process that runs the calls died")
+        if "missing" in reply:
+            raise RuntimeError(f"{function} cannot be called: {reply['missing']}")
         self.cpu_s += reply["cpu_s"]
         self.peak_bytes = max(self.peak_bytes, reply["peak_bytes"])
         if "failure" in reply:
@@ -102,28 +115,25 @@ class LocalExecutor:
         return reply["result"]
 
 
-def _start(function: str, servers: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
-    server = subprocess.Popen(
-        [sys.executable, "-m", "reeltalk.parallel.forking", function],
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "reeltalk.parallel.forking"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=os.environ | THREADS_OF_LIBRARIES,
         # Ctrl-C is ours to hear; what runs is ended when the iterator is closed.
         start_new_session=True,
     )
-    servers.append(server)
-    assert server.stdout is not None
-    if json.loads(server.stdout.readline() or b"{}") != {"ready": True}:
-        raise RuntimeError(f"the process for {function} did not start; its message stands above")
-    return server
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    # The whole session: the process that forks, and the child it may be waiting for.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(server.pid, 9)
-    server.wait()
-    for stream in (server.stdin, server.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
+def _stop_all(servers: list[subprocess.Popen[bytes]]) -> None:
+    for server in servers:
+        # The whole session: the process that forks, and the child it may be waiting for.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if server.returncode is None:
+                os.killpg(server.pid, 9)
+        server.wait()
+        for stream in (server.stdin, server.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()

@@ -80,7 +80,9 @@ def write_curation(benchmark: Benchmark, folder: Path, environment: Environment)
     template = environment.get_template("curated_video.html")
     for number, video in enumerate(videos):
         sheet = None
-        if video.screening is not None and video.screening.sheet is not None:
+        # An export takes the tables along and leaves the pictures.
+        if video.screening is not None and video.screening.sheet in benchmark.manifest.files:
+            assert video.screening.sheet is not None
             sheet = Path(video.screening.sheet).name
             shutil.copyfile(benchmark.path / video.screening.sheet, folder / "videos" / sheet)
         html = template.render(

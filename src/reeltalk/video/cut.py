@@ -6,7 +6,6 @@ encoded. `encode` in its place makes a file that also starts at the right frame 
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -14,11 +13,11 @@ from typing import Any, Final
 import av
 import av.error
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.encode import upright
 from reeltalk.video.frames import MARGIN_S
+from reeltalk.video.records import Cut, How
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
@@ -27,28 +26,6 @@ COPIED_AUDIO: Final = frozenset({"aac", "mp3", "opus", "ac3", "flac"})
 MOST_REORDERED: Final = 32
 """Packets after the end that are looked through for one that is shown before it; no codec reorders more."""
 ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
-
-
-class How(StrEnum):
-    """How a clip file came to be."""
-
-    COPY = "copy"
-    """Packets copied; begins on a key frame."""
-    TRIM = "trim"
-    """Packets copied from the key frame before; an edit list hides what comes too early."""
-    ENCODE = "encode"
-    """Decoded and encoded again."""
-
-
-class Cut(BaseModel):
-    """A clip file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    how: How
-    interval: Interval
-    """What the file shows, in the time of the source. Copying may add a few frames at the end: those that frames
-    before the end are predicted from."""
 
 
 def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0) -> Cut:

@@ -8,35 +8,12 @@ from typing import Any, Final
 import av
 import av.error
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from reeltalk.video.records import Probe
 from reeltalk.video.stream import Source, VideoError, open_video
 
 UNEVEN: Final = 0.02
 """Distances between frames that differ by more than this share are a variable rate; less is rounding."""
-
-
-class Probe(BaseModel):
-    """Facts of a video file. Times are seconds from the first presentation time stamp."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    container: str
-    codec: str
-    pixel_format: str
-    width_px: int
-    height_px: int
-    """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
-    rotation_deg: int
-    """Clockwise, what a player applies: 0, 90, 180 or 270."""
-    duration_s: float
-    frame_rate: Fraction | None
-    variable_frame_rate: bool
-    frames: int
-    audio_codec: str | None
-    subtitles: tuple[str, ...]
-    """Languages of the subtitle streams, `und` where one is not named."""
-    key_frames_s: tuple[float, ...]
 
 
 def probe(path: Path) -> Probe:
@@ -53,7 +30,7 @@ def probe(path: Path) -> Probe:
             pixel_format=source.stream.codec_context.pix_fmt or "unknown",
             width_px=source.width_px,
             height_px=source.height_px,
-            rotation_deg=_rotation(path),
+            rotation_deg=_rotation(source),
             duration_s=times.duration_s,
             frame_rate=source.frame_rate,
             variable_frame_rate=times.variable,
@@ -102,11 +79,11 @@ class _Times:
         self.key_frames_s = tuple(float((int(stamp) - int(ordered[0])) * tick_s) for stamp in sorted(key_pts))
 
 
-def _rotation(path: Path) -> int:
+def _rotation(source: Source) -> int:
     """The display matrix is side data of a decoded frame, so one frame is decoded where a container can have one."""
-    with open_video(path) as source:
-        if source.container.format.name.split(",")[0] not in ("mov", "matroska"):
-            return 0
-        picture: Any = source.next_frame()
+    if source.container.format.name.split(",")[0] not in ("mov", "matroska"):
+        return 0
+    source.seek(source.stream.start_time or 0)
+    picture: Any = source.next_frame()
     # PyAV counts anticlockwise.
     return 0 if picture is None else round(-picture.rotation / 90) % 4 * 90

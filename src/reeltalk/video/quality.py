@@ -74,14 +74,15 @@ def _features(grey: Floats) -> list[float]:
 
 def _fit(values: Floats) -> tuple[float, float, float, float]:
     """Shape, mean, left and right variance of the asymmetric generalised Gaussian with the same moments."""
-    below, above = values[values < 0], values[values >= 0]
-    if not len(below) or not len(above):
+    values = np.ascontiguousarray(values).ravel()
+    below = np.minimum(values, 0.0)
+    count = np.count_nonzero(below)
+    squares, squares_below = float(np.dot(values, values)), float(np.dot(below, below))
+    if not 0 < count < values.size or not 0 < squares_below < squares:
         return (math.nan,) * 4
-    left, right = float((below**2).mean()), float((above**2).mean())
-    if left <= 0 or right <= 0:
-        return (math.nan,) * 4
+    left, right = squares_below / count, (squares - squares_below) / (values.size - count)
     skew = math.sqrt(left / right)
-    ratio = float(np.abs(values).mean()) ** 2 / float((values**2).mean())
+    ratio = (float(values.sum() - 2 * below.sum()) / values.size) ** 2 / (squares / values.size)
     ratio *= (skew**3 + 1) * (skew + 1) / (skew**2 + 1) ** 2
     shapes, ratios = _shapes()
     shape = float(np.interp(ratio, ratios, shapes))

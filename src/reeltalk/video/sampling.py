@@ -46,18 +46,24 @@ def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
     return tuple(_spread(seconds or [interval.start_s], frames))
 
 
-def svbench_published(interval: Interval) -> tuple[float, ...]:
+def svbench_published(interval: Interval, *, frames_of_video: int | None = None) -> tuple[float, ...]:
     """SVBench's ten frames as its script chooses them, which may reach before the clip and never takes second 0.
 
     With S and E the clip's bounds, floored and ceiled: all whole seconds where E − S + 1 ≤ 10; else every
     (⌊(E − S) / 9⌋ + 1)-th second backwards from E, down to but without max(0, E − 9 step − 1).
+
+    Args:
+        interval: The clip.
+        frames_of_video: How many frames the script has of the video, one a second; it counts back from the last of
+            them where the clip ends later.
     """
     start, end = math.floor(interval.start_s), math.ceil(interval.end_s)
+    last = end if frames_of_video is None else min(end, frames_of_video - 1)
     if end - start + 1 <= SVBENCH_FRAMES:
-        return tuple(float(second) for second in range(start, end + 1))
+        return tuple(float(second) for second in range(start, last + 1))
     step = (end - start) // 9 + 1
     before = max(0, end - 9 * step - 1)
-    return tuple(float(second) for second in reversed(range(end, before, -step)))
+    return tuple(float(second) for second in reversed(range(last, before, -step)))
 
 
 def _spread(times: Sequence[float], count: int) -> list[float]:

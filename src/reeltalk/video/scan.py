@@ -1,77 +1,25 @@
 """Everything that needs a video's pixels, in one decode and in constant memory."""
 
 import base64
-import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import av
 import cv2
-from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.video import measure
 from reeltalk.video.downscale import Downscaler, Picture
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
+from reeltalk.video.records import Sample, Scan, ScanSettings
 from reeltalk.video.settings import DetectorSettings
 from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
 DECIMALS: Final = 4
 """Measures are kept to so many decimals: beyond them processors differ."""
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Sample(NamedTuple):
-    """One sampled frame, as `reeltalk.schema.media.SampledFrame` without the video."""
-
-    pts_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    content: Finite
-    sharpness: Finite
-    similarity: Finite | None
-    flow_px: Finite | None
-    dropped: str | None
-
-
-class ScanSettings(BaseModel):
-    """What of the curation's settings a scan depends on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    detector: DetectorSettings
-    sample_fps: float
-    min_sharpness: float
-    max_similarity: float
-    max_shots: int
-    save_frames: str | None = None
-    """Folder for the key frames as JPEG files."""
-
-
-class Scan(BaseModel):
-    """What a scan found. Times are seconds from the first presentation time."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    cuts_s: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
-    """First frame of each shot but the first, in order."""
-    cut_contents: tuple[Finite, ...] = ()
-    """Content score of each of them."""
-    samples: tuple[Sample, ...] = ()
-    hashes: tuple[str, ...] = ()
-    """Perceptual hashes of the key frames; plain pictures have none."""
-    decoded_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """End of the last frame."""
-    frames: int = 0
-    stopped: bool = False
-    """Whether it stopped early because there were too many shots."""
-    damaged_packets: int = 0
-    sheet: str | None = None
-    """Contact sheet as PNG in base64."""
-    reason: str | None = None
-    """Why the video could not be decoded."""
 
 
 def scan_video(
@@ -240,9 +188,3 @@ class _Scanner:
             name = f"{round(seen.pts_s * 1000):09d}.jpg"
             pixels = upright(rgb(seen.picture), self.rotation_deg)
             Path(self.settings.save_frames, name).write_bytes(jpeg(pixels))
-
-
-def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[float, float]]:
-    """Start and end of each shot."""
-    bounds = [0.0, *cuts_s, end_s]
-    yield from itertools.pairwise(bounds)

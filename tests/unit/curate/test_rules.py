@@ -56,6 +56,7 @@ def test_the_script_skips_and_rounds() -> None:
 def test_svbench_published_frames_reach_before_the_clip() -> None:
     assert svbench_published(Interval(start_s=40.2, end_s=52.7)) == tuple(float(n) for n in range(35, 54, 2))
     assert svbench_published(Interval(start_s=3.5, end_s=9.5)) == tuple(float(n) for n in range(3, 11))
+    assert svbench_published(Interval(start_s=40.2, end_s=52.7), frames_of_video=53)[-1] == 52
     near_zero = svbench_published(Interval(start_s=0, end_s=11))
     assert len(near_zero) < 10
     assert 0 not in near_zero

@@ -31,8 +31,8 @@ from reeltalk.schema.dialogue import (
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, EntityId, EventId, PathId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Entity, Event, Fact
-from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.outcomes import Rejected
+from reeltalk.schema.media import Clip, ClipFile, Encoding, SampledFrame, Shot, Video
+from reeltalk.schema.outcomes import FilterResult, Rejected, Screening
 from reeltalk.schema.review import Decision, FieldEdit, Review
 from reeltalk.schema.scoring import Criterion, JudgedScore, Rubric, ScoreState
 from reeltalk.store.benchmark import Benchmark
@@ -55,6 +55,27 @@ def test_everything_comes_back(name: str, folder: str, tmp_path: Path) -> None:
     assert dict(again.rows()) == dict(content.rows())
     assert again.graphs == content.graphs
     assert set(again.media) == set(content.media)
+
+
+def test_a_curated_benchmark_comes_back(tmp_path: Path) -> None:
+    video = VideoId("v")
+    interval = Interval(start_s=0, end_s=9.5)
+    encoding = Encoding(
+        container="mov", codec="h264", pixel_format="yuv420p", frames=9, variable_frame_rate=True, rotation_deg=90,
+        subtitles=("en",),
+    )  # fmt: skip
+    passed = FilterResult(filter="flow", outcome="passed", value=2.5, low=0.5, high=100)
+    skipped = FilterResult(filter="quality", outcome="not applied", reason="no bound")
+    content = Content(
+        videos=[Video(id=video, duration_s=9.5, encoding=encoding, lookalikes="v", category="Film")],
+        screenings=[Screening(video_id=video, kept=True, filters=(passed, skipped), sheet="sheets/a.png")],
+        shots=[Shot(video_id=video, interval=interval, content=31.25)],
+        frames=[SampledFrame(video_id=video, pts_s=0.5, content=1, sharpness=3, key_frame=False, dropped="blurred")],
+        clips=[Clip(id=ClipId("c"), video_id=video, interval=interval,
+                    file=ClipFile(sha256="0" * 64, how="trim", interval=interval))],
+    )  # fmt: skip
+    assert hub.write(content, tmp_path) == []
+    assert dict(hub.read(tmp_path).rows()) == dict(content.rows())
 
 
 def test_a_table_that_others_made_is_read(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_memory_below_the_limit_is_granted(executor: Executor) -> None:
 
 
 def test_a_function_that_is_not_there_is_a_mistake(executor: Executor) -> None:
-    with pytest.raises(RuntimeError, match="did not start"):
+    with pytest.raises(RuntimeError, match="cannot be called: AttributeError"):
         results(executor, "nowhere", 1)
 
 

@@ -88,6 +88,17 @@ def test_the_site_says_what_was_kept_and_why_not(benchmark: Path, tmp_path: Path
                 assert (path.parent / link.split("#")[0]).is_file(), link
 
 
+def test_an_export_leaves_the_pictures_and_the_report_says_so(
+    benchmark: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    assert run(["export", "hub", str(benchmark), str(tmp_path / "hub")]) == 0
+    assert "contact sheets and saved key frames are left out: 1" in capsys.readouterr().out
+    assert run(["import", "hub", str(tmp_path / "hub"), str(tmp_path / "again")]) == 0
+    assert run(["report", str(tmp_path / "again"), "--out", str(tmp_path / "site")]) == 0
+    assert "The contact sheet is not here." in (tmp_path / "site" / "videos" / "0001.html").read_text(encoding="utf-8")
+
+
 def test_equal_benchmarks_give_equal_bytes(benchmark: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert run(["report", str(benchmark), "--out", str(tmp_path / name)]) == 0

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from sample_videos import Numbered, number_of
 
 from reeltalk.schema.intervals import Interval
-from reeltalk.video.cut import How, cut_clip
+from reeltalk.video.cut import cut_clip
 from reeltalk.video.encode import upright
 from reeltalk.video.frames import frames_at
 from reeltalk.video.probe import probe
-from reeltalk.video.scan import ScanSettings, scan_video
+from reeltalk.video.records import How, ScanSettings
+from reeltalk.video.scan import scan_video
 from reeltalk.video.settings import ContentSettings
 from reeltalk.video.stream import VideoError, open_video, rgb
 

@@ -10,7 +10,8 @@ import scenedetect
 from sample_videos import Numbered, Recomposed
 from scenedetect.backends.pyav import VideoStreamAv
 
-from reeltalk.video.scan import ScanSettings, scan_video
+from reeltalk.video.records import ScanSettings
+from reeltalk.video.scan import scan_video
 from reeltalk.video.settings import DETECTORS
 
 CONTENT, ADAPTIVE = scenedetect.ContentDetector, scenedetect.AdaptiveDetector

@@ -1,0 +1,307 @@
+"""One decode against the usual four passes: CPU time, memory, growth, and two processes against one.
+
+CPU seconds are user and system time of a process and of all its children, so that they hold on a busy machine; each
+figure is a ratio of medians over rounds in which the sides take turns, the long ones in the first round only. The naive
+pipeline is what users script: PySceneDetect over the file; frames at 2 fps by OpenCV to JPEG; those read again for
+sharpness and histograms; again for dense flow; and, where clips are cut, PySceneDetect's own re-encoding splitter,
+which needs ffmpeg on the path.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+
+from record import ROOT, record
+
+sys.path.insert(0, str(ROOT / "tools"))
+from sample_videos import Recomposed, cached
+
+DECODE = """
+import sys, av
+with av.open(sys.argv[1]) as container:
+    stream = container.streams.video[0]
+    stream.thread_count = 1
+    for frame in container.decode(stream):
+        pass
+"""
+
+SCENEDETECT = """
+import sys, cv2
+cv2.setNumThreads(1)
+import scenedetect
+scenedetect.detect(sys.argv[1], scenedetect.ContentDetector())
+"""
+
+EXTRACT = """
+import sys, cv2
+cv2.setNumThreads(1)
+capture = cv2.VideoCapture(sys.argv[1])
+step = round(capture.get(cv2.CAP_PROP_FPS) / 2)
+number = 0
+while True:
+    done, frame = capture.read()
+    if not done:
+        break
+    if number % step == 0:
+        cv2.imwrite(f"{sys.argv[2]}/{number:06d}.jpg", frame)
+    number += 1
+"""
+
+QUALITY = """
+import sys, cv2
+from pathlib import Path
+cv2.setNumThreads(1)
+kept = None
+for path in sorted(Path(sys.argv[2]).glob("*.jpg")):
+    frame = cv2.imread(str(path))
+    sharpness = cv2.Laplacian(cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var()
+    hsv = cv2.cvtColor(frame, cv2.COLOR_BGR2HSV)
+    histogram = cv2.calcHist([hsv], [0, 1, 2], None, [8, 8, 8], [0, 180, 0, 256, 0, 256])
+    if kept is None or cv2.compareHist(histogram, kept, cv2.HISTCMP_CORREL) <= 0.9:
+        kept = histogram
+"""
+
+FLOW = """
+import sys, cv2
+from pathlib import Path
+cv2.setNumThreads(1)
+flow = cv2.DISOpticalFlow.create(cv2.DISOpticalFlow_PRESET_MEDIUM)
+before = None
+for path in sorted(Path(sys.argv[2]).glob("*.jpg"))[::2]:
+    frame = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+    if before is not None:
+        flow.calc(before, frame, None)
+    before = frame
+"""
+
+SPLIT = """
+import sys, scenedetect
+scenes = scenedetect.detect(sys.argv[1], scenedetect.ContentDetector())
+scenedetect.split_video_ffmpeg(sys.argv[1], scenes, output_dir=sys.argv[2])
+"""
+
+WIDE = (
+    *("--min-duration-s", "0", "--min-shots", "1", "--max-shots", "5000", "--min-mean-shot-s", "0"),
+    *("--max-mean-shot-s", "9000", "--min-flow-px", "0", "--max-flow-px", "9999"),
+    *("--media", "none", "--max-minutes", "600"),
+)
+
+
+def cpu_of(command: list[str]) -> tuple[float, float, int]:
+    """CPU seconds, wall seconds and peak resident bytes of a command and its children."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__)), "--measure", json.dumps(command)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    cpu_s, wall_s, peak = json.loads(done.stdout.splitlines()[-1])
+    return cpu_s, wall_s, peak
+
+
+def measure(command: list[str]) -> None:
+    """Run a command as the only child, so that its usage is that of all children."""
+    begun = time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wall_s = time.monotonic() - begun
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(json.dumps([usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024]))
+
+
+def python(program: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", program, *arguments]
+
+
+def curate(folder: Path, *videos: Path, workers: int = 1, options: tuple[str, ...] = ()) -> list[str]:
+    into = Path(tempfile.mkdtemp(dir=folder)) / "bench"
+    command = [sys.executable, "-m", "reeltalk", "curate", *map(str, videos), "--into", str(into)]
+    return [*command, "--workers", str(workers), *WIDE, *options]
+
+
+def naive(video: Path, folder: Path) -> dict[str, list[str]]:
+    frames = Path(tempfile.mkdtemp(dir=folder))
+    return {
+        "scenedetect": python(SCENEDETECT, str(video)),
+        "extract": python(EXTRACT, str(video), str(frames)),
+        "quality": python(QUALITY, str(video), str(frames)),
+        "flow": python(FLOW, str(video), str(frames)),
+    }
+
+
+LONG = frozenset({"naive", "split", "curate_and_cut_exactly"})
+
+
+def medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Median of each side over rounds in which all take turns; those of `LONG` take part in the first alone."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name, side in sides.items():
+            if number and name in LONG:
+                continue
+            found[name].append(side())
+            print(f"  round {number + 1} {name}: {found[name][-1]:.2f} s", flush=True)
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def compare(name: str, video: Path, folder: Path, rounds: int) -> dict[str, float]:
+    """All ratios for one video."""
+
+    def cpu(command: list[str]) -> float:
+        return cpu_of(command)[0]
+
+    def naive_cpu() -> float:
+        parts = {part: cpu(command) for part, command in naive(video, folder).items()}
+        scenedetect_s.append(parts["scenedetect"])
+        return sum(parts.values())
+
+    scenedetect_s: list[float] = []
+    # What any run costs is taken off where a run ends at a gate: it is paid once, not by every video.
+    sides: dict[str, Callable[[], float]] = {
+        "decode": lambda: cpu(python(DECODE, str(video))),
+        "curate": lambda: cpu(curate(folder, video)),
+        "naive": naive_cpu,
+        "curate_and_cut": lambda: cpu(curate(folder, video, options=("--cut", "lossless"))),
+        "curate_and_cut_exactly": lambda: cpu(curate(folder, video, options=("--cut", "exact"))),
+        "nothing": lambda: cpu(curate(folder, EMPTY)),
+        "gate_metadata": lambda: cpu(curate_gated(folder, video, "--min-duration-s", "8000")),
+        "gate_key_frames": lambda: cpu(curate_gated(folder, video, "--max-brisque", "-100")),
+    }
+    if shutil.which("ffmpeg"):
+        sides["split"] = lambda: cpu(python(SPLIT, str(video), tempfile.mkdtemp(dir=folder)))
+    found = medians(sides, rounds)
+    scenedetect = statistics.median(scenedetect_s)
+    figures = {
+        f"{name}_decode_cpu_s": found["decode"],
+        f"{name}_curate_cpu_s": found["curate"],
+        f"{name}_start_cpu_s": found["nothing"],
+        f"{name}_naive_over_curate": found["naive"] / found["curate"],
+        f"{name}_curate_over_decode": found["curate"] / found["decode"],
+        f"{name}_curate_without_start_over_decode": (found["curate"] - found["nothing"]) / found["decode"],
+        f"{name}_curate_over_scenedetect": found["curate"] / scenedetect,
+        f"{name}_gate_metadata_over_decode": (found["gate_metadata"] - found["nothing"]) / found["decode"],
+        f"{name}_gate_key_frames_over_decode": (found["gate_key_frames"] - found["nothing"]) / found["decode"],
+    }
+    if "split" in found:
+        # The splitter's figure includes a second detection, as users run it after they have looked at the cuts.
+        cut = found["naive"] + found["split"] - scenedetect
+        figures[f"{name}_naive_with_clips_over_curate_with_clips"] = cut / found["curate_and_cut"]
+        figures[f"{name}_naive_with_clips_over_curate_with_exact_clips"] = cut / found["curate_and_cut_exactly"]
+    return figures
+
+
+def curate_gated(folder: Path, video: Path, option: str, value: str) -> list[str]:
+    command = curate(folder, video)
+    if option in command:
+        command[command.index(option) + 1] = value
+        return command
+    return [*command, option, value]
+
+
+EMPTY = Path(__file__)
+"""A file that is no video: what a run costs that finds nothing to decode."""
+
+
+def longer(video: Path, times: int) -> Path:
+    """The same packets again and again."""
+
+    def write(path: Path) -> None:
+        with av.open(str(path), "w") as output:
+            stream: Any = None
+            shift = 0
+            for _ in range(times):
+                with av.open(str(video)) as source:
+                    original = source.streams.video[0]
+                    stream = stream or output.add_stream_from_template(original)
+                    end = 0
+                    for packet in source.demux(original):
+                        if packet.dts is None or packet.pts is None:
+                            continue
+                        end = max(end, packet.pts + (packet.duration or 0))
+                        packet.pts += shift
+                        packet.dts += shift
+                        packet.stream = stream
+                        output.mux(packet)
+                    shift += end
+
+    return cached(f"{video.stem}x{times}.mp4", f"{video.name} {times}", write)
+
+
+def memory(video: Path, folder: Path, minutes: tuple[int, ...]) -> dict[str, float]:
+    """Peak resident memory of a worker for videos of several lengths."""
+    figures = {}
+    peaks = []
+    for length in minutes:
+        _, _, peak = cpu_of(curate(folder, longer(video, length // 2)))
+        figures[f"peak_mib_{length}_minutes"] = peak / 2**20
+        peaks.append(peak / 2**20)
+        print(f"  {length} minutes: {peak / 2**20:.0f} MiB", flush=True)
+    figures["peak_mib_growth_an_hour"] = (peaks[-1] - peaks[0]) / (minutes[-1] - minutes[0]) * 60
+    return figures
+
+
+def two_processes(video: Path, folder: Path, rounds: int) -> dict[str, float]:
+    """Throughput of two workers over that of one, on eight copies of a video."""
+    copies = []
+    for number in range(8):
+        copy = folder / f"copy-{number}.mp4"
+        # Bytes at the end make another file of it; no demuxer reads them.
+        copy.write_bytes(video.read_bytes() + bytes([number]))
+        copies.append(copy)
+    found = medians(
+        {f"workers_{n}": lambda n=n: cpu_of(curate(folder, *copies, workers=n))[1] for n in (1, 2)},  # type: ignore[misc]
+        rounds,
+    )
+    return {"two_workers_over_one": found["workers_1"] / found["workers_2"]}
+
+
+def main() -> None:
+    """Measure, print, and write `build/bench/curate.json`."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="short videos, one round: to see that it works")
+    options = parser.parse_args()
+    if options.measure:
+        measure(json.loads(options.measure))
+        return
+    os.environ |= {"OMP_NUM_THREADS": "1"}
+    rounds = 1 if options.quick else options.rounds
+    seconds = (20, 20) if options.quick else (300, 150)
+    preset = "veryfast" if options.quick else "medium"
+    prefix = "quick" if options.quick else "bench"
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        videos = {}
+        for height, width, length in ((720, 1280, seconds[0]), (1080, 1920, seconds[1])):
+            print(f"making {height}p, {length} s", flush=True)
+            made = Recomposed(f"{prefix}{height}.mp4", width, height, length, preset=preset, shot_s=(6.0, 24.0))
+            videos[height], _ = made.make()
+        for height, video in videos.items():
+            print(f"{height}p", flush=True)
+            figures |= compare(f"{height}p", video, folder, rounds)
+        part = Recomposed(f"{prefix}-part.mp4", 1280, 720, 20 if options.quick else 120, shot_s=(6.0, 24.0)).make()[0]
+        figures |= two_processes(part, folder, rounds)
+        figures |= memory(part, folder, (2, 4) if options.quick else (2, 10, 40))
+    notes = [] if shutil.which("ffmpeg") else ["clips were not compared: no ffmpeg here for PySceneDetect's splitter"]
+    record(
+        "curate", figures, packages=["reeltalk", "av", "scenedetect-headless", "opencv-python-headless"], notes=notes
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""What the child processes of a curation hand back."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.schema.media import Sha256
+from reeltalk.video.records import Cut, Probe
+
+
+class Ingested(BaseModel):
+    """What ingestion found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    probe: Probe | None = None
+    reason: str | None = None
+    """Why the file is no video that we read."""
+    quality: float | None = None
+    """Mean BRISQUE of the key frames."""
+    pictures: tuple[str, ...] = ()
+    """Squares of the key frames, 224 × 224 × 3 bytes of RGB in base64, where they were asked for."""
+
+
+class CutClip(BaseModel):
+    """A clip that was cut."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cut: Cut
+    target: Annotated[str, Field(pattern=r"^clip-[0-9a-f]+[.]mp4$")]
+    """Name of its file in the work folder."""
+    sha256: Sha256 | None = None
+    """Its name in the media store, once it is there."""

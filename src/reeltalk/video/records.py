@@ -1,0 +1,114 @@
+"""What looking at a video gives, as records. Light to import, for those who only read them."""
+
+import itertools
+from collections.abc import Iterator
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.settings import DetectorSettings
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Probe(BaseModel):
+    """Facts of a video file. Times are seconds from the first presentation time stamp."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    container: str
+    codec: str
+    pixel_format: str
+    width_px: int
+    height_px: int
+    """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
+    rotation_deg: int
+    """Clockwise, what a player applies: 0, 90, 180 or 270."""
+    duration_s: float
+    frame_rate: Fraction | None
+    variable_frame_rate: bool
+    frames: int
+    audio_codec: str | None
+    subtitles: tuple[str, ...]
+    """Languages of the subtitle streams, `und` where one is not named."""
+    key_frames_s: tuple[float, ...]
+
+
+class Sample(NamedTuple):
+    """One sampled frame, as `reeltalk.schema.media.SampledFrame` without the video."""
+
+    pts_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    content: Finite
+    sharpness: Finite
+    similarity: Finite | None
+    flow_px: Finite | None
+    dropped: str | None
+
+
+class ScanSettings(BaseModel):
+    """What of the curation's settings a scan depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    detector: DetectorSettings
+    sample_fps: float
+    min_sharpness: float
+    max_similarity: float
+    max_shots: int
+    save_frames: str | None = None
+    """Folder for the key frames as JPEG files."""
+
+
+class Scan(BaseModel):
+    """What a scan found. Times are seconds from the first presentation time."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cuts_s: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    """First frame of each shot but the first, in order."""
+    cut_contents: tuple[Finite, ...] = ()
+    """Content score of each of them."""
+    samples: tuple[Sample, ...] = ()
+    hashes: tuple[str, ...] = ()
+    """Perceptual hashes of the key frames; plain pictures have none."""
+    decoded_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """End of the last frame."""
+    frames: int = 0
+    stopped: bool = False
+    """Whether it stopped early because there were too many shots."""
+    damaged_packets: int = 0
+    sheet: str | None = None
+    """Contact sheet as PNG in base64."""
+    reason: str | None = None
+    """Why the video could not be decoded."""
+
+
+def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[float, float]]:
+    """Start and end of each shot."""
+    bounds = [0.0, *cuts_s, end_s]
+    yield from itertools.pairwise(bounds)
+
+
+class How(StrEnum):
+    """How a clip file came to be."""
+
+    COPY = "copy"
+    """Packets copied; begins on a key frame."""
+    TRIM = "trim"
+    """Packets copied from the key frame before; an edit list hides what comes too early."""
+    ENCODE = "encode"
+    """Decoded and encoded again."""
+
+
+class Cut(BaseModel):
+    """A clip file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    how: How
+    interval: Interval
+    """What the file shows, in the time of the source. Copying may add a few frames at the end: those that frames
+    before the end are predicted from."""
