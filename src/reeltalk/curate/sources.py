@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from reeltalk.errors import InputError
 from reeltalk.schema.outcomes import Rejected
+from reeltalk.schema.record import LONGEST_NAME
 from reeltalk.store.documents import read_json
 
 VIDEO_SUFFIXES: Final = frozenset(
@@ -42,22 +43,30 @@ def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejecte
         InputError: A path does not exist.
     """
     found: dict[str, tuple[Path, str]] = {}
-    rejected = []
+    reasons: dict[str, str] = {}
     for path, name in _named(inputs):
-        identifier = Path(name).with_suffix("").as_posix() or name
+        safe = _printable(name)
+        identifier = Path(safe).with_suffix("").as_posix().strip() or safe
         if identifier in found:
-            identifier = name
+            identifier = safe
         number = 2
         while identifier in found:
-            identifier, number = f"{name}-{number}", number + 1
-        reason = _reason_against(path)
-        if reason is not None:
-            rejected.append(Rejected(table="videos", record_id=identifier, reason=reason, place=str(path)))
+            identifier, number = f"{safe}-{number}", number + 1
         found[identifier] = path, name
-    refused = {row.record_id for row in rejected}
-    return [
-        SourceVideo(identifier, *found[identifier]) for identifier in sorted(found) if identifier not in refused
-    ], rejected
+        reason = "its name holds characters that no table can; rename it" if safe != name else _reason_against(path)
+        if reason is not None:
+            reasons[identifier] = reason
+    rejected = [
+        Rejected(table="videos", record_id=identifier, reason=reason, place=_printable(str(found[identifier][0])))
+        for identifier, reason in reasons.items()
+    ]
+    return [SourceVideo(name, *found[name]) for name in sorted(found) if name not in reasons], rejected
+
+
+def _printable(name: str) -> str:
+    """The name itself where it can stand in a table; otherwise with marks in place of what cannot."""
+    shown = "".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else "�" for c in name)
+    return shown.strip()[:LONGEST_NAME] or "�"
 
 
 def _named(inputs: Sequence[Path]) -> Iterator[tuple[Path, str]]:
@@ -118,11 +127,12 @@ def sidecar_of(path: Path) -> tuple[dict[str, str], Path | None]:
             name = next((name for name in names if value.get(name) is not None), None)
             if name is None:
                 continue
-            if not isinstance(value[name], str):
-                raise InputError("must be text", file=sidecar, place=f"$.{name}", value=value[name])
+            if not isinstance(value[name], str) or value[name] != _printable(value[name]):
+                problem = f"must be a line of text, of at most {LONGEST_NAME} characters"
+                raise InputError(problem, file=sidecar, place=f"$.{name}", value=value[name])
             known[field] = value[name]
         categories = value.get("categories")
         if "category" not in known and isinstance(categories, list) and categories and isinstance(categories[0], str):
-            known["category"] = categories[0]
+            known["category"] = _printable(categories[0])
         return known, sidecar
     return {}, None

@@ -120,27 +120,19 @@ class _Relations:
         yield from self._knowledge()
 
     def _splits(self) -> Iterator[Finding]:
-        by_hash: dict[str, list[Video]] = defaultdict(list)
+        alike: dict[tuple[str, str], list[Video]] = defaultdict(list)
         for video in self.content.videos:
             if video.sha256:
-                by_hash[video.sha256].append(video)
-        for same in by_hash.values():
-            splits = sorted({video.split or "no split" for video in same})
-            if len(splits) > 1:
-                ids = ", ".join(video.id for video in same)
-                yield Finding("error", f"videos:{same[0].id}", f"one file ({ids}) is in several splits: {splits}")
-            elif len(same) > 1:
-                ids = ", ".join(video.id for video in same)
-                yield Finding("warning", f"videos:{same[0].id}", f"several videos are the same file: {ids}")
-        groups: dict[str, list[Video]] = defaultdict(list)
-        for video in self.content.videos:
+                alike["one file", video.sha256].append(video)
             if video.lookalikes:
-                groups[video.lookalikes].append(video)
-        for alike in groups.values():
-            splits = sorted({video.split or "no split" for video in alike})
+                alike["videos that look alike", video.lookalikes].append(video)
+        for (what, _), same in alike.items():
+            splits = sorted({video.split or "no split" for video in same})
+            where, ids = f"videos:{same[0].id}", ", ".join(video.id for video in same)
             if len(splits) > 1:
-                ids = ", ".join(video.id for video in alike)
-                yield Finding("error", f"videos:{alike[0].id}", f"videos that look alike ({ids}) are in {splits}")
+                yield Finding("error", where, f"{what} ({ids}): in several splits, {splits}")
+            elif len(same) > 1 and what == "one file":
+                yield Finding("warning", where, f"several videos are the same file: {ids}")
 
     def _clip(self, clip: Clip) -> Iterator[Finding]:
         where = f"clips:{clip.id}"

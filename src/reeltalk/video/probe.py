@@ -1,5 +1,6 @@
 """What a file says about itself, and what its packets say; no frame is decoded."""
 
+import re
 from array import array
 from fractions import Fraction
 from pathlib import Path
@@ -36,7 +37,7 @@ def probe(path: Path) -> Probe:
             variable_frame_rate=times.variable,
             frames=times.frames,
             audio_codec=next((s.codec_context.name for s in source.container.streams.audio if s.codec_context), None),
-            subtitles=tuple(s.metadata.get("language", "und") for s in source.container.streams.subtitles),
+            subtitles=tuple(map(_language, source.container.streams.subtitles)),
             key_frames_s=times.key_frames_s,
         )
 
@@ -77,6 +78,12 @@ class _Times:
         span = int(ordered[-1] - ordered[0]) + (last_duration or round(usual))
         self.duration_s = float(span * tick_s)
         self.key_frames_s = tuple(float((int(stamp) - int(ordered[0])) * tick_s) for stamp in sorted(key_pts))
+
+
+def _language(stream: Any) -> str:
+    named = str(stream.metadata.get("language", ""))
+    # A language tag is a word; whatever else a file says there is not handed on.
+    return named if re.fullmatch(r"[A-Za-z0-9-]{1,35}", named) else "und"
 
 
 def _rotation(source: Source) -> int:

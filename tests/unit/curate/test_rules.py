@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,15 @@ def test_files_are_named_by_their_place_and_links_are_refused(tmp_path: Path) ->
         find_videos([tmp_path / "nowhere"])
 
 
+def test_names_that_no_table_can_hold_are_refused(tmp_path: Path) -> None:
+    for name in (b"a\nb.mp4", b"\xff\xfe.mp4", b"tab\t.mkv", b" spaced .mp4"):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"x")
+    sources, rejected = find_videos([tmp_path])
+    assert sources == []
+    assert sorted(row.record_id for row in rejected) == ["a�b", "spaced", "tab�", "��"]
+    assert all("rename it" in row.reason and row.to_json().encode() for row in rejected)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -183,5 +193,5 @@ def test_a_sidecar_states_licence_and_source(
 
 def test_a_damaged_sidecar_is_named(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text('{"licence": 3}')
-    with pytest.raises(InputError, match=r"must be text, got 3 .*v\.json at \$\.licence"):
+    with pytest.raises(InputError, match=r"must be a line of text.*, got 3 .*v\.json at \$\.licence"):
         sidecar_of(tmp_path / "v.mp4")

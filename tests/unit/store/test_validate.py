@@ -53,7 +53,7 @@ def test_a_sound_benchmark_has_no_findings() -> None:
 
 BROKEN: list[tuple[Callable[[Content], object], str]] = [
     (lambda c: c.videos.append(c.videos[0]), "videos:v1: stands 2 times"),
-    (lambda c: c.videos.append(Video(id=VideoId("v3"), split="test", sha256="a" * 64)), "is in several splits"),
+    (lambda c: c.videos.append(Video(id=VideoId("v3"), split="test", sha256="a" * 64)), "in several splits"),
     (lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=VideoId("v9"))), "belongs to video 'v9'"),
     (
         lambda c: c.clips.append(Clip(id=ClipId("c3"), video_id=V1, interval=Interval(start_s=50, end_s=61))),
