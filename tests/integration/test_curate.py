@@ -164,6 +164,20 @@ def test_a_second_run_has_nothing_to_do(made: Benchmark, raw: Path, capsys: pyte
     assert (made.path / "manifest.json").read_bytes() == before
 
 
+def test_a_changed_sidecar_or_another_file_counts(raw: Path, tmp_path: Path) -> None:
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    shutil.copy(raw / "bikes.mp4", inputs)
+    arguments = ["curate", str(inputs), "--into", str(tmp_path / "b"), *WIDE]
+    assert run(arguments) == 0
+    (inputs / "bikes.json").write_text(json.dumps({"licence": "CC0-1.0"}))
+    assert run(arguments) == 0
+    assert [video.licence for video in Benchmark.open(tmp_path / "b").read(VIDEOS)] == ["CC0-1.0"]
+    (inputs / "empty.mp4").touch()
+    assert run(arguments) == 0
+    assert [row.record_id for row in Benchmark.open(tmp_path / "b").read(REJECTED)] == ["empty"]
+
+
 def test_workers_do_not_change_the_tables(made: Benchmark, raw: Path, tmp_path: Path) -> None:
     arguments = ["curate", str(raw), "--into", str(tmp_path / "b"), *WIDE, "--cut", "lossless", "--save-frames"]
     assert run([*arguments, "--workers", "1"]) == 0

@@ -107,7 +107,7 @@ def curate(
         candidate.sidecar = sidecar_of(candidate.source.path)[0]
     run = _Run(benchmark, settings, executor, progress)
     run.ingest(candidates)
-    parents = {c.source.id: c.ingested.sha256 for c in candidates if c.ingested}
+    parents = _parents(candidates, rejected)
     stored = _stored_settings(settings)
     if _is_up_to_date(benchmark, stored, parents):
         return StageReport(stage=STAGE, counts={}, warnings=("nothing changed since the last run",))
@@ -518,6 +518,17 @@ def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
 
         stored["aesthetic_model"] = weights_hash(settings.aesthetic_model)
     return stored
+
+
+def _parents(candidates: Iterable[Candidate], rejected: Iterable[Rejected]) -> dict[str, str]:
+    """What the tables rest on: the hash of every file, what lies beside it, and what was refused before it was read."""
+    parents = {row.record_id: row.reason for row in rejected}
+    for candidate in candidates:
+        parents[candidate.source.id] = candidate.ingested.sha256 if candidate.ingested else "unreadable"
+        if candidate.sidecar:
+            said = json.dumps(candidate.sidecar, sort_keys=True)
+            parents[f"{candidate.source.id} (sidecar)"] = hashlib.sha256(said.encode()).hexdigest()
+    return parents
 
 
 def _is_up_to_date(benchmark: Benchmark, settings: dict[str, Json], parents: dict[str, str]) -> bool:
