@@ -54,7 +54,7 @@ class ScanSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     detector: DetectorSettings
-    sample_fps: float
+    sample_fps: int
     min_sharpness: float
     max_similarity: float
     max_shots: int

@@ -84,7 +84,6 @@ class _Scanner:
         self.largest_content = 0.0
         self.key_histogram: Any = None
         self.flow_from: tuple[int, Picture] | None = None
-        self.samples_a_second = max(1, round(settings.sample_fps))
 
     def run(self) -> Scan:
         finder: CutFinder | None = None
@@ -172,10 +171,10 @@ class _Scanner:
 
     def _flow(self, grid: int, grey: Picture) -> float | None:
         """Flow since the sample a second ago; None between seconds and after a gap."""
-        if grid % self.samples_a_second:
+        if grid % self.settings.sample_fps:
             return None
         before, self.flow_from = self.flow_from, (grid, grey)
-        if before is None or grid - before[0] != self.samples_a_second:
+        if before is None or grid - before[0] != self.settings.sample_fps:
             return None
         return round(self.motion(before[1], grey), DECIMALS)
 

