@@ -14,7 +14,7 @@ from reeltalk.video import measure
 from reeltalk.video.downscale import Downscaler, Picture
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
 from reeltalk.video.records import Sample, Scan, ScanSettings
-from reeltalk.video.settings import DetectorSettings
+from reeltalk.video.settings import ContentSettings, DetectorSettings
 from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
@@ -58,6 +58,12 @@ def pyscenedetect_finder(settings: DetectorSettings, source: Source) -> CutFinde
     )
 
 
+EXACT_FROM: Final = 0.5
+QUICK_IS_OFF_BY: Final = 5.0
+"""A content score is computed from the exact pictures where the quick ones bring it to this share of the threshold, or
+this close to it: quick scores were found to be off by 2.7 at most, so what is further below cannot be a cut."""
+
+
 class _Looked(NamedTuple):
     """A frame and its small pictures."""
 
@@ -71,6 +77,9 @@ class _Scanner:
     def __init__(self, source: Source, settings: ScanSettings, rotation_deg: int, make_finder: FinderMaker) -> None:
         self.source, self.settings, self.rotation_deg = source, settings, rotation_deg
         self.make_finder = make_finder
+        detector = settings.detector
+        threshold = detector.threshold if isinstance(detector, ContentSettings) else 0.0
+        self.exact_from = min(EXACT_FROM * threshold, threshold - QUICK_IS_OFF_BY)
         self.small = Downscaler()
         self.motion = measure.Motion()
         self.thumbs = Thumbs()
@@ -93,11 +102,13 @@ class _Scanner:
             frames += 1
             if finder is None:
                 finder = self.make_finder(self.settings.detector, self.source)
-            bgra = self.small(picture)
+            bgra, is_exact = self._small(picture)
             self.hsv.reverse()
             hsv: Picture = cv2.cvtColor(bgra, cv2.COLOR_BGR2HSV, dst=self.hsv[0])
             self.hsv[0] = hsv
             content = content_score(hsv, before.hsv if before else None)
+            if not is_exact and before is not None and content >= self.exact_from:
+                content = self._exact_content(before.picture, picture)
             # The frame before is on the screen until this one: it is what is seen at a time in between.
             if before is not None and pts_s > before.pts_s and self.next_sample / self.settings.sample_fps < pts_s:
                 self._sample(before, pts_s)
@@ -127,6 +138,16 @@ class _Scanner:
             damaged_packets=self.source.damaged,
             sheet=base64.b64encode(contact_sheet(self.thumbs.kept)).decode() if self.thumbs.kept else None,
         )
+
+    def _small(self, picture: av.VideoFrame) -> tuple[Picture, bool]:
+        """A small picture, and whether it is exact. Only the content detector has a use for less."""
+        if isinstance(self.settings.detector, ContentSettings):
+            return self.small.quick(picture)
+        return self.small(picture), True
+
+    def _exact_content(self, before: av.VideoFrame, now: av.VideoFrame) -> float:
+        first, second = (cv2.cvtColor(self.small(picture), cv2.COLOR_BGR2HSV) for picture in (before, now))
+        return content_score(second, first)
 
     def _cut(self, cuts: list[int], pts: int | None, content: float) -> None:
         self.cuts += cuts
