@@ -157,7 +157,7 @@ def medians(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, flo
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def compare(name: str, video: Path, folder: Path, rounds: int) -> dict[str, float]:
+def compare(name: str, video: Path, folder: Path, rounds: int, *, exact: bool) -> dict[str, float]:
     """All ratios for one video."""
 
     def cpu(command: list[str]) -> float:
@@ -175,11 +175,12 @@ def compare(name: str, video: Path, folder: Path, rounds: int) -> dict[str, floa
         "curate": lambda: cpu(curate(folder, video)),
         "naive": naive_cpu,
         "curate_and_cut": lambda: cpu(curate(folder, video, options=("--cut", "lossless"))),
-        "curate_and_cut_exactly": lambda: cpu(curate(folder, video, options=("--cut", "exact"))),
         "nothing": lambda: cpu(curate(folder, EMPTY)),
         "gate_metadata": lambda: cpu(curate_gated(folder, video, "--min-duration-s", "8000")),
         "gate_key_frames": lambda: cpu(curate_gated(folder, video, "--max-brisque", "-100")),
     }
+    if exact:
+        sides["curate_and_cut_exactly"] = lambda: cpu(curate(folder, video, options=("--cut", "exact")))
     if shutil.which("ffmpeg"):
         sides["split"] = lambda: cpu(python(SPLIT, str(video), tempfile.mkdtemp(dir=folder)))
     found = medians(sides, rounds)
@@ -199,7 +200,8 @@ def compare(name: str, video: Path, folder: Path, rounds: int) -> dict[str, floa
         # The splitter's figure includes a second detection, as users run it after they have looked at the cuts.
         cut = found["naive"] + found["split"] - scenedetect
         figures[f"{name}_naive_with_clips_over_curate_with_clips"] = cut / found["curate_and_cut"]
-        figures[f"{name}_naive_with_clips_over_curate_with_exact_clips"] = cut / found["curate_and_cut_exactly"]
+        if exact:
+            figures[f"{name}_naive_with_clips_over_curate_with_exact_clips"] = cut / found["curate_and_cut_exactly"]
     return figures
 
 
@@ -211,6 +213,7 @@ def curate_gated(folder: Path, video: Path, option: str, value: str) -> list[str
     return [*command, option, value]
 
 
+PACKAGES = ("reeltalk", "av", "scenedetect-headless", "opencv-python-headless")
 EMPTY = Path(__file__)
 """A file that is no video: what a run costs that finds nothing to decode."""
 
@@ -274,6 +277,8 @@ def main() -> None:
     parser.add_argument("--measure")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="short videos, one round: to see that it works")
+    parser.add_argument("--only", type=int, choices=(720, 1080), help="one size, without memory and workers")
+    parser.add_argument("--exact", action="store_true", help="clips that are encoded again, too: minutes more")
     options = parser.parse_args()
     if options.measure:
         measure(json.loads(options.measure))
@@ -288,19 +293,22 @@ def main() -> None:
         folder = Path(name)
         videos = {}
         for height, width, length in ((720, 1280, seconds[0]), (1080, 1920, seconds[1])):
+            if options.only not in (None, height):
+                continue
             print(f"making {height}p, {length} s", flush=True)
             made = Recomposed(f"{prefix}{height}.mp4", width, height, length, preset=preset, shot_s=(6.0, 24.0))
             videos[height], _ = made.make()
         for height, video in videos.items():
             print(f"{height}p", flush=True)
-            figures |= compare(f"{height}p", video, folder, rounds)
+            figures |= compare(f"{height}p", video, folder, rounds, exact=options.exact)
+        if options.only:
+            record(f"curate-{options.only}p", figures, packages=PACKAGES)
+            return
         part = Recomposed(f"{prefix}-part.mp4", 1280, 720, 20 if options.quick else 120, shot_s=(6.0, 24.0)).make()[0]
         figures |= two_processes(part, folder, rounds)
         figures |= memory(part, folder, (2, 4) if options.quick else (2, 10, 40))
     notes = [] if shutil.which("ffmpeg") else ["clips were not compared: no ffmpeg here for PySceneDetect's splitter"]
-    record(
-        "curate", figures, packages=["reeltalk", "av", "scenedetect-headless", "opencv-python-headless"], notes=notes
-    )
+    record("curate", figures, packages=PACKAGES, notes=notes)
 
 
 if __name__ == "__main__":
