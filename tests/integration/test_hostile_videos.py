@@ -171,6 +171,14 @@ def flipped(data: bytes) -> bytes:
     return bytes(broken)
 
 
+def grey(width: int, height: int, layout: str) -> av.VideoFrame:
+    """A frame of one colour; a new one holds whatever memory held, which not every encoder takes."""
+    frame = av.VideoFrame(width, height, layout)
+    for plane in frame.planes:
+        rows_of(plane)[:] = 128
+    return frame
+
+
 def made_by_muxer(folder: Path) -> None:
     """Files that a muxer makes and nobody wants."""
     with av.open(str(folder / "sound-only.mp4"), "w") as output:
@@ -190,17 +198,21 @@ def made_by_muxer(folder: Path) -> None:
             stream = output.add_stream("mpeg4", rate=25)
             stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
             stream.time_base = stream.codec_context.time_base = Fraction(1, 1000)
-            for time_ms in times:
-                frame = av.VideoFrame(64, 64, "yuv420p")
-                frame.pts, frame.time_base = time_ms, Fraction(1, 1000)
-                output.mux(stream.encode(frame))
-            output.mux(stream.encode(None))
+            packets = []
+            for number in range(len(times)):
+                frame = grey(64, 64, "yuv420p")
+                frame.pts, frame.time_base = 40 * number, Fraction(1, 1000)
+                packets += stream.encode(frame)
+            # The encoder would not take such times; a container does.
+            for packet, time_ms in zip([*packets, *stream.encode(None)], times, strict=True):
+                packet.pts = packet.dts = time_ms
+                output.mux(packet)
     # A picture that says that it is 30,000 pixels wide and high.
     with av.open(str(folder / "giant-size.avi"), "w") as output:
         stream = output.add_stream("mjpeg", rate=25)
         stream.width, stream.height, stream.pix_fmt = 64, 64, "yuvj420p"
         for number in range(10):
-            frame = av.VideoFrame(64, 64, "yuvj420p")
+            frame = grey(64, 64, "yuvj420p")
             frame.pts = number
             output.mux(stream.encode(frame))
         output.mux(stream.encode(None))
@@ -211,9 +223,7 @@ def made_by_muxer(folder: Path) -> None:
     with av.open(str(folder / "skip-bomb.mp4"), "w") as output:
         stream = output.add_stream("libx264", rate=1000, options={"preset": "ultrafast", "g": "100000", "crf": "51"})
         stream.width, stream.height, stream.pix_fmt = 1280, 720, "yuv420p"
-        still = av.VideoFrame(1280, 720, "yuv420p")
-        for plane in still.planes:
-            rows_of(plane)[:] = 128
+        still = grey(1280, 720, "yuv420p")
         for number in range(6000):
             still.pts = number
             output.mux(stream.encode(still))
