@@ -62,6 +62,10 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
+        # A settings model is checked by pydantic, whose own words are for programmers.
+        problem = _setting_problem(error.__cause__ or error.__context__)
+        if problem is not None:
+            return _complain(problem)
         return _complain(f"{_sentence(str(error))}; 'reeltalk --help' lists the commands")
     except ReeltalkError as error:
         return _complain(str(error))
@@ -475,9 +479,20 @@ def _settings(model: Any, **values: Any) -> Any:
     try:
         return model(**values)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise SettingError(f"{option} {first['input']!r}: {_sentence(first['msg'])}") from None
+        raise SettingError(str(_setting_problem(error))) from None
+
+
+def _setting_problem(error: BaseException | None) -> str | None:
+    """What is wrong with an option, where a settings model refused it."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return None
+    first = error.errors(include_url=False)[0]
+    problem = _sentence(first["msg"].removeprefix("Value error, "))
+    if not first["loc"]:
+        return problem
+    return f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {problem}"
 
 
 def _with_meteor(wanted: bool, jar: Path | None, compute: Callable[[Any], Any]) -> Any:

@@ -210,6 +210,39 @@ def test_gates_spare_the_decoding(raw: Path, tmp_path: Path) -> None:
     assert "more than 2 shots, 3 within" in str(stopped.filters[-1].reason)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "--into requires"),
+        (("--into", "b"), "at least one video"),
+        (("/nowhere", "--into", "b"), "no such file or folder"),
+        ((".", "--into", "b", "--max-shots", "1"), "reeltalk: min_shots is 5, which is above max_shots, 1"),
+        ((".", "--into", "b", "--detector", "foo"), "--detector 'foo': input should be 'content'"),
+        (
+            (".", "--into", "b", "--max-similarity", "3"),
+            "--max-similarity '3': input should be less than or equal to 1",
+        ),
+        ((".", "--into", "b", "--threshold", "-4"), "--threshold '-4': input should be greater than 0"),
+        ((".", "--into", "b", "--splits", "train=2"), "--splits 'train=2'"),
+        ((".", "--into", "b", "--workers", "0"), "--workers 0"),
+        ((".", "--into", "b", "--aesthetic-model", "."), "no aesthetic head here"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    arguments: tuple[str, ...],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["curate", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert says in message
+    assert "pydantic" not in message
+    assert message.count("\n") == 1
+
+
 def test_a_benchmark_that_others_wrote_is_left_alone(
     samples: Path, raw: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

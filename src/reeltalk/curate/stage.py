@@ -101,6 +101,7 @@ def curate(
     """
     detector = settings.detector_settings
     shares = settings.split_shares
+    stored = _stored_settings(settings)
     sources, rejected = find_videos(inputs)
     candidates = [Candidate(source, source.path.lstat().st_size) for source in sources]
     for candidate in candidates:
@@ -108,7 +109,6 @@ def curate(
     run = _Run(benchmark, settings, executor, progress)
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
-    stored = _stored_settings(settings)
     if _is_up_to_date(benchmark, stored, parents):
         return StageReport(stage=STAGE, counts={}, warnings=("nothing changed since the last run",))
     _refuse_foreign(benchmark)
