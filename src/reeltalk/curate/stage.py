@@ -1,77 +1,28 @@
 """Curate: the stage as one function. Videos are looked at in child processes; tables are written in one step."""
 
-import base64
 import hashlib
 import json
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Final
 
 from reeltalk import __version__
 from reeltalk.curate import filters
 from reeltalk.curate.alike import groups_of_lookalikes
+from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, Progress, sheet_path
 from reeltalk.curate.clips import clips_of, clips_of_script
-from reeltalk.curate.journal import Journal
-from reeltalk.curate.records import CutClip, Ingested
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import SourceVideo, find_videos, sidecar_of
+from reeltalk.curate.sources import find_videos, sidecar_of
 from reeltalk.errors import BenchmarkError
-from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
+from reeltalk.parallel import Executor
 from reeltalk.schema.ids import ClipId, VideoId, derive_id
-from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip, ClipFile, Encoding, SampledFrame, Shot, Video
-from reeltalk.schema.outcomes import FilterResult, Rejected, Screening, StageReport
+from reeltalk.schema.media import Clip, Encoding, Video
+from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import Json
-from reeltalk.store.atomic import storage_errors
-from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
-from reeltalk.video.records import Scan, ScanSettings, shots_between
 
-R = TypeVar("R", bound=BaseModel)
-
-STAGE: Final = "curate"
 TABLES_WRITTEN: Final = (VIDEOS, SCREENINGS, SHOTS, FRAMES, CLIPS, REJECTED)
-SHEETS: Final = "sheets"
-KEY_FRAMES: Final = "key_frames"
-SMALL_FILE_S: Final = 25.0
-"""Time that any file may take, however small."""
-SECONDS_A_MEGABYTE: Final = 10.0
-TORCH_MEMORY_BYTES: Final = 2 << 30
-"""What a network needs on top of the memory that is set."""
-
-Progress = Callable[[str, int, int, float], None]
-"""Called with what is done, how many of how many, and the share of the work that is done, 0–1."""
-
-
-@dataclass
-class Candidate:
-    """A video on its way through the filters."""
-
-    source: SourceVideo
-    size_bytes: int
-    ingested: Ingested | None = None
-    reason: str | None = None
-    """Why it was rejected; None while it may still pass."""
-    results: list[FilterResult] = field(default_factory=list)
-    sidecar: dict[str, str] = field(default_factory=dict)
-    scan_key: str | None = None
-    shots: list[Interval] = field(default_factory=list)
-    hashes: tuple[str, ...] = ()
-    decoded_s: float = 0.0
-    damaged_packets: int = 0
-    has_sheet: bool = False
-    clips: list[Clip] = field(default_factory=list)
-
-    def apply(self, result: FilterResult) -> bool:
-        """Note what a filter found; False where it rejects."""
-        self.results.append(result)
-        if result.outcome == "rejected":
-            self.reason = result.reason
-        return self.reason is None
 
 
 def curate(
@@ -106,7 +57,7 @@ def curate(
     candidates = [Candidate(source, source.path.lstat().st_size) for source in sources]
     for candidate in candidates:
         candidate.sidecar = sidecar_of(candidate.source.path)[0]
-    run = _Run(benchmark, settings, executor, progress)
+    run = Calls(benchmark, settings, executor, progress)
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
     if _is_up_to_date(benchmark, stored, parents):
@@ -151,270 +102,6 @@ def curate(
         }
         run.add_pictures(writer, kept)
     return StageReport(stage=STAGE, counts=counts, rejected=tuple(rejected), warnings=tuple(warnings))
-
-
-class _Run:
-    """One run's calls, each of which is looked up before it is made."""
-
-    def __init__(self, benchmark: Benchmark, settings: CurateSettings, executor: Executor, progress: Progress) -> None:
-        self.benchmark, self.settings, self.executor, self.progress = benchmark, settings, executor, progress
-        self.journal = Journal(benchmark.path, STAGE)
-
-    def ingest(self, candidates: list[Candidate]) -> None:
-        """Facts, hash and quality of every file."""
-        argument = {
-            "judge": True,
-            "pictures": self.settings.aesthetic_model is not None,
-            "shortest_s": self.settings.shortest_s,
-        }
-        calls = {}
-        for index, candidate in enumerate(candidates):
-            status = candidate.source.path.stat()
-            where = [str(candidate.source.path.absolute()), status.st_size, status.st_mtime_ns]
-            calls[index] = (
-                self.journal.key("ingest", *where, argument),
-                Call({"path": str(candidate.source.path), **argument}, self._limits(candidate)),
-            )
-        for index, outcome in self._results(
-            "looking at files", "reeltalk.curate.ingest:ingest", Ingested, calls, candidates
-        ):
-            candidate = candidates[index]
-            if isinstance(outcome, Failure):
-                candidate.reason = f"it cannot be read: {outcome}"
-                continue
-            candidate.ingested, candidate.reason = outcome, outcome.reason
-
-    def judge(self, candidates: list[Candidate]) -> None:
-        """The filters that need no decoding."""
-        scorer = None
-        for candidate in candidates:
-            facts = candidate.ingested
-            if candidate.reason is not None or facts is None or facts.probe is None:
-                continue
-            if not candidate.apply(filters.duration(self.settings, facts.probe.duration_s)):
-                continue
-            if not candidate.apply(filters.quality(self.settings, facts.quality)):
-                continue
-            score = None
-            if self.settings.aesthetic_model is not None and facts.pictures:
-                # torch and the weights are loaded once, and only where a video has come this far.
-                from reeltalk.inference.aesthetics import AestheticScorer
-
-                scorer = scorer or AestheticScorer(self.settings.aesthetic_model)
-                score = scorer([base64.b64decode(picture) for picture in facts.pictures])
-            candidate.apply(filters.aesthetic(self.settings, score))
-
-    def scan(self, candidates: list[Candidate], detector: Any) -> None:
-        """Decode what is left, and apply the filters that need it."""
-        settings = ScanSettings(
-            detector=detector,
-            sample_fps=self.settings.sample_fps,
-            min_sharpness=self.settings.min_sharpness,
-            max_similarity=self.settings.max_similarity,
-            max_shots=self.settings.max_shots,
-        ).model_dump(mode="json")
-        calls = {}
-        for index, candidate in enumerate(candidates):
-            facts = candidate.ingested
-            if candidate.reason is not None or facts is None or facts.probe is None:
-                continue
-            candidate.scan_key = self.journal.key("scan", facts.sha256, settings, self.settings.save_frames)
-            argument: dict[str, Any] = {
-                "path": str(candidate.source.path),
-                "rotation_deg": facts.probe.rotation_deg,
-                "settings": dict(settings),
-            }
-            if self.settings.save_frames:
-                folder = self.journal.folder / f"{candidate.scan_key}.frames"
-                if self.journal.read(candidate.scan_key) is None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                with storage_errors(folder):
-                    folder.mkdir(parents=True, exist_ok=True)
-                argument["settings"]["save_frames"] = str(folder)
-            calls[index] = (candidate.scan_key, Call(argument, self._limits(candidate)))
-        for index, outcome in self._results("decoding", "reeltalk.curate.scan:scan", Scan, calls, candidates):
-            candidate = candidates[index]
-            if isinstance(outcome, Failure):
-                candidate.reason = f"it cannot be decoded: {outcome}"
-                continue
-            candidate.reason = outcome.reason
-            if outcome.reason is None:
-                self._filter(candidate, outcome)
-
-    def _filter(self, candidate: Candidate, found: Scan) -> None:
-        assert candidate.ingested is not None
-        assert candidate.ingested.probe is not None
-        end_s = found.decoded_s if found.stopped else max(candidate.ingested.probe.duration_s, found.decoded_s)
-        candidate.shots = [Interval(start_s=start, end_s=end) for start, end in shots_between(found.cuts_s, end_s)]
-        candidate.hashes, candidate.decoded_s = found.hashes, found.decoded_s
-        candidate.damaged_packets, candidate.has_sheet = found.damaged_packets, found.sheet is not None
-        count = len(candidate.shots)
-        if not candidate.apply(
-            filters.shots(self.settings, count, stopped_at_s=found.decoded_s if found.stopped else None)
-        ):
-            return
-        if candidate.apply(filters.mean_shot(self.settings, end_s / count)):
-            candidate.apply(filters.flow(self.settings, _mean_flow(found)))
-
-    def cut(self, kept: list[Candidate]) -> None:
-        """Write clips as files into the media store."""
-        folder = self.benchmark.path / WORK / STAGE / "cuts"
-        with storage_errors(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-        calls: dict[int, tuple[str, Call]] = {}
-        clips: list[tuple[Candidate, int]] = []
-        for candidate in kept:
-            facts = candidate.ingested
-            assert facts is not None
-            assert facts.probe is not None
-            for position, clip in enumerate(candidate.clips):
-                assert clip.interval is not None
-                argument = {
-                    "path": str(candidate.source.path),
-                    "interval": clip.interval.model_dump(mode="json"),
-                    "folder": str(folder),
-                    "target": f"{clip.id}.mp4",
-                    "lossless": self.settings.cut == "lossless",
-                    "rotation_deg": facts.probe.rotation_deg,
-                }
-                limits = self._limits(candidate)
-                key = self.journal.key(
-                    "cut", facts.sha256, argument["interval"], argument["lossless"], argument["rotation_deg"]
-                )
-                calls[len(clips)] = (key, Call(argument, limits))
-                clips.append((candidate, position))
-        owners = [candidate for candidate, _ in clips]
-        for index, outcome in self._results(
-            "cutting clips", "reeltalk.curate.cutting:cut", CutClip, calls, owners, self._store
-        ):
-            candidate, position = clips[index]
-            clip = candidate.clips[position]
-            if isinstance(outcome, Failure):
-                raise BenchmarkError(f"clip {clip.id} of {candidate.source.path} cannot be cut: {outcome}")
-            file = ClipFile(sha256=outcome.sha256, how=outcome.cut.how.value, interval=outcome.cut.interval)
-            candidate.clips[position] = clip.model_copy(update={"file": file})
-        shutil.rmtree(folder, ignore_errors=True)
-
-    def _store(self, made: CutClip) -> CutClip | None:
-        """Move a clip that was cut into the media store before it is noted as done; None where it is gone."""
-        if made.sha256 is not None:
-            return made if self.benchmark.media.has(made.sha256) else None
-        path = self.journal.folder / "cuts" / made.target
-        sha256 = self.benchmark.media.add(path)
-        path.unlink(missing_ok=True)
-        return made.model_copy(update={"sha256": sha256})
-
-    def _results(
-        self,
-        what: str,
-        function: str,
-        kind: type[R],
-        calls: dict[int, tuple[str, Call]],
-        owners: Sequence[Candidate],
-        finish: Callable[[R], R | None] = lambda result: result,
-    ) -> Iterator[tuple[int, R | Failure]]:
-        """Outcomes by position, those from the journal first."""
-        sizes = {index: owners[index].size_bytes for index in calls}
-        total = max(1, sum(sizes.values()))
-        done = done_bytes = 0
-        waiting = []
-        for index, (key, _) in calls.items():
-            known = _parsed(kind, self.journal.read(key))
-            known = None if known is None else finish(known)
-            if known is None:
-                waiting.append(index)
-                continue
-            done, done_bytes = done + 1, done_bytes + sizes[index]
-            yield index, known
-        self.progress(what, done, len(calls), done_bytes / total)
-        if not waiting:
-            return
-        for position, outcome in self.executor.map(function, (calls[index][1] for index in waiting)):
-            index = waiting[position]
-            # The process that made it has read a stranger's file: what it says is checked like any input.
-            result = None if isinstance(outcome, Failure) else _parsed(kind, outcome)
-            result = None if result is None else finish(result)
-            done, done_bytes = done + 1, done_bytes + sizes[index]
-            if result is not None:
-                self.journal.write(calls[index][0], result.model_dump(mode="json"))
-                yield index, result
-            elif isinstance(outcome, Failure):
-                yield index, outcome
-            else:
-                yield index, Failure(FailureKind.ERROR, "the process that read it gave no answer that makes sense")
-            self.progress(what, done, len(calls), done_bytes / total)
-
-    def _limits(self, candidate: Candidate) -> Limits:
-        # A small file that decodes for an hour is no video anyone wants: time grows with the bytes.
-        wall_s = min(self.settings.max_minutes * 60, SMALL_FILE_S + SECONDS_A_MEGABYTE * candidate.size_bytes / 1e6)
-        memory_bytes = self.settings.max_memory_mib << 20
-        if self.settings.detector == "transnetv2":
-            wall_s, memory_bytes = wall_s + self.settings.max_minutes * 60, memory_bytes + TORCH_MEMORY_BYTES
-        return Limits(wall_s=wall_s, memory_bytes=memory_bytes)
-
-    def _scan_of(self, candidate: Candidate) -> Scan:
-        assert candidate.scan_key is not None
-        found = self.journal.read(candidate.scan_key)
-        if found is None:
-            raise BenchmarkError(f"{self.journal.folder} was changed while it was read; run the command again")
-        return Scan.model_validate(found)
-
-    def shots(self, kept: Iterable[Candidate]) -> Iterator[Shot]:
-        """Rows of the table, read back one video at a time."""
-        for candidate in kept:
-            contents = [None, *self._scan_of(candidate).cut_contents]
-            for interval, content in zip(candidate.shots, contents, strict=True):
-                yield Shot(video_id=VideoId(candidate.source.id), interval=interval, content=content)
-
-    def frames(self, kept: Iterable[Candidate]) -> Iterator[SampledFrame]:
-        """Rows of the table, read back one video at a time."""
-        for candidate in kept:
-            for sample in self._scan_of(candidate).samples:
-                values = sample._asdict()
-                yield SampledFrame(video_id=VideoId(candidate.source.id), key_frame=values["dropped"] is None, **values)
-
-    def add_pictures(self, writer: Any, kept: Iterable[Candidate]) -> None:
-        """Contact sheets, and key frames where they were asked for."""
-        for candidate in kept:
-            sheet = self._scan_of(candidate).sheet
-            if sheet is not None:
-                writer.add_file(sheet_path(candidate), base64.b64decode(sheet))
-            if self.settings.save_frames:
-                for path in sorted((self.journal.folder / f"{candidate.scan_key}.frames").glob("*.jpg")):
-                    writer.add_file(f"{KEY_FRAMES}/{file_stem(candidate)}-{path.name}", path.read_bytes())
-
-
-def _parsed(kind: type[R], value: Any) -> R | None:
-    try:
-        return None if value is None else kind.model_validate(value)
-    except ValidationError:
-        return None
-
-
-def file_stem(candidate: Candidate) -> str:
-    """Name for a video's files, from its identifier, which may hold any character."""
-    return hashlib.sha256(candidate.source.id.encode()).hexdigest()[:16]
-
-
-def sheet_path(candidate: Candidate) -> str:
-    """Where a video's contact sheet lies in the benchmark."""
-    return f"{SHEETS}/{file_stem(candidate)}.png"
-
-
-def _mean_flow(found: Scan) -> float | None:
-    """Mean flow between frames a second apart; over a cut there is no motion to measure."""
-    flows = []
-    before_s: float | None = None
-    for sample in found.samples:
-        if sample.flow_px is None:
-            before_s = sample.pts_s if before_s is None else before_s
-            continue
-        start_s = before_s if before_s is not None else 0.0
-        if not any(start_s < cut <= sample.pts_s for cut in found.cuts_s):
-            flows.append(sample.flow_px)
-        before_s = sample.pts_s
-    return sum(flows) / len(flows) if flows else None
 
 
 def _reject_copies(candidates: Iterable[Candidate]) -> None:
