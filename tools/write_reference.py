@@ -25,12 +25,17 @@ def commands() -> str:
         "Exit codes: 0 done, 1 findings, 2 the user must act, 130 interrupted.\n",
     ]
     for name in [name for name in app if not name.startswith("-")]:
-        stream = io.StringIO()
-        console = Console(file=stream, width=100, color_system=None, force_terminal=False)
-        app([name, "--help"], console=console, exit_on_error=False, result_action="return_value")
-        text = "\n".join(line.rstrip() for line in stream.getvalue().strip().splitlines())
-        parts.append(f"## {name}\n\n```text\n{text}\n```\n")
+        parts.append(_help(name))
+        parts += [_help(name, sub) for sub in app[name] if not sub.startswith("-")]
     return "\n".join(parts)
+
+
+def _help(*names: str) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=100, color_system=None, force_terminal=False)
+    app([*names, "--help"], console=console, exit_on_error=False, result_action="return_value")
+    text = "\n".join(line.rstrip() for line in stream.getvalue().strip().splitlines())
+    return f"{'#' * (1 + len(names))} {' '.join(names)}\n\n```text\n{text}\n```\n"
 
 
 def tables() -> str:

@@ -8,6 +8,7 @@
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── FetchError                a data set could not be brought here
+    ├── ModelError                a language model could not be reached, refused, or answered with nothing
     └── SettingError              an option or a setting has a value that cannot be used
 
 Mistakes of the programmer stay `TypeError` and `ValueError` and keep their traceback.
@@ -78,6 +79,10 @@ class MissingToolError(ReeltalkError):
 
 class FetchError(ReeltalkError):
     """A data set could not be brought here."""
+
+
+class ModelError(ReeltalkError):
+    """A language model could not be reached, refused, or answered with nothing."""
 
 
 class SettingError(ReeltalkError):

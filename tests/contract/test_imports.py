@@ -6,8 +6,9 @@ import sys
 import reeltalk
 
 HEAVY = {
-    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnxruntime", "pandas",
-    "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "sqlalchemy", "tokenizers", "torch", "transformers",
+    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnxruntime",
+    "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "snowballstemmer", "sqlalchemy",
+    "tokenizers", "torch", "transformers",
 }  # fmt: skip
 
 

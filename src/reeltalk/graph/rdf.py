@@ -1,4 +1,4 @@
-"""Triples in files to quads in the benchmark and back.
+"""RDF files in and out: N-Triples, N-Quads, Turtle and RDF/XML, with or without VDAct's pseudo-IRIs.
 
 VDAct releases N-Triples whose IRIs are relative (`<vh2kg_url/ontology/on>`, `<w3_url#type>`), which the N-Triples
 grammar forbids. They are read by giving them the namespaces of VirtualHome2KG, and written by taking those away
@@ -6,16 +6,16 @@ again. Line order is kept, so a file comes back byte for byte.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
 from reeltalk.errors import InputError, MissingExtraError
+from reeltalk.graph.vocabulary import GRAPH, INSTANCE, NAMESPACES, ONTOLOGY, RDF_TYPE
 
-ONTOLOGY: Final = "http://example.org/virtualhome2kg/ontology/"
-INSTANCE: Final = "http://example.org/virtualhome2kg/instance/"
-GRAPH: Final = "http://example.org/virtualhome2kg/graph/"
-RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+if TYPE_CHECKING:
+    import pyoxigraph
 
 PSEUDO_PREFIXES: Final = {
     "<vh2kg_url/ontology/": f"<{ONTOLOGY}",
@@ -28,31 +28,69 @@ _PSEUDO = re.compile("|".join(map(re.escape, PSEUDO_PREFIXES)))
 _CANONICAL = re.compile("|".join(re.escape(iri) for iri in PSEUDO_PREFIXES.values()))
 _TO_PSEUDO: Final = {iri: pseudo for pseudo, iri in PSEUDO_PREFIXES.items()}
 
+SUFFIXES: Final = (".nt", ".nq", ".ttl", ".rdf", ".owl", ".xml")
+"""Ends of the names of files that `parse` reads."""
+
+
+class Triple(NamedTuple):
+    """One statement, its IRIs shortened by `NAMESPACES`: `('ex:event0_…', 'action', 'action/walk')`.
+
+    Literals stand by their text, blank nodes as `_:label`.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+
+
+def engine() -> Any:
+    """The RDF library.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise MissingExtraError("reading knowledge graphs", extra="graph") from None
+    return pyoxigraph
+
 
 def graph_iri(name: str) -> str:
     """The IRI of the named graph that holds a clip's or activity's triples."""
     return GRAPH + quote(name, safe="")
 
 
-def quads_from_triples(text: str, *, name: str, file: Path | str) -> tuple[str, bool]:
-    """N-Triples, with or without VDAct's pseudo-IRIs, as N-Quads in the graph of `name`.
+def graph_name(file: Path | str) -> str:
+    """The activity or clip that a file's name stands for: `Watch_television3_scene1.ttl.nt` without its ends."""
+    name = Path(file).name
+    while (stem := Path(name)).suffix.lower() in SUFFIXES:
+        name = stem.stem
+    return name
 
-    Args:
-        text: The file's content.
-        name: The clip or activity that the triples describe.
-        file: Where it was read, for errors.
 
-    Returns:
-        The quads, a line each in the order of the file, and whether the file had pseudo-IRIs.
+def parse(text: str, *, file: Path | str) -> "list[pyoxigraph.Triple]":
+    """The triples of a file in its order; its name's end decides the format.
 
     Raises:
-        InputError: It is no N-Triples; names the line. Or it mixes pseudo and absolute IRIs of the same namespaces.
+        InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
         MissingExtraError: pyoxigraph is not installed.
     """
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise MissingExtraError("reading knowledge graphs", extra="graph") from None
+    return _parse(text, file=file)[0]
+
+
+def _parse(text: str, *, file: Path | str) -> "tuple[list[pyoxigraph.Triple], bool]":
+    oxigraph = engine()
+    formats = oxigraph.RdfFormat
+    by_suffix = {
+        ".nt": formats.N_TRIPLES,
+        ".nq": formats.N_QUADS,
+        ".ttl": formats.TURTLE,
+        ".rdf": formats.RDF_XML,
+        ".owl": formats.RDF_XML,
+        ".xml": formats.RDF_XML,
+    }
+    rdf_format = by_suffix.get(Path(file).suffix.lower(), formats.N_TRIPLES)
     has_pseudo = _PSEUDO.search(text) is not None
     if has_pseudo and (both := _CANONICAL.search(text)):
         raise InputError(
@@ -63,18 +101,65 @@ def quads_from_triples(text: str, *, name: str, file: Path | str) -> tuple[str, 
             hint="use one kind throughout",
         )
     absolute = _PSEUDO.sub(lambda match: PSEUDO_PREFIXES[match.group()], text)
-    graph = pyoxigraph.NamedNode(graph_iri(name))
     try:
-        quads = [
-            pyoxigraph.Quad(triple.subject, triple.predicate, triple.object, graph)
-            for triple in pyoxigraph.parse(absolute.encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
-        ]
+        # An RDF/XML file may name its terms relative to itself.
+        base = INSTANCE if rdf_format == formats.RDF_XML else None
+        triples = [quad.triple for quad in oxigraph.parse(absolute.encode(), format=rdf_format, base_iri=base)]
     except SyntaxError as error:
         problem = re.sub(r"^Parser error (at|between) line.*?: ", "", str(error.msg))
-        raise InputError(f"not N-Triples: {problem}", file=file, line=error.lineno) from None
-    serialised = pyoxigraph.serialize(quads, format=pyoxigraph.RdfFormat.N_QUADS)
-    assert serialised is not None  # it is None only where an output is passed
-    return serialised.decode(), has_pseudo
+        raise InputError(f"not {rdf_format.name}: {problem}", file=file, line=error.lineno) from None
+    return triples, has_pseudo
+
+
+def short_triples(triples: "Iterable[pyoxigraph.Triple]") -> Iterator[Triple]:
+    """The triples with their IRIs shortened."""
+    oxigraph = engine()
+    shortened: dict[str, str] = {}
+
+    def name(term: Any) -> str:
+        value: str = term.value
+        if isinstance(term, oxigraph.NamedNode):
+            return shortened.get(value) or shortened.setdefault(value, _short(value))
+        return value if isinstance(term, oxigraph.Literal) else f"_:{value}"
+
+    for triple in triples:
+        yield Triple(name(triple.subject), name(triple.predicate), name(triple.object))
+
+
+def _short(iri: str) -> str:
+    for namespace, prefix in NAMESPACES.items():
+        if iri.startswith(namespace):
+            return prefix + iri[len(namespace) :]
+    return iri
+
+
+def quads_from_triples(text: str, *, name: str, file: Path | str) -> tuple[str, bool]:
+    """A file's triples as N-Quads in the graph of `name`.
+
+    Args:
+        text: The file's content.
+        name: The clip or activity that the triples describe.
+        file: Where it was read, for errors; its name's end decides the format, N-Triples where it says none.
+
+    Returns:
+        The quads, a line each in the order of the file, and whether the file had pseudo-IRIs.
+
+    Raises:
+        InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
+        MissingExtraError: pyoxigraph is not installed.
+    """
+    triples, has_pseudo = _parse(text, file=file)
+    return quads_of(triples, name=name), has_pseudo
+
+
+def quads_of(triples: "Iterable[pyoxigraph.Triple]", *, name: str) -> str:
+    """Triples as N-Quads in the graph of `name`, a line each in the same order."""
+    oxigraph = engine()
+    graph = oxigraph.NamedNode(graph_iri(name))
+    return _serialised(
+        [oxigraph.Quad(triple.subject, triple.predicate, triple.object, graph) for triple in triples],
+        oxigraph.RdfFormat.N_QUADS,
+    )
 
 
 def triples_from_quads(quads: str, *, pseudo: bool) -> str:
@@ -84,10 +169,19 @@ def triples_from_quads(quads: str, *, pseudo: bool) -> str:
         quads: What `quads_from_triples` gave.
         pseudo: Write VDAct's pseudo-IRIs.
     """
-    import pyoxigraph
-
-    triples = [quad.triple for quad in pyoxigraph.parse(quads.encode(), format=pyoxigraph.RdfFormat.N_QUADS)]
-    serialised = pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.N_TRIPLES)
-    assert serialised is not None
-    text = serialised.decode()
+    oxigraph = engine()
+    triples = [quad.triple for quad in oxigraph.parse(quads.encode(), format=oxigraph.RdfFormat.N_QUADS)]
+    text = _serialised(triples, oxigraph.RdfFormat.N_TRIPLES)
     return _CANONICAL.sub(lambda match: _TO_PSEUDO[match.group()], text) if pseudo else text
+
+
+def _serialised(statements: list[Any], rdf_format: Any) -> str:
+    serialised = engine().serialize(statements, format=rdf_format)
+    assert serialised is not None  # it is None only where an output is passed
+    text: str = serialised.decode()
+    return text
+
+
+def ntriples(triples: "Iterable[pyoxigraph.Triple]") -> str:
+    """Triples as N-Triples, a line each in the same order."""
+    return _serialised(list(triples), engine().RdfFormat.N_TRIPLES)

@@ -1,0 +1,178 @@
+"""The application: runs a command, turns errors into one paragraph, shows progress.
+
+Commands live in the modules beside; each imports its stage when it is called, so that `reeltalk --help` is quick and
+extras stay optional.
+"""
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from reeltalk import __version__
+from reeltalk.errors import ReeltalkError, SettingError
+
+if TYPE_CHECKING:
+    from reeltalk.schema.outcomes import StageReport
+
+USER_ERROR = 2
+INTERRUPTED = 130
+
+app = App(
+    name="reeltalk",
+    help="Build and run benchmarks of multi-turn dialogue about video.",
+    version=__version__,
+    help_format="markdown",
+    group_commands=Group("Commands, in the order one uses them", sort_key=0),
+)
+
+OVERWRITE = Parameter(name="--overwrite", negative="")
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted."""
+    try:
+        code = run(sys.argv[1:])
+        # A reader such as `head` may be gone; find out here, where it can be handled.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        arguments: As typed after `reeltalk`.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        # A settings model is checked by pydantic, whose own words are for programmers.
+        problem = _setting_problem(error.__cause__ or error.__context__)
+        if problem is not None:
+            return _complain(problem)
+        return _complain(f"{_sentence(str(error))}; 'reeltalk --help' lists the commands")
+    except ReeltalkError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        print("interrupted; nothing is half-written, run the same command to go on", file=sys.stderr)
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str) -> int:
+    # One paragraph: a file's name or a value may hold line feeds and control characters.
+    line = "".join(c if c.isprintable() else " " for c in " ".join(message.split()))
+    print(f"reeltalk: {line}", file=sys.stderr)
+    return USER_ERROR
+
+
+def _sentence(text: str) -> str:
+    words = " ".join(text.split())
+    return (words[:1].lower() + words[1:]).rstrip(".")
+
+
+def say(message: str) -> None:
+    """Tell people something that is no result: on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def print_report(report: "StageReport") -> None:
+    """Print what a stage did."""
+    for line in report.lines():
+        print(line)
+
+
+class Bar:
+    """Progress with the time that is left: a line that moves on a terminal, now and then a line elsewhere."""
+
+    EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        self._what, self._last_s = "", 0.0
+        self._bar: Any = None
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, what: str, done: int, total: int, share: float) -> None:
+        """Show how far a part of the work is."""
+        from tqdm import tqdm
+
+        if not sys.stderr.isatty():
+            now_s = time.monotonic()
+            if what != self._what or done == total or now_s - self._last_s > self.EVERY_S:
+                say(f"{what}: {done:,} of {total:,}")
+                self._last_s = now_s
+            self._what = what
+            return
+        if what != self._what:
+            self.__exit__()
+            layout = "{desc} |{bar}| {percentage:3.0f} % [{elapsed} gone, {remaining} left]"
+            self._what = what
+            self._bar = tqdm(total=1.0, file=sys.stderr, bar_format=layout, dynamic_ncols=True)
+        assert self._bar is not None
+        self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
+        self._bar.n = share
+        self._bar.refresh()
+
+
+def settings_of(model: Any, **values: Any) -> Any:
+    """A settings model from options.
+
+    Raises:
+        SettingError: A value cannot be used; names the option.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise SettingError(str(_setting_problem(error))) from None
+
+
+def _setting_problem(error: BaseException | None) -> str | None:
+    """What is wrong with an option, where a settings model refused it."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return None
+    first = error.errors(include_url=False)[0]
+    problem = _sentence(first["msg"].removeprefix("Value error, "))
+    if not first["loc"]:
+        return problem
+    return f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {problem}"
+
+
+def hash_source(source: Path) -> str:
+    """One hash of a file, or of a folder's file names and contents."""
+    from reeltalk.errors import InputError
+    from reeltalk.store.documents import visible_files
+    from reeltalk.store.manifest import hash_file
+
+    if not source.exists():
+        raise InputError("no such file or folder", file=source, hint="check the path")
+    try:
+        if source.is_file():
+            return hash_file(source)[0]
+        digest = hashlib.sha256()
+        for path in visible_files(source):
+            digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
+        return digest.hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=error.filename or source) from None

@@ -1,0 +1,261 @@
+"""Commands that make, check and move benchmarks."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from reeltalk import __version__
+from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, print_report, say
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.formats import FORMATS
+
+CURATE_DEFAULTS = CurateSettings()
+LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
+ACCEPT = Parameter(name="--accept-licence", negative="")
+
+
+@app.command(sort_key=1)
+def fetch(
+    dataset: Literal["vdact", "svbench", "mt-video-bench", "dramaqa"],
+    /,
+    *,
+    into: Path,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    repo: str | None = None,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    accept_licence: Annotated[bool, ACCEPT] = False,
+) -> int:
+    """Bring a published data set here: licence shown and accepted, resumable, every file hashed.
+
+    Example: `reeltalk fetch svbench --into data/svbench --accept-licence`
+
+    Parameters
+    ----------
+    dataset
+        Which data set.
+    into
+        Folder that receives it; run again to go on after an interruption.
+    source
+        A local folder to take it from, in place of the Hub.
+    repo
+        Repository on the hub, OWNER/NAME, where it is not the one we know.
+    endpoint
+        Address of a hub of the same protocol.
+    revision
+        Branch, tag or commit; the newest by default.
+    accept_licence
+        Accept the licence without being asked.
+    """
+    from reeltalk.formats import fetch as fetching
+
+    report = fetching.fetch(
+        dataset,
+        into=into,
+        source=source,
+        repo=repo,
+        endpoint=endpoint,
+        revision=revision,
+        accept_licence=True if accept_licence else _ask_licence,
+        progress=say,
+    )
+    for line in report.lines():
+        print(line)
+    return 0
+
+
+def _ask_licence(text: str) -> bool:
+    print(text)
+    if not sys.stdin.isatty():
+        return False
+    return input("Do you accept these terms? Type 'yes' to go on: ").strip().lower() == "yes"
+
+
+@app.command(name="import", sort_key=2)
+def import_(
+    format: Annotated[str, LAYOUT],
+    source: Path,
+    benchmark: Path,
+    /,
+    *,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Read a published layout into a benchmark.
+
+    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`
+
+    Parameters
+    ----------
+    format
+        Name of the layout.
+    source
+        The release's folder, a part of it, or one of its files.
+    benchmark
+        Folder of the benchmark that appears.
+    overwrite
+        Replace what the benchmark holds.
+    """
+    from reeltalk.formats.registry import load_format
+    from reeltalk.schema.outcomes import StageReport
+    from reeltalk.store.benchmark import Benchmark
+
+    layout = load_format(format)
+    stage, parents = f"import {format}", {"source": hash_source(source)}
+    if (benchmark / "manifest.json").is_file() or (benchmark / ".commit").is_dir():
+        existing = Benchmark.open(benchmark)
+        entries = list(existing.manifest.files.values())
+        if entries and all((e.stage, e.parents, e.version) == (stage, parents, __version__) for e in entries):
+            print(f"{benchmark} is up to date with {source}")
+            return 0
+        if entries and not overwrite:
+            raise BenchmarkError(f"{benchmark} holds {_counts(existing)}; pass --overwrite to replace that")
+    content = layout.read(source)
+    target = Benchmark.create(benchmark)
+    counts = target.write_content(content, stage=stage, parents=parents)
+    if content.graphs:
+        counts["graphs"] = len(content.graphs)
+    print_report(
+        StageReport(stage=stage, counts=counts, rejected=tuple(content.rejected), warnings=tuple(content.warnings))
+    )
+    return 0
+
+
+def _counts(benchmark: Any) -> str:
+    counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in benchmark.manifest.files.items() if entry.rows]
+    return ", ".join(counts) or "files"
+
+
+@app.command(sort_key=2)
+def curate(
+    *videos: Path,
+    into: Path,
+    workers: int | None = None,
+    settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
+) -> int:
+    """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
+
+    Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`. Run it again to go on after
+    an interruption.
+
+    Parameters
+    ----------
+    videos
+        Video files, and folders to search. `NAME.info.json` or `NAME.json` beside a video may state its licence,
+        source, category and split.
+    into
+        Folder of the benchmark that appears.
+    workers
+        Videos that are decoded at a time; by default one for each core.
+    """
+    from reeltalk.curate.stage import curate as run_stage
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.store.benchmark import Benchmark
+
+    if not videos:
+        raise SettingError("curate needs at least one video or folder of videos")
+    if workers is not None and workers < 1:
+        raise SettingError(f"--workers {workers}: at least one is needed")
+    benchmark = Benchmark.create(into)
+    with Bar() as bar:
+        done = run_stage(videos, benchmark, settings, executor=LocalExecutor(workers), progress=bar.show)
+    print_report(done)
+    print(f"benchmark: {into}")
+    return 0
+
+
+@app.command(sort_key=3)
+def validate(benchmark: Path, /, *, limit: int = 50) -> int:
+    """Check a benchmark: files whole, identifiers unique, references resolved, times and splits consistent.
+
+    Example: `reeltalk validate benchmarks/vdact`. Exit code 1 where there are errors.
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark.
+    limit
+        Findings shown.
+    """
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.validate import validate as find
+
+    opened = Benchmark.open(benchmark)
+    findings = find(opened)
+    for finding in findings[:limit]:
+        print(finding)
+    if len(findings) > limit:
+        print(f"… and {len(findings) - limit:,} more; --limit shows them")
+    errors = sum(finding.severity == "error" for finding in findings)
+    print(f"{benchmark}: {_counts(opened)}; {errors:,} errors, {len(findings) - errors:,} warnings")
+    return 1 if errors else 0
+
+
+@app.command(sort_key=4)
+def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None) -> int:
+    """Write an immutable release with a card: counts, licences, splits, a canary, dropped items with reasons.
+
+    Example: `reeltalk freeze benchmarks/kitchen releases/kitchen-1.0.0 --version 1.0.0`
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark; it must validate.
+    release
+        Folder of the release that appears.
+    version
+        Version of the release, as 1.0.0.
+    title
+        Heading of the card; the benchmark's name by default.
+    """
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.release import CARD
+    from reeltalk.store.release import freeze as write_release
+
+    frozen = write_release(Benchmark.open(benchmark), release, version=version, title=title)
+    print(f"release {version} of {_counts(frozen)}: {release / CARD}")
+    return 0
+
+
+@app.command(sort_key=5)
+def export(
+    format: Annotated[str, LAYOUT],
+    benchmark: Path,
+    out: Path,
+    /,
+    *,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write a benchmark in a published layout; says what the layout cannot express.
+
+    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`
+
+    Parameters
+    ----------
+    format
+        Name of the layout.
+    benchmark
+        Folder of the benchmark.
+    out
+        Folder that appears.
+    overwrite
+        Replace the folder that is there.
+    """
+    from reeltalk.formats.registry import load_format
+    from reeltalk.store.atomic import writing_directory
+    from reeltalk.store.benchmark import Benchmark
+
+    layout = load_format(format)
+    opened = Benchmark.open(benchmark)
+    content = opened.content()
+    pictures = sum("/" in name and not name.startswith("graphs/") for name in opened.manifest.files)
+    with writing_directory(out, overwrite=overwrite) as folder:
+        lost = layout.write(content, folder)
+        lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
+        files = sum(path.is_file() for path in folder.rglob("*"))
+    for line in lost:
+        print(f"not expressed: {line}")
+    print(f"{files:,} files in {out}")
+    return 0

@@ -1,0 +1,206 @@
+"""Commands that score answers and report runs."""
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from reeltalk.cli.app import OVERWRITE, app, hash_source, say, settings_of
+from reeltalk.errors import BenchmarkError, SettingError
+
+
+@app.command(sort_key=6)
+def score(
+    *answers: Path,
+    out: Path,
+    format: str | None = None,
+    metrics: str = "bleu,meteor,rouge_l,cider",
+    bench: Path | None = None,
+    model: str | None = None,
+    language: Literal["auto", "en", "zh"] = "auto",
+    meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
+    resamples: int = 1000,
+    seed: int = 17,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Score models' answers with text metrics, with intervals clustered by source video.
+
+    Example: `reeltalk score results/*.json --format vdact --metrics bleu,rouge_l,cider --out runs/first`
+
+    Parameters
+    ----------
+    answers
+        Answer files or folders in a published layout, or benchmarks that hold answers.
+    out
+        Folder of the run that appears.
+    format
+        Layout of the answers; not needed for a benchmark.
+    metrics
+        Comma-separated: bleu, meteor, rouge_l, cider, token_f1, exact_match, similarity.
+    bench
+        Benchmark that supplies questions and references, in place of those in the answer files.
+    model
+        Name of the model; the file's stem by default.
+    language
+        Language of the answers, which decides the tokeniser.
+    meteor_jar
+        Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
+    resamples
+        Bootstrap resamples behind each interval.
+    seed
+        Seed of the resampling.
+    overwrite
+        Replace the run that is there.
+    """
+    from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
+    from reeltalk.evaluate.score import score as compute
+    from reeltalk.evaluate.settings import ScoreSettings
+    from reeltalk.formats.registry import load_format
+    from reeltalk.inference.embedding import SentenceEmbedder
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.runs import INFO, write_run
+
+    if not answers:
+        raise SettingError("score needs at least one file or folder of answers")
+    if out.exists() and not overwrite and (not out.is_dir() or any(out.iterdir())):
+        raise BenchmarkError(f"{out} exists and is not empty; choose another folder or pass --overwrite")
+    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    settings = settings_of(ScoreSettings, metrics=names, language=language, resamples=resamples, seed=seed)
+    benchmark = Benchmark.open(bench).content() if bench else None
+    sets: list[AnswerSet] = []
+    warnings: list[str] = []
+    for path in answers:
+        if (path / "manifest.json").is_file():
+            content, sha256 = Benchmark.open(path).content(), Benchmark.open(path).manifest.content_hash
+        elif format is None:
+            raise SettingError(f"{path} is no benchmark, so --format must name its layout, as '--format vdact'")
+        else:
+            content, sha256 = load_format(format).read(path), hash_source(path)
+        warnings += content.warnings
+        sets += answer_sets(content, source=str(path), sha256=sha256, benchmark=benchmark, model=model)
+    expected = expected_items(benchmark, sets) if benchmark else frozenset()
+    scored = _with_meteor(
+        "meteor" in names,
+        meteor_jar,
+        lambda process: compute(
+            with_distinct_names(sets),
+            settings,
+            subject=f"{format or 'benchmark'}.answers",
+            meteor=process,
+            embedder=SentenceEmbedder() if "similarity" in names else None,
+            expected=expected,
+            progress=say,
+        ),
+    )
+    write_run(
+        out,
+        scored.info,
+        answers=scored.answers,
+        items=scored.items,
+        summary=scored.summary,
+        curves=scored.curves,
+        overwrite=overwrite,
+    )
+    _print_scores(scored, warnings)
+    print(f"run: {out / INFO}")
+    return 0
+
+
+def _with_meteor(wanted: bool, jar: Path | None, compute: Callable[[Any], Any]) -> Any:
+    """Run `compute` with a warm METEOR, or with the reason why there is none."""
+    if not wanted:
+        return compute(None)
+    from reeltalk.errors import MissingToolError
+    from reeltalk.metrics.meteor import MeteorProcess
+
+    try:
+        process = MeteorProcess(jar=jar)
+    except MissingToolError as missing:
+        if jar is not None:
+            raise
+        say(f"meteor is not scored: {missing}")
+        return compute(missing)
+    with process:
+        return compute(process)
+
+
+def _print_scores(scored: Any, warnings: Iterable[str]) -> None:
+    rows = {(row.model, row.metric): row for row in scored.summary}
+    models = [info.model for info in scored.info.models]
+    width = max(len(name) for name in models)
+    print(" " * width + "".join(f"{metric:>12}" for metric in scored.info.metrics))
+    for model in models:
+        values = [rows[model, metric].value for metric in scored.info.metrics]
+        cells = "".join(f"{'not scored':>12}" if value is None else f"{value:>12.4f}" for value in values)
+        print(f"{model:<{width}}{cells}")
+    for info in scored.info.models:
+        notes = [
+            f"{len(info.duplicates):,} duplicate ids (first row kept)" if info.duplicates else "",
+            f"{len(info.missing):,} missing" if info.missing else "",
+            f"{len(info.mismatched):,} with other wording than the first model's" if info.mismatched else "",
+            *(f"{count:,} not scored: {reason}" for reason, count in info.not_scored.items()),
+        ]
+        if any(notes):
+            print(f"{info.model}: {'; '.join(note for note in notes if note)}")
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+@app.command(sort_key=7)
+def report(
+    *runs: Path,
+    out: Path | None = None,
+    format: Literal["html", "json", "csv", "latex", "markdown"] = "html",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write runs, or a curated benchmark, as a static site; runs also as a table on standard output.
+
+    Example: `reeltalk report runs/first runs/second --out site`, or `reeltalk report benchmarks/kitchen --out site`
+
+    Parameters
+    ----------
+    runs
+        Folders that `score` wrote, or one benchmark that `curate` wrote.
+    out
+        Folder of the site that appears; for the other formats the file, or standard output where it is not given.
+    format
+        html writes a site that opens from disk; the others write the leaderboard.
+    overwrite
+        Replace what is there.
+    """
+    from reeltalk.report.stage import render_table, write_curation_report, write_report
+    from reeltalk.store.atomic import write_bytes, writing_directory
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.runs import read_run
+
+    if not runs:
+        raise SettingError("report needs at least one run; 'reeltalk score' writes them")
+    benchmarks = [path for path in runs if (path / "manifest.json").is_file()]
+    if benchmarks and (len(runs) > 1 or format != "html"):
+        raise SettingError(f"{benchmarks[0]} is a benchmark: its report is a site of its own, from it alone")
+    opened = [] if benchmarks else [read_run(path) for path in runs]
+    if format == "html":
+        if out is None:
+            raise SettingError("report needs --out DIR, the folder of the site")
+        if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
+            raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
+        with writing_directory(out, overwrite=overwrite) as folder:
+            if benchmarks:
+                write_curation_report(Benchmark.open(benchmarks[0]), folder)
+            else:
+                write_report(opened, folder)
+        print(f"report: {out / 'index.html'}")
+        return 0
+    table = render_table(opened, format)
+    if out is None:
+        print(table, end="" if table.endswith("\n") else "\n")
+        return 0
+    if out.is_dir():
+        out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
+    elif out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    write_bytes(out, table.encode())
+    print(f"report: {out}")
+    return 0

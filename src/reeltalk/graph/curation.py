@@ -1,0 +1,74 @@
+"""From a full activity graph to what concerns its main and target objects, as VDAct curated its graphs (AAAI 2025).
+
+Kept are the events; the states of every object that an event acts on or towards; the relations of those objects'
+shapes; and the relations of the shapes that these point at. All 226,472 triples of the 706 released graphs obey this
+rule. Full graphs also hold times, rooms, hands and categories, which the released ones lack: kept unless asked.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from reeltalk.graph.rdf import Triple, short_triples
+from reeltalk.graph.vocabulary import HOLDING, SPATIAL
+
+if TYPE_CHECKING:
+    import pyoxigraph
+
+T = TypeVar("T")
+
+EVENT_PREDICATES: Final = frozenset(
+    {"action", "mainObject", "targetObject", "situationBeforeEvent", "situationAfterEvent"}
+)
+TIMED_PREDICATES: Final = frozenset({"from", "to", "time:hasDuration"})
+STATE_PREDICATES: Final = frozenset({"isStateOf", "state", "bbox"})
+
+
+def curate_triples(triples: "Sequence[pyoxigraph.Triple]", *, timed: bool = True) -> "list[pyoxigraph.Triple]":
+    """What VDAct keeps of a full graph, in the order of the file.
+
+    Args:
+        triples: A full activity graph.
+        timed: Keep durations, rooms, hands, the activity's category and its successor too; False leaves the 14
+            predicates of the released graphs.
+    """
+    return select(triples, list(short_triples(triples)), timed=timed)
+
+
+def select(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -> list[T]:
+    """Those of `statements` whose shortened form in `triples`, in the same order, is to be kept."""
+    events = {triple.object for triple in triples if triple.predicate == "hasEvent"}
+    activities = {triple.subject for triple in triples if triple.predicate == "hasEvent"}
+    relevant = {
+        triple.object
+        for triple in triples
+        if triple.predicate in ("mainObject", "targetObject") and triple.subject in events
+    }
+    states = {triple.subject for triple in triples if triple.predicate == "isStateOf" and triple.object in relevant}
+    kinds = frozenset(SPATIAL + HOLDING) if timed else frozenset(SPATIAL)
+    nearest = {triple.object for triple in triples if triple.predicate == "bbox" and triple.subject in states}
+    related = _targets(triples, nearest, kinds) | nearest
+    durations = {triple.object for triple in triples if triple.predicate == "time:hasDuration"}
+
+    def kept(triple: Triple) -> bool:
+        subject, predicate, target = triple
+        if predicate == "hasEvent":
+            return True
+        if subject in events:
+            if predicate == "rdf:type":
+                return target == "StartEvent"
+            return predicate in EVENT_PREDICATES or (timed and predicate in TIMED_PREDICATES)
+        if subject in states:
+            return predicate in STATE_PREDICATES
+        if predicate in kinds:
+            return subject in related
+        return timed and (
+            (predicate == "time:numericDuration" and subject in durations)
+            or (predicate == "rdf:type" and subject in activities)
+            or predicate == "nextActivity"
+        )
+
+    return [statement for statement, triple in zip(statements, triples, strict=True) if kept(triple)]
+
+
+def _targets(triples: Iterable[Triple], subjects: set[str], kinds: frozenset[str]) -> set[str]:
+    return {triple.object for triple in triples if triple.predicate in kinds and triple.subject in subjects}

@@ -1,0 +1,268 @@
+"""Does a refined summary say only what its graph says? Claims that the graph cannot ground, sentence by sentence.
+
+Three checks, all without a model: a content word must belong to an object, room, state or action of the scenario, or
+to the small vocabulary of narration (`narration.txt`); an action word followed by an object in the same clause must be
+an event on that object; and *is on*, *is open* and their like must be a state that the object has at some time. A
+report lists what could not be grounded; it is a reason to look, not a proof of error.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import MissingExtraError
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name, told_name
+
+NARRATION: Final = Path(__file__).parent / "narration.txt"
+
+ACTION_WORDS: Final = {
+    "walk": "walk go move return head approach enter leave proceed visit come reach step transition navigate",
+    "run": "run rush",
+    "grab": "grab take pick get retrieve collect fetch obtain grasp gather acquire bring carry hold handle",
+    "put": "put place set return leave position store arrange drop bring",
+    "putIn": "put place store add insert dispose",
+    "switchOn": "switch turn activate operate use",
+    "switchOff": "switch turn stop operate",
+    "open": "open reopen",
+    "close": "close shut",
+    "sit": "sit seat",
+    "stand": "stand get rise",
+    "drink": "drink consume sip",
+    "eat": "eat consume",
+    "pour": "pour fill",
+    "turnTo": "turn",
+    "wipe": "wipe clean",
+    "fall": "fall mishap",
+    "fallsit": "fall",
+    "fallback": "fall",
+    "falltable2": "fall",
+    "soak": "soak wet",
+    "find": "find look discover",
+    "read": "read",
+    "rinse": "rinse wash",
+    "text": "text use",
+    "write": "write use",
+    "type": "type use work",
+    "fold": "fold",
+    "scrub": "scrub clean",
+    "squeeze": "squeeze apply",
+    "shake": "shake",
+    "lookAt": "look watch see observe examine view",
+    "watch": "watch look see view",
+    "brush": "brush",
+    "climb": "climb",
+    "jump": "jump",
+    "squat": "squat",
+    "touch": "touch",
+    "throw": "throw dispose",
+    "straddle": "straddle",
+    "stretch": "stretch",
+    "legopp": "exercise leg do perform",
+    "sleep": "sleep rest",
+    "lie": "lie rest",
+    "wakeUp": "wake",
+    "wash": "wash clean",
+    "cut": "cut slice",
+    "plugIn": "plug",
+    "plugOut": "unplug",
+    "dance": "dance",
+}
+"""Words by which people tell an action."""
+STATE_WORDS: Final = {"on": "ON", "off": "OFF", "open": "OPEN", "closed": "CLOSED", "dirty": "DIRTY", "clean": "CLEAN"}
+IRREGULAR: Final = {
+    "goes": "go",
+    "gone": "go",
+    "knives": "knife",
+    "shelves": "shelf",
+    "taken": "take",
+    "fallen": "fall",
+}
+"""Forms that a stemmer of English leaves apart."""
+GAP_WORDS: Final = 3
+"""Words that may stand between an action and its object."""
+UNSPECIFIC: Final = frozenset(
+    {"use", "handle", "operate", "hold", "look", "go", "get", "do", "return", "leave", "come", "find", "seat"}
+)
+"""Words that fit too many actions to be held against a graph with an object."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a text says and its graph does not."""
+
+    sentence: int
+    """Which sentence, from 1."""
+    kind: str
+    """`word`, `event` or `state`."""
+    text: str
+    """What was said."""
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        reason = {
+            "word": "not in the graph",
+            "event": "no such event",
+            "state": "never so",
+        }[self.kind]
+        return f"sentence {self.sentence}: {self.text!r} ({reason})"
+
+
+@cache
+def _stemmer() -> "object":
+    try:
+        import snowballstemmer
+    except ImportError:
+        raise MissingExtraError("checking a summary", extra="graph") from None
+    return snowballstemmer.stemmer("english")
+
+
+@cache
+def _stem(word: str) -> str:
+    stemmed: str = _stemmer().stemWord(IRREGULAR.get(word, word))  # type: ignore[attr-defined]
+    return stemmed
+
+
+@cache
+def _narration() -> frozenset[str]:
+    lines = NARRATION.read_text(encoding="utf-8").splitlines()
+    return frozenset(_stem(word) for line in lines if not line.startswith("#") for word in line.split())
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z]+", text.lower().replace("'s", " "))
+
+
+def _names(name: str) -> set[tuple[str, ...]]:
+    shown = {told_name(name), plain_name(name), class_of(name)}
+    return {tuple(_stem(word) for word in _words(each)) for each in shown}
+
+
+@cache
+def _action_stems(action: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in ACTION_WORDS.get(action, action).split())
+
+
+def ungrounded(
+    text: str, graphs: Sequence[ActivityGraph], initial_rooms: Mapping[str, str] | None = None
+) -> list[Claim]:
+    """What a text says of a scenario that its graphs do not.
+
+    Args:
+        text: A summary in prose.
+        graphs: The scenario's activities.
+        initial_rooms: The room in which the person starts, by activity, which curated graphs may not hold.
+
+    Returns:
+        One claim for each word, event or state; empty where all is grounded.
+
+    Raises:
+        MissingExtraError: The stemmer is not installed.
+    """
+    objects = _objects(graphs)
+    for graph in graphs:
+        if room := (initial_rooms or {}).get(graph.name):
+            objects.setdefault(tuple(_stem(word) for word in _words(room)), set()).add(room.replace(" ", ""))
+    stems = {stem for name in objects for stem in name}
+    actions = {event.action for graph in graphs for event in graph.events}
+    action_stems = {stem for action in actions for stem in _action_stems(action)}
+    allowed = _narration() | stems | action_stems | {_stem(word) for word in STATE_WORDS}
+    events = _events(graphs)
+    states = _states(graphs)
+    claims = []
+    for number, sentence in enumerate(re.split(r"(?<=[.!?])\s+|\n+", text.strip()), 1):
+        words = _words(sentence)
+        claims += [Claim(number, "word", word) for word in dict.fromkeys(words) if _stem(word) not in allowed]
+        for clause in re.split(r"[,;:.]|\band\b|\bthen\b|\bwhere\b|\bwhich\b|\bbefore\b|\bafter\b", sentence.lower()):
+            claims += _check_clause(number, _words(clause), objects, events, states)
+    return claims
+
+
+def _objects(graphs: Iterable[ActivityGraph]) -> dict[tuple[str, ...], set[str]]:
+    """Classes by each name, as stems, of everything that the graphs mention."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    for graph in graphs:
+        for name in (*graph.shapes, *graph.main_objects, *graph.target_objects):
+            for shown in _names(name):
+                found.setdefault(shown, set()).add(class_of(name))
+    return found
+
+
+def _events(graphs: Iterable[ActivityGraph]) -> set[tuple[str, str]]:
+    """(stem of an action word, class of an object) of every event, target objects included."""
+    return {
+        (stem, class_of(name))
+        for graph in graphs
+        for event in graph.events
+        for name in ((event.main,) if event.main else ()) + event.targets
+        for stem in _action_stems(event.action)
+    }
+
+
+def _states(graphs: Iterable[ActivityGraph]) -> Mapping[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for graph in graphs:
+        for name, versions in graph.values.items():
+            for values in versions.values():
+                found.setdefault(class_of(name), set()).update(values)
+    return found
+
+
+def _check_clause(
+    number: int,
+    words: Sequence[str],
+    objects: Mapping[tuple[str, ...], set[str]],
+    events: set[tuple[str, str]],
+    states: Mapping[str, set[str]],
+) -> Iterable[Claim]:
+    stems = [_stem(word) for word in words]
+    verbs = {stem for action in ACTION_WORDS for stem in _action_stems(action)}
+    unspecific = {_stem(word) for word in UNSPECIFIC}
+    for start, verb in enumerate(stems):
+        if verb in verbs and verb not in unspecific and not _in_name(stems, start, objects):
+            found = _first_object(stems, start + 1, objects)
+            # Being somewhere is told by many verbs; that the room is known is checked as a word.
+            if found is not None and not found[1] & ROOMS and not any((verb, name) in events for name in found[1]):
+                yield Claim(number, "event", " ".join(words[start : found[0]]))
+        elif words[start] in ("is", "are") and start + 1 < len(words):
+            value = next((STATE_WORDS[w] for w in words[start + 1 : start + 3] if w in STATE_WORDS), None)
+            before = _last_object(stems, start, objects)
+            # "is on the table" is a place, "is on" a state.
+            ends = start + 2 >= len(words) or words[start + 2] not in ("the", "a", "his")
+            if value and before and ends and not any(value in states.get(name, set()) for name in before):
+                yield Claim(number, "state", " ".join(words[max(0, start - 2) : start + 3]))
+
+
+def _match(
+    stems: Sequence[str], start: int, objects: Mapping[tuple[str, ...], set[str]]
+) -> tuple[int, set[str]] | None:
+    for length in (3, 2, 1):
+        name = tuple(stems[start : start + length])
+        if len(name) == length and name in objects:
+            return start + length, objects[name]
+    return None
+
+
+def _in_name(stems: Sequence[str], place: int, objects: Mapping[tuple[str, ...], set[str]]) -> bool:
+    """True where the word at `place` ends the name of an object, as in *light switch* and *TV stand*."""
+    return place > 0 and (stems[place - 1], stems[place]) in objects
+
+
+def _first_object(
+    stems: Sequence[str], start: int, objects: Mapping[tuple[str, ...], set[str]]
+) -> tuple[int, set[str]] | None:
+    for place in range(start, min(start + GAP_WORDS, len(stems))):
+        if (found := _match(stems, place, objects)) is not None:
+            return found
+    return None
+
+
+def _last_object(stems: Sequence[str], end: int, objects: Mapping[tuple[str, ...], set[str]]) -> set[str] | None:
+    for place in reversed(range(max(0, end - GAP_WORDS), end)):
+        if (found := _match(stems, place, objects)) is not None and found[0] <= end:
+            return found[1]
+    return None

@@ -1,0 +1,126 @@
+"""Template summaries refined into prose by a language model, one file a scenario, resumable.
+
+VDAct refined its summaries with gpt-4o-mini (AAAI 2025). The prompt here is our own. Whatever the model writes is
+compared with the graph, and what cannot be grounded is listed beside the text, never dropped or mended in silence.
+The model is passed in as a function, so that graphs need no language-model package.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, ReeltalkError
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.grounding import Claim, ungrounded
+from reeltalk.graph.telling import tell
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import storage_errors, write_bytes
+from reeltalk.store.documents import read_json
+
+PROMPT: Final = Path(__file__).parent / "prompts" / "refine.md"
+SIGNATURE: Final = "refined.json"
+FAILURES_IN_A_ROW: Final = 5
+"""After so many the server is taken to be gone, and the run stops."""
+
+
+@dataclass
+class Refined:
+    """What a run did."""
+
+    written: int = 0
+    kept: int = 0
+    """Texts of an earlier run that were there."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Reason by scenario."""
+    claims: dict[str, list[Claim]] = field(default_factory=dict)
+    """What the graph cannot ground, by scenario."""
+
+
+def refine(
+    scenarios: Mapping[str, Sequence[ActivityGraph]],
+    initial_rooms: dict[str, str],
+    out: Path,
+    *,
+    ask: Callable[[str], str],
+    signature: dict[str, Json],
+    connections: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> Refined:
+    """Refine every scenario's template summary that has no text in `out` yet.
+
+    Args:
+        scenarios: Activities by scenario.
+        initial_rooms: Start rooms by activity.
+        out: Folder that receives `ID.txt` as each is answered, and `refined.json`.
+        ask: Turns a template summary into prose; raises a `ReeltalkError` where the model fails.
+        signature: What the texts depend on; a folder holds texts of one signature.
+        connections: Requests at a time.
+        progress: Called with how many are done of how many.
+
+    Raises:
+        BenchmarkError: `out` holds texts of another signature, or the model failed again and again.
+    """
+    _claim_folder(out, signature)
+    done = Refined()
+    open_ = []
+    for name in scenarios:
+        if (out / f"{name}.txt").is_file():
+            done.kept += 1
+        else:
+            open_.append(name)
+    in_a_row = 0
+    with ThreadPoolExecutor(connections) as pool:
+        running: dict[Future[str], str] = {}
+        queue = iter(open_)
+        try:
+            while True:
+                for name in queue:
+                    running[pool.submit(ask, tell(scenarios[name], initial_rooms))] = name
+                    if len(running) >= connections:
+                        break
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    name = running.pop(future)
+                    try:
+                        text = future.result()
+                    except ReeltalkError as error:
+                        done.failed[name] = str(error)
+                        in_a_row += 1
+                    else:
+                        write_bytes(out / f"{name}.txt", (text.strip() + "\n").encode())
+                        done.written += 1
+                        in_a_row = 0
+                    if in_a_row >= FAILURES_IN_A_ROW:
+                        raise BenchmarkError(
+                            f"the model failed {in_a_row} times in a row: {done.failed[name]}; {done.written:,} texts "
+                            f"are in {out}, run again to go on"
+                        )
+                    if progress is not None:
+                        progress(done.written + len(done.failed), len(open_))
+        finally:
+            for future in running:
+                future.cancel()
+    for name, graphs in scenarios.items():
+        path = out / f"{name}.txt"
+        if path.is_file() and (found := ungrounded(path.read_text(encoding="utf-8"), graphs, initial_rooms)):
+            done.claims[name] = found
+    return done
+
+
+def _claim_folder(out: Path, signature: dict[str, Json]) -> None:
+    with storage_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    path = out / SIGNATURE
+    if path.is_file():
+        if (found := read_json(path)) != signature:
+            raise BenchmarkError(
+                f"{out} holds texts of another model, prompt or setting ({json.dumps(found)}); choose another folder"
+            )
+    elif any(out.glob("*.txt")):
+        raise BenchmarkError(f"{out} holds texts of unknown origin (no {SIGNATURE}); choose another folder")
+    else:
+        write_bytes(path, (json.dumps(signature, indent=2) + "\n").encode())

@@ -1,0 +1,133 @@
+"""Activity graphs from wherever they lie: a folder, a zip archive, one file, or a benchmark."""
+
+import json
+import zipfile
+from collections.abc import Callable, Container, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from reeltalk.errors import InputError
+from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.rdf import SUFFIXES, graph_name
+from reeltalk.store.documents import parse, read_json, read_text
+
+LARGEST_MEMBER_BYTES = 256 * 1024 * 1024
+"""A graph of 29,000 triples has about 6 MB; an archive's member far beyond is a mistake or an attack."""
+
+Progress = Callable[[int, int], None]
+
+
+def graph_texts(source: Path) -> Iterator[tuple[str, str, str]]:
+    """Every graph file as (name of the activity, where it lies, text), in the order of names.
+
+    Args:
+        source: A folder that is searched, a benchmark, a zip archive, or one file.
+
+    Raises:
+        InputError: Nothing there, an unreadable archive, text that is not UTF-8, or two graphs of one name.
+    """
+    if not source.exists():
+        raise InputError("no such file or folder", file=source, hint="give a folder or zip of activity graphs")
+    seen: dict[str, str] = {}
+    for name, where, text in _members(source):
+        if name in seen:
+            raise InputError(f"the graph {name!r} stands twice, also in {seen[name]}", file=where)
+        seen[name] = where
+        yield name, where, text
+    if not seen:
+        raise InputError(f"no activity graphs ({', '.join(SUFFIXES)})", file=source)
+
+
+def _members(source: Path) -> Iterator[tuple[str, str, str]]:
+    if source.is_dir():
+        for path in sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()):
+            yield graph_name(path), str(path), read_text(path)
+        return
+    if not zipfile.is_zipfile(source):
+        if source.suffix.lower() not in SUFFIXES:
+            raise InputError("neither a folder, a zip archive nor a graph", file=source, hint=f"known: {SUFFIXES}")
+        yield graph_name(source), str(source), read_text(source)
+        return
+    with zipfile.ZipFile(source) as archive:
+        for info in sorted(archive.infolist(), key=lambda info: info.filename):
+            if PurePosixPath(info.filename).suffix.lower() not in SUFFIXES:
+                continue
+            where = f"{source}/{info.filename}"
+            if info.file_size > LARGEST_MEMBER_BYTES:
+                raise InputError(f"a graph of {info.file_size:,} bytes", file=where, hint="split the archive")
+            try:
+                yield graph_name(info.filename), where, archive.read(info).decode("utf-8")
+            except (UnicodeDecodeError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+                raise InputError(f"cannot be read: {error}", file=where) from None
+
+
+def read_graphs(source: Path, *, progress: Progress | None = None) -> dict[str, ActivityGraph]:
+    """All activity graphs of a folder, archive, file or benchmark by name.
+
+    Args:
+        source: See `graph_texts`.
+        progress: Called with how many were read of how many.
+
+    Raises:
+        InputError: A graph is malformed; names file and line.
+        MissingExtraError: pyoxigraph is not installed.
+    """
+    texts = list(graph_texts(source))
+    graphs: dict[str, ActivityGraph] = {}
+    for done, (name, where, text) in enumerate(texts, 1):
+        graphs[name] = read_activity(text, file=where, name=name)
+        if progress is not None:
+            progress(done, len(texts))
+    return graphs
+
+
+def read_scenarios(path: Path) -> dict[str, tuple[str, ...]]:
+    """A scenario map: a JSON object of lists of activity names by scenario, in order.
+
+    Raises:
+        InputError: It is no such file; names the place.
+    """
+    scenarios = parse(dict[str, tuple[str, ...]], read_json(path), file=path)
+    for scenario, activities in scenarios.items():
+        if not activities:
+            raise InputError("a scenario without activities", file=path, place=f"$.{scenario}")
+        if scenario in ("", ".", "..") or not set(scenario).isdisjoint("/\\\0"):
+            raise InputError("a scenario's name becomes a file's name", file=path, value=scenario)
+    return scenarios
+
+
+def read_initial_rooms(path: Path) -> dict[str, str]:
+    """The room in which the person starts, by activity: a JSON object of strings.
+
+    Raises:
+        InputError: It is no such file; names the place.
+    """
+    return parse(dict[str, str], read_json(path), file=path)
+
+
+def known_activities(scenarios: Mapping[str, tuple[str, ...]], known: Container[str], *, file: Path) -> None:
+    """Make sure that every activity of a scenario map is known.
+
+    Raises:
+        InputError: One has no graph; names the place.
+    """
+    for scenario, activities in scenarios.items():
+        for place, activity in enumerate(activities):
+            if activity not in known:
+                raise InputError("no graph of this activity", file=file, place=f"$.{scenario}[{place}]", value=activity)
+
+
+def scenario_graphs(
+    scenarios: Mapping[str, tuple[str, ...]], graphs: Mapping[str, ActivityGraph], *, file: Path
+) -> dict[str, list[ActivityGraph]]:
+    """Each scenario's activities.
+
+    Raises:
+        InputError: A scenario names an activity that has no graph.
+    """
+    known_activities(scenarios, graphs, file=file)
+    return {name: [graphs[activity] for activity in activities] for name, activities in scenarios.items()}
+
+
+def write_scenarios(scenarios: dict[str, tuple[str, ...]]) -> bytes:
+    """A scenario map as JSON, one activity a line."""
+    return (json.dumps(scenarios, indent=0, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,141 @@
+"""Composed scenarios obey every constraint of the paper, whatever the activities."""
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reeltalk.cli import run
+from reeltalk.graph.scenario import VIEWS, ActivityCard, Composed, ComposeSettings, cards, check, compose
+from reeltalk.graph.source import read_graphs, read_initial_rooms, read_scenarios
+
+ROOMS = ("kitchen", "bedroom", "bathroom")
+
+
+@st.composite
+def card_sets(draw: st.DrawFn) -> dict[str, ActivityCard]:
+    made = {}
+    for number in range(draw(st.integers(0, 40))):
+        name = f"{draw(st.sampled_from(['Cook', 'Sleep', 'Read', 'Wash', 'Eat']))}{number}_scene{number % 2}"
+        made[name] = ActivityCard(
+            name=name,
+            environment=f"scene{number % 2}",
+            events=draw(st.integers(1, 30)),
+            start_room=draw(st.sampled_from([*ROOMS, None])),
+            end_room=draw(st.sampled_from([*ROOMS, None])),
+            duration_s=draw(st.none() | st.floats(5, 400)),
+            views=draw(st.sampled_from([None, frozenset({"switching"}), frozenset({"rear"}), VIEWS])),
+        )
+    return made
+
+
+bounds = st.builds(
+    ComposeSettings,
+    seed=st.integers(0, 5),
+    max_first=st.integers(1, 4),
+    max_pair=st.integers(1, 3),
+    max_shared=st.sampled_from([0.0, 0.4, 0.5, 1.0]),
+    sample=st.none() | st.integers(1, 5),
+    attempts=st.just(10),
+)
+
+
+def composed(known: dict[str, ActivityCard], limits: ComposeSettings) -> Composed:
+    return compose(known, limits)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(card_sets(), bounds)
+def test_every_scenario_obeys_every_constraint(known: dict[str, ActivityCard], limits: ComposeSettings) -> None:
+    done = composed(known, limits)
+    scenarios = list(done.candidates.values())
+    for scenario in scenarios:
+        of = [known[name] for name in scenario]
+        assert limits.min_activities <= len(of) <= limits.max_activities
+        assert len({card.environment for card in of}) == 1
+        assert all(a.end_room == b.start_room is not None for a, b in itertools.pairwise(of))
+        assert len({card.kind for card in of}) == len(of)
+        length = sum(c.events * 6.2 if c.duration_s is None else c.duration_s for c in of)
+        assert limits.min_duration_s <= length <= limits.max_duration_s
+        assert all(card.views is None or card.views & VIEWS for card in of)
+    assert max(Counter(s[0] for s in scenarios).values(), default=0) <= limits.max_first
+    pairs = Counter(pair for s in scenarios for pair in itertools.pairwise(s))
+    assert max(pairs.values(), default=0) <= limits.max_pair
+    for index, one in enumerate(scenarios):
+        for other in scenarios[:index]:
+            assert len(set(one) & set(other)) <= limits.max_shared * max(len(one), len(other))
+    assert len(set(scenarios)) == len(scenarios)
+    assert set(done.sampled.values()) <= set(scenarios)
+    assert len(done.sampled) == min(limits.sample or len(scenarios), len(scenarios))
+    found = check(done.candidates, known, limits)
+    assert not any(constraint.fails for constraint in found)
+
+
+@settings(max_examples=15, deadline=None)
+@given(card_sets(), bounds)
+def test_the_seed_decides(known: dict[str, ActivityCard], limits: ComposeSettings) -> None:
+    assert composed(known, limits) == composed(dict(reversed(known.items())), limits)
+
+
+def test_what_cannot_be_checked_is_never_satisfied() -> None:
+    known = {
+        "Cook1_scene1": ActivityCard("Cook1_scene1", "scene1", 10, "kitchen", None),
+        "Eat1_scene1": ActivityCard("Eat1_scene1", "scene1", 10, "kitchen", "kitchen"),
+    }
+    found = {c.name: c for c in check({"1": ("Cook1_scene1", "Eat1_scene1")}, known, ComposeSettings())}
+    rooms = found["each starts in the room where the one before ends"]
+    views = found["views among fixed, switching"]
+    assert (rooms.basis, rooms.holds, rooms.unknown) == ("not checkable", 0, 1)
+    assert (views.basis, views.holds) == ("not checkable", 0)
+    assert found["60 to 300 s"].basis == "estimated"
+    # An end room that is not known joins nothing.
+    assert compose(known, ComposeSettings()).candidates == {"00001": ("Eat1_scene1", "Cook1_scene1")}
+
+
+def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(shared: Path) -> None:
+    data = shared / "data/vdact"
+    graphs = read_graphs(data / "kg_activity.zip")
+    known = cards(graphs, initial_rooms=read_initial_rooms(data / "derived/initial_rooms.json"))
+    scenarios = read_scenarios(data / "derived/scenario_to_activities.json")
+    for constraint in check(scenarios, known, ComposeSettings()):
+        if constraint.basis == "checked":
+            assert (constraint.holds, constraint.fails, constraint.unknown) == (1000, 0, 0), constraint.line
+        else:
+            assert constraint.name in ("60 to 300 s", "views among fixed, switching")
+
+
+def test_composing_706_activities_gives_as_many_as_the_paper(shared: Path, tmp_path: Path) -> None:
+    data = shared / "data/vdact"
+    command = ["scenario", "compose", str(data / "kg_activity.zip"), "--sample", "1000"]
+    command += ["--initial-rooms", str(data / "derived/initial_rooms.json"), "--out", str(tmp_path / "map.json")]
+    assert run(command) == 0
+    assert len(read_scenarios(tmp_path / "map.json")) == 1000
+    assert run(["scenario", "check", str(tmp_path / "map.json"), *command[2:3], *command[5:7]]) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"1": ["Nobody_scene1"]}, "no graph of this activity"),
+        ({"1": []}, "a scenario without activities"),
+        ({"../x": ["Wash_mug1_scene1"]}, "becomes a file's name"),
+        ([], r"map\.json"),
+    ],
+)
+def test_a_wrong_map_is_refused(
+    content: object, message: str, samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(content))
+    graphs = str(samples / "vdact/kg_activity")
+    assert run(["graph", "tell", graphs, "--scenarios", str(path), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "map.json" in error
+    import re
+
+    assert re.search(message, error)
+    assert not (tmp_path / "out").exists()
