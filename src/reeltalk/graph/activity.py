@@ -90,6 +90,8 @@ class ActivityGraph:
     boxes: dict[Shape, Box] = field(default_factory=dict, repr=False)
     classes: dict[str, str] = field(default_factory=dict, repr=False)
     """Class by object, where the graph types its objects."""
+    attributes: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """What does not change about an object, as `('red',)`, where the graph says so."""
     category: str | None = None
     warnings: tuple[str, ...] = ()
     """What is odd about it and does no harm."""
@@ -239,9 +241,16 @@ class _Reader:
                 for triple in self.by_predicate["rdf:type"]
                 if self._is_object(triple.subject)
             },
+            attributes=self._attributes(),
             category=self._category(),
             warnings=self._warnings(values, shapes, len(events)),
         )
+
+    def _attributes(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for triple in self.by_predicate["attribute"]:
+            found[self._object(triple.subject, triple)].append(triple.object)
+        return {name: tuple(sorted(values)) for name, values in found.items()}
 
     def _category(self) -> str | None:
         for triple in self.by_predicate["rdf:type"]:

@@ -1,11 +1,12 @@
 """From a full activity graph to what concerns its main and target objects, as VDAct curated its graphs (AAAI 2025).
 
 Kept are the events; the states of every object that an event acts on or towards; the relations of those objects'
-shapes; and the relations of the shapes that these point at. All 226,472 triples of the 706 released graphs obey this
-rule. Full graphs also hold times, rooms, hands and categories, which the released ones lack: kept unless asked.
+shapes; and the relations of the shapes that these point at; `close` only from or to the person. All 226,472 triples of
+the 706 released graphs obey this rule. Full graphs also hold times, rooms, hands, colours and categories, which the
+released ones lack: kept unless asked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from reeltalk.graph.rdf import Triple, short_triples
@@ -46,7 +47,8 @@ def select(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -
     states = {triple.subject for triple in triples if triple.predicate == "isStateOf" and triple.object in relevant}
     kinds = frozenset(SPATIAL + HOLDING) if timed else frozenset(SPATIAL)
     nearest = {triple.object for triple in triples if triple.predicate == "bbox" and triple.subject in states}
-    related = _targets(triples, nearest, kinds) | nearest
+    spatial = [t for t in triples if t.predicate in kinds and (t.predicate != "close" or _of_agent(t))]
+    related = nearest | {triple.object for triple in spatial if triple.subject in nearest}
     durations = {triple.object for triple in triples if triple.predicate == "time:hasDuration"}
 
     def kept(triple: Triple) -> bool:
@@ -60,15 +62,16 @@ def select(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -
         if subject in states:
             return predicate in STATE_PREDICATES
         if predicate in kinds:
-            return subject in related
+            return subject in related and (predicate != "close" or _of_agent(triple))
         return timed and (
             (predicate == "time:numericDuration" and subject in durations)
             or (predicate == "rdf:type" and subject in activities)
+            or (predicate == "attribute" and (subject in relevant or subject.startswith("ex:character")))
             or predicate == "nextActivity"
         )
 
     return [statement for statement, triple in zip(statements, triples, strict=True) if kept(triple)]
 
 
-def _targets(triples: Iterable[Triple], subjects: set[str], kinds: frozenset[str]) -> set[str]:
-    return {triple.object for triple in triples if triple.predicate in kinds and triple.subject in subjects}
+def _of_agent(triple: Triple) -> bool:
+    return "_character" in triple.subject or "_character" in triple.object

@@ -1,0 +1,1 @@
+"""A small simulated household that films itself: videos of which every fact is known exactly."""

@@ -1,0 +1,159 @@
+"""Activities: recipes that become VirtualHome programs in the house and situation that they meet.
+
+The recipes are in `activities.txt`. What a recipe needs may lie elsewhere after other activities; it is fetched from
+where it is. What cannot be done raises `CannotError`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from reeltalk.graph.vocabulary import CATEGORIES
+from reeltalk.world.house import ROOM_ORDER, House
+from reeltalk.world.simulation import CannotError, Command, Situation, Step, do, location
+
+RECIPES: Final = Path(__file__).parent / "activities.txt"
+MACROS: Final = frozenset({"fetch", "go", "place", "stow"})
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A recipe."""
+
+    name: str
+    """As `Drink_milk`."""
+    category: str
+    """One of VDAct's twelve."""
+    lines: tuple[tuple[str, ...], ...]
+
+    @property
+    def title(self) -> str:
+        """For people: `drink milk`."""
+        return self.name.replace("_", " ").lower()
+
+
+@cache
+def activities() -> dict[str, Activity]:
+    """All recipes by name."""
+    made: dict[str, Activity] = {}
+    for block in re.split(r"^= ", RECIPES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        head, *lines = [line for line in block.splitlines() if line.strip()]
+        name, category = head.split()
+        if category not in CATEGORIES:
+            raise ValueError(f"{name}: {category!r} is no category")
+        made[name] = Activity(name, category, tuple(tuple(line.split()) for line in lines))
+    return made
+
+
+def perform(house: House, activity: Activity, start: Situation) -> list[Step]:
+    """Carry out a recipe.
+
+    Args:
+        house: Where.
+        activity: What.
+        start: The situation that it meets.
+
+    Returns:
+        The steps of the program that it became.
+
+    Raises:
+        CannotError: The house lacks something, or a step cannot be done.
+    """
+    planner = _Planner(house, start)
+    for line in activity.lines:
+        planner.line(line)
+    if planner.situation.agent.held:
+        raise CannotError(f"{activity.name} ends with {planner.situation.agent.held[0]} in a hand")
+    return planner.steps
+
+
+def program(steps: Sequence[Step]) -> str:
+    """The program that was carried out, a command a line."""
+    return "".join(f"{step.command.line}\n" for step in steps)
+
+
+class _Planner:
+    def __init__(self, house: House, start: Situation) -> None:
+        self.house, self.situation = house, start
+        self.steps: list[Step] = []
+
+    def line(self, words: tuple[str, ...]) -> None:
+        verb, names = words[0], [self._find(word) for word in words[1:]]
+        if verb == "go":
+            self._go(names[0])
+        elif verb == "fetch":
+            self._fetch(names[0])
+        elif verb == "place":
+            self._go(names[1])
+            self._do("put", *names)
+        elif verb == "stow":
+            self._stow(*names)
+        else:
+            self._do(verb, *names)
+
+    def _do(self, action: str, *names: str) -> None:
+        step = do(self.house, Command(action, names[0] if names else None, tuple(names[1:])), self.situation)
+        self.steps.append(step)
+        self.situation = step.after
+
+    def _find(self, word: str) -> str:
+        """The object that a word of a recipe means here."""
+        room_class, _, class_name = word.rpartition(":")
+        if class_name in ROOM_ORDER:
+            return next(name for name, room in self.house.rooms.items() if room.class_name == class_name)
+        rooms = {name: room.class_name for name, room in self.house.rooms.items()}
+        found = [
+            thing.name for thing in self.house.of_class(class_name) if not room_class or rooms[thing.room] == room_class
+        ]
+        if not found:
+            raise CannotError(f"this house has no {class_name}")
+        # Of several, that in the person's room; else the first.
+        here = [name for name in found if self.situation.things[name].room == self.situation.agent.room]
+        return (here or found)[0]
+
+    def _go(self, name: str) -> None:
+        # What was done before may have ended on the floor or on a seat.
+        if self.situation.agent.posture != "stand":
+            self._do("stand")
+        agent = self.situation.agent
+        room, x_m = location(self.house, self.situation, name)
+        if name in self.house.rooms:
+            if agent.room != room:
+                self._do("walk", name)
+        elif agent.room != room or abs(agent.x_m - x_m) > NEAR_M:
+            if agent.room != room:
+                self._do("walk", room)
+            self._do("walk", name)
+
+    def _fetch(self, name: str) -> None:
+        if name in self.situation.agent.held:
+            return
+        state = self.situation.things[name]
+        holder = state.support if state.inside and state.support in self.situation.things else None
+        if holder is None:
+            self._go(name)
+            self._do("grab", name)
+            return
+        self._go(holder)
+        closed = "CLOSED" in self.situation.things[holder].values
+        if closed:
+            self._do("open", holder)
+        self._do("grab", name)
+        if closed:
+            self._do("close", holder)
+
+    def _stow(self, name: str, holder: str) -> None:
+        self._go(holder)
+        closed = "CLOSED" in self.situation.things[holder].values
+        if closed:
+            self._do("open", holder)
+        self._do("putIn", name, holder)
+        if closed:
+            self._do("close", holder)
+
+
+NEAR_M: Final = 0.6
+"""Within this distance one need not walk."""

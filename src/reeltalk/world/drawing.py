@@ -1,0 +1,778 @@
+"""How each class of objects looks: one function a class, in flat colours a person reads at a glance.
+
+A painter gets the canvas, the lower left corner and size of the object in metres, its main colour and its states.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from reeltalk.video.canvas import Canvas
+from reeltalk.world.house import KINDS
+from reeltalk.world.palette import (
+    DARK,
+    GLASS,
+    GLOW,
+    INK,
+    LEAF,
+    METAL,
+    PORCELAIN,
+    SCREEN_OFF,
+    STEEL,
+    WATER,
+    Colour,
+    named,
+    shade,
+    wood,
+)
+
+Painter = Callable[[Canvas, float, float, float, float, str | None, frozenset[str]], None]
+
+
+def paint(canvas: Canvas, class_name: str, x_m: float, y_m: float, colour: str | None, values: frozenset[str]) -> None:
+    """Draw an object.
+
+    Args:
+        canvas: What to draw on, in metres.
+        class_name: Its class.
+        x_m: Middle of its lower edge.
+        y_m: Height of its lower edge.
+        colour: Name of its colour, where it has one.
+        values: Its states.
+    """
+    kind = KINDS[class_name]
+    PAINTERS[class_name](canvas, x_m - kind.width_m / 2, y_m, kind.width_m, kind.height_m, colour, values)
+
+
+def _fridge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.06, body, outline=shade(body, -0.25))
+    if "OPEN" in values:
+        c.rectangle(x + 0.06, y + 0.08, w - 0.12, h - 0.16, (250, 250, 244))
+        for level in (0.55, 1.0, 1.45):
+            c.rectangle(x + 0.06, y + level - 0.03, w - 0.12, 0.03, (190, 206, 214))
+        # The door, swung to the left.
+        c.polygon([(x, y), (x - 0.42, y - 0.06), (x - 0.42, y + h - 0.06), (x, y + h)], shade(body, -0.12))
+        c.line([(x - 0.34, y + 0.8), (x - 0.34, y + 1.15)], DARK, 0.03)
+    else:
+        c.line([(x + 0.02, y + 1.25), (x + w - 0.02, y + 1.25)], shade(body, -0.25), 0.02)
+        c.line([(x + 0.1, y + 0.75), (x + 0.1, y + 1.12)], DARK, 0.035)
+        c.line([(x + 0.1, y + 1.36), (x + 0.1, y + 1.6)], DARK, 0.035)
+
+
+def _counter(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood("white") if colour is None else named(colour)
+    c.rectangle(x, y + 0.08, w, h - 0.14, body, outline=shade(body, -0.2))
+    c.rectangle(x + 0.03, y, w - 0.06, 0.09, shade(body, -0.45))
+    c.rounded(x - 0.04, y + h - 0.07, w + 0.08, 0.07, 0.02, (120, 108, 104))
+    doors = max(2, round(w / 0.65))
+    for n in range(doors):
+        left = x + 0.05 + n * (w - 0.05) / doors
+        c.rectangle(left, y + 0.13, (w - 0.05) / doors - 0.05, h - 0.26, shade(body, -0.05), outline=shade(body, -0.2))
+        c.disc(left + (w - 0.05) / doors - 0.11, y + h - 0.28, 0.022, STEEL)
+
+
+def _sink(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y - 0.16, w, 0.2, 0.05, shade(STEEL, 0.25), outline=STEEL)
+    c.rectangle(x + 0.06, y - 0.1, w - 0.12, 0.1, shade(STEEL, -0.15))
+
+
+def _faucet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid = x + w * 0.7
+    c.limb(
+        [(mid, y - 0.1), (mid, y + h - 0.1), (mid - 0.06, y + h), (x + 0.02, y + h), (x, y + h - 0.08)], STEEL, 0.045
+    )
+    if "ON" in values:
+        c.polygon(
+            [(x - 0.025, y + h - 0.09), (x + 0.025, y + h - 0.09), (x + 0.035, y - 0.08), (x - 0.035, y - 0.08)], WATER
+        )
+
+
+def _stove(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h, 0.03, (226, 226, 224), outline=STEEL)
+    on = "ON" in values
+    c.rounded(x + 0.1, y + 0.12, w - 0.2, 0.42, 0.04, (236, 150, 60) if on else DARK, outline=STEEL)
+    c.line([(x + 0.14, y + 0.6), (x + w - 0.14, y + 0.6)], STEEL, 0.03)
+    for n in range(4):
+        c.disc(x + 0.14 + n * (w - 0.28) / 3, y + 0.74, 0.04, (200, 60, 50) if on else DARK)
+    c.rectangle(x, y + h - 0.05, w, 0.05, DARK)
+    if on:
+        for place in (0.25, 0.75):
+            c.ellipse(x + w * place, y + h, 0.13, 0.025, (250, 110, 50))
+
+
+def _cabinet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rectangle(x, y, w, h, body, outline=shade(body, -0.25))
+    if "OPEN" in values:
+        c.rectangle(x + 0.05, y + 0.05, w - 0.1, h - 0.1, shade(body, -0.5))
+        c.rectangle(x + 0.05, y + h / 2 - 0.02, w - 0.1, 0.03, shade(body, -0.2))
+        c.polygon([(x, y), (x - 0.22, y - 0.05), (x - 0.22, y + h - 0.05), (x, y + h)], shade(body, -0.1))
+        c.polygon(
+            [(x + w, y), (x + w + 0.22, y - 0.05), (x + w + 0.22, y + h - 0.05), (x + w, y + h)], shade(body, -0.1)
+        )
+    else:
+        c.line([(x + w / 2, y + 0.03), (x + w / 2, y + h - 0.03)], shade(body, -0.3), 0.02)
+        for side in (-0.08, 0.08):
+            c.disc(x + w / 2 + side, y + h * 0.4, 0.025, STEEL)
+
+
+def _table(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    for leg in (x + 0.07, x + w - 0.15):
+        c.polygon([(leg, y), (leg + 0.08, y), (leg + 0.08, y + h), (leg, y + h)], shade(body, -0.22))
+    c.rounded(x, y + h - 0.09, w, 0.09, 0.03, body, outline=shade(body, -0.28))
+    if "DIRTY" in values:
+        for place in (0.3, 0.55, 0.7):
+            c.ellipse(x + w * place, y + h, 0.05, 0.015, (120, 92, 60))
+
+
+def _garbage(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.polygon(
+        [(x + 0.04, y), (x + w - 0.04, y), (x + w, y + h - 0.06), (x, y + h - 0.06)], body, outline=shade(body, -0.3)
+    )
+    for n in (0.3, 0.5, 0.7):
+        c.line([(x + w * n, y + 0.06), (x + w * n, y + h - 0.12)], shade(body, -0.2), 0.02)
+    c.rounded(x - 0.02, y + h - 0.09, w + 0.04, 0.09, 0.04, shade(body, -0.25))
+
+
+def _microwave(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.35))
+    inside = (255, 214, 120) if "ON" in values else (44, 46, 52)
+    if "OPEN" in values:
+        inside = (214, 214, 208)
+    c.rounded(x + 0.04, y + 0.05, w - 0.2, h - 0.1, 0.02, inside)
+    if "OPEN" in values:
+        c.polygon([(x, y), (x - 0.2, y - 0.05), (x - 0.2, y + h - 0.05), (x, y + h)], shade(body, -0.2))
+    for n in (0.08, 0.16, 0.24):
+        c.disc(x + w - 0.08, y + n, 0.022, (110, 230, 140) if "ON" in values else METAL)
+
+
+def _toaster(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y + 0.02, w, h - 0.04, 0.07, body, outline=shade(body, -0.3))
+    c.rectangle(x + 0.07, y + h - 0.05, w - 0.14, 0.03, GLOW if "ON" in values else DARK)
+    c.disc(x + w - 0.07, y + 0.1, 0.03, (250, 110, 50) if "ON" in values else DARK)
+
+
+def _coffee(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, 0.08, 0.02, body)
+    c.rectangle(x + w - 0.12, y, 0.12, h, shade(body, -0.1))
+    c.rounded(x, y + h - 0.13, w, 0.13, 0.03, body, outline=shade(body, -0.3))
+    c.polygon(
+        [(x + 0.03, y + 0.09), (x + 0.19, y + 0.09), (x + 0.17, y + 0.24), (x + 0.05, y + 0.24)], GLASS, outline=STEEL
+    )
+    if "ON" in values:
+        c.rectangle(x + 0.05, y + 0.1, 0.12, 0.08, (96, 60, 36))
+        c.disc(x + w - 0.06, y + h - 0.07, 0.025, (250, 90, 60))
+
+
+def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    for leg in (x + 0.04, x + w - 0.1):
+        c.rectangle(leg, y, 0.06, 0.46, shade(body, -0.25))
+    c.rounded(x, y + 0.42, w, 0.09, 0.03, body, outline=shade(body, -0.3))
+    c.rectangle(x + 0.02, y + 0.5, 0.06, h - 0.5, shade(body, -0.2))
+    c.rounded(x, y + 0.62, 0.1, h - 0.62, 0.03, body, outline=shade(body, -0.3))
+
+
+def _sofa(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x + 0.08, y + 0.3, w - 0.16, h - 0.3, 0.14, shade(body, -0.12), outline=shade(body, -0.3))
+    for n in range(2):
+        left = x + 0.22 + n * (w - 0.44) / 2
+        c.rounded(left, y + 0.24, (w - 0.44) / 2 - 0.02, 0.24, 0.07, shade(body, 0.1), outline=shade(body, -0.2))
+    c.rectangle(x + 0.14, y + 0.08, w - 0.28, 0.18, shade(body, -0.2))
+    for left in (x, x + w - 0.26):
+        c.rounded(left, y + 0.08, 0.26, 0.56, 0.11, body, outline=shade(body, -0.3))
+    for left in (x + 0.16, x + w - 0.24):
+        c.rectangle(left, y, 0.08, 0.09, wood("brown"))
+
+
+def _tv_stand(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rounded(x, y + 0.06, w, h - 0.06, 0.03, body, outline=shade(body, -0.3))
+    for n in range(2):
+        c.rectangle(x + 0.06 + n * w / 2, y + 0.12, w / 2 - 0.12, h - 0.24, shade(body, -0.25))
+    for leg in (x + 0.1, x + w - 0.16):
+        c.rectangle(leg, y, 0.06, 0.07, shade(body, -0.4))
+
+
+def _tv(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rectangle(x + w / 2 - 0.16, y, 0.32, 0.05, DARK)
+    c.rounded(x, y + 0.05, w, h - 0.05, 0.03, (34, 34, 38))
+    inner = (x + 0.05, y + 0.1, w - 0.1, h - 0.15)
+    if "ON" in values:
+        c.rectangle(*inner, (120, 190, 236))
+        c.rectangle(inner[0], inner[1], inner[2], inner[3] * 0.36, (104, 176, 96))
+        c.disc(inner[0] + inner[2] * 0.78, inner[1] + inner[3] * 0.74, 0.08, (252, 220, 96))
+        c.disc(inner[0] + inner[2] * 0.36, inner[1] + inner[3] * 0.3, 0.06, PORCELAIN)
+    else:
+        c.rectangle(*inner, SCREEN_OFF)
+        c.polygon(
+            [(x + 0.2, y + h - 0.06), (x + 0.42, y + h - 0.06), (x + 0.2, y + 0.3), (x + 0.05, y + 0.3)], (54, 58, 66)
+        )
+
+
+def _bookshelf(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rectangle(x, y, w, h, body, outline=shade(body, -0.3))
+    spines = ((178, 76, 66), (84, 122, 164), (108, 148, 96), (214, 178, 92), (136, 104, 150), (214, 208, 196))
+    for shelf, base in enumerate((0.08, 0.62, 1.18, 1.62)):
+        top = (0.62, 1.14, 1.58, h - 0.06)[shelf]
+        c.rectangle(x + 0.06, y + base, w - 0.12, top - base - 0.03, shade(body, -0.45))
+        if shelf == 2:
+            # The board for things that are put there.
+            continue
+        place, n = x + 0.08, shelf * 5
+        while place < x + w - (0.3 if shelf % 2 else 0.16):
+            thick = 0.05 + 0.018 * ((n * 7) % 4)
+            c.rectangle(place, y + base, thick - 0.008, (0.32, 0.36, 0.0, 0.26)[shelf] + 0.02 * (n % 3), spines[n % 6])
+            place, n = place + thick, n + 1
+
+
+def _floor_lamp(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid, on = x + w / 2, "ON" in values
+    c.ellipse(mid, y + 0.03, 0.17, 0.03, DARK)
+    c.limb([(mid, y + 0.03), (mid, y + h - 0.3)], DARK, 0.035)
+    body = GLOW if on else named(colour)
+    c.polygon(
+        [(x, y + h - 0.36), (x + w, y + h - 0.36), (x + w - 0.1, y + h), (x + 0.1, y + h)],
+        body,
+        outline=shade(body, -0.25),
+    )
+
+
+def _radio(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.line([(x + w - 0.06, y + h), (x + w + 0.02, y + h + 0.16)], STEEL, 0.015)
+    c.rounded(x, y, w, h, 0.05, body, outline=shade(body, -0.3))
+    c.disc(x + 0.12, y + h / 2, 0.085, shade(body, -0.4))
+    c.rectangle(x + 0.24, y + h - 0.12, w - 0.3, 0.06, GLOW if "ON" in values else DARK)
+    c.disc(x + 0.29, y + 0.07, 0.026, PORCELAIN)
+    if "ON" in values:
+        for n in (1, 2):
+            c.line([(x - 0.06 * n, y + h + 0.04 * n), (x - 0.06 * n, y + h + 0.1 + 0.04 * n)], INK, 0.016)
+
+
+def _picture(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rectangle(x, y, w, h, wood("brown"), outline=INK)
+    c.rectangle(x + 0.06, y + 0.06, w - 0.12, h - 0.12, (176, 212, 232))
+    c.polygon([(x + 0.06, y + 0.06), (x + w * 0.38, y + h * 0.66), (x + w * 0.66, y + 0.06)], (120, 146, 128))
+    c.polygon([(x + w * 0.4, y + 0.06), (x + w * 0.68, y + h * 0.52), (x + w - 0.06, y + 0.06)], (92, 122, 104))
+    c.disc(x + w * 0.78, y + h * 0.74, 0.06, (250, 216, 110))
+
+
+def _clock(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mx, my, r = x + w / 2, y + h / 2, w / 2
+    c.disc(mx, my, r, INK)
+    c.disc(mx, my, r - 0.03, PORCELAIN)
+    c.line([(mx, my), (mx, my + r * 0.62)], INK, 0.02)
+    c.line([(mx, my), (mx + r * 0.42, my - r * 0.2)], INK, 0.026)
+
+
+def _bed(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body, frame = named(colour), wood("brown")
+    c.rounded(x - 0.04, y, 0.14, 1.05, 0.05, frame, outline=shade(frame, -0.3))
+    c.rounded(x + w - 0.08, y, 0.12, 0.66, 0.05, frame, outline=shade(frame, -0.3))
+    c.rectangle(x + 0.06, y + 0.14, w - 0.12, 0.18, shade(frame, -0.1))
+    c.rounded(x + 0.08, y + 0.3, w - 0.16, 0.2, 0.06, PORCELAIN)
+    c.rounded(x + 0.72, y + 0.22, w - 0.8, 0.32, 0.08, body, outline=shade(body, -0.25))
+
+
+def _nightstand(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rounded(x, y + 0.06, w, h - 0.06, 0.03, body, outline=shade(body, -0.3))
+    for level in (0.14, 0.34):
+        c.rectangle(x + 0.05, y + level, w - 0.1, 0.16, shade(body, -0.12))
+        c.disc(x + w / 2, y + level + 0.08, 0.022, STEEL)
+    for leg in (x + 0.05, x + w - 0.1):
+        c.rectangle(leg, y, 0.05, 0.07, shade(body, -0.4))
+
+
+def _table_lamp(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid = x + w / 2
+    c.ellipse(mid, y + 0.03, 0.09, 0.03, DARK)
+    c.limb([(mid, y + 0.03), (mid, y + 0.22)], DARK, 0.04)
+    body = GLOW if "ON" in values else named(colour)
+    c.polygon(
+        [(x, y + 0.2), (x + w, y + 0.2), (x + w - 0.08, y + h), (x + 0.08, y + h)], body, outline=shade(body, -0.25)
+    )
+
+
+def _closet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour)
+    c.rectangle(x, y, w, h, body, outline=shade(body, -0.3))
+    if "OPEN" in values:
+        c.rectangle(x + 0.06, y + 0.06, w - 0.12, h - 0.12, shade(body, -0.55))
+        c.line([(x + 0.06, y + h - 0.25), (x + w - 0.06, y + h - 0.25)], STEEL, 0.025)
+        for n, hung in enumerate(("blue", "red", "grey", "green")):
+            left = x + 0.14 + n * 0.28
+            c.polygon(
+                [(left, y + 0.9), (left + 0.2, y + 0.9), (left + 0.16, y + h - 0.28), (left + 0.04, y + h - 0.28)],
+                named(hung),
+            )
+        for side, edge in ((-0.36, x), (0.36, x + w)):
+            c.polygon(
+                [(edge, y), (edge + side, y - 0.06), (edge + side, y + h - 0.06), (edge, y + h)], shade(body, -0.12)
+            )
+    else:
+        for n in range(2):
+            c.rectangle(
+                x + 0.06 + n * (w - 0.06) / 2,
+                y + 0.1,
+                w / 2 - 0.1,
+                h - 0.2,
+                shade(body, -0.08),
+                outline=shade(body, -0.25),
+            )
+        for side in (-0.07, 0.07):
+            c.line([(x + w / 2 + side, y + 0.95), (x + w / 2 + side, y + 1.15)], STEEL, 0.03)
+
+
+def _computer(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rectangle(x + w / 2 - 0.03, y, 0.06, 0.12, DARK)
+    c.rectangle(x + w / 2 - 0.14, y, 0.28, 0.03, DARK)
+    c.rounded(x, y + 0.1, w, h - 0.1, 0.03, (40, 42, 46))
+    on = "ON" in values
+    c.rectangle(x + 0.04, y + 0.15, w - 0.08, h - 0.2, (206, 226, 246) if on else SCREEN_OFF)
+    if on:
+        for n in range(4):
+            c.line(
+                [(x + 0.09, y + h - 0.12 - n * 0.06), (x + 0.3 + 0.06 * (n % 3), y + h - 0.12 - n * 0.06)],
+                (84, 122, 176),
+                0.022,
+            )
+    c.rounded(x - 0.1, y, 0.3, 0.035, 0.01, (96, 98, 104))
+
+
+def _bathtub(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    for foot in (x + 0.2, x + w - 0.3):
+        c.disc(foot + 0.05, y + 0.05, 0.06, STEEL)
+    c.polygon(
+        [(x + 0.03, y + h - 0.05), (x + w - 0.03, y + h - 0.05), (x + w - 0.2, y + 0.07), (x + 0.2, y + 0.07)],
+        PORCELAIN,
+        outline=(186, 194, 198),
+    )
+    c.rounded(x, y + h - 0.1, w, 0.1, 0.05, PORCELAIN, outline=(186, 194, 198))
+    c.limb([(x + 0.14, y + h), (x + 0.14, y + h + 0.26), (x + 0.3, y + h + 0.26), (x + 0.3, y + h + 0.18)], STEEL, 0.04)
+
+
+def _toilet(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    line = (186, 194, 198)
+    c.rounded(x, y + 0.4, 0.24, h - 0.4, 0.04, PORCELAIN, outline=line)
+    c.polygon([(x + 0.16, y), (x + 0.42, y), (x + 0.5, y + 0.36), (x + 0.1, y + 0.36)], PORCELAIN, outline=line)
+    c.rounded(x + 0.12, y + 0.36, w - 0.14, 0.09, 0.04, PORCELAIN, outline=line)
+    c.disc(x + 0.12, y + h - 0.08, 0.025, STEEL)
+
+
+def _washer(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h, 0.03, (236, 238, 240), outline=STEEL)
+    mx, my = x + w / 2, y + 0.38
+    c.disc(mx, my, 0.25, STEEL)
+    c.disc(mx, my, 0.2, WATER if "ON" in values else (70, 76, 84))
+    if "ON" in values:
+        c.ellipse(mx - 0.04, my - 0.05, 0.11, 0.06, (196, 90, 84), turn_deg=30)
+    if "OPEN" in values:
+        c.ellipse(mx - 0.36, my, 0.07, 0.25, shade(STEEL, 0.2), outline=STEEL)
+    c.rectangle(x + 0.05, y + h - 0.16, w - 0.1, 0.11, (206, 212, 218))
+    c.disc(x + w - 0.14, y + h - 0.1, 0.035, (90, 210, 120) if "ON" in values else DARK)
+
+
+def _towel_rack(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.line([(x, y + h / 2), (x + w, y + h / 2)], STEEL, 0.035)
+    for end in (x, x + w):
+        c.disc(end, y + h / 2, 0.035, STEEL)
+
+
+def _light_switch(
+    c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]
+) -> None:
+    c.rounded(x, y, w, h, 0.02, PORCELAIN, outline=INK)
+    c.rectangle(
+        x + 0.045,
+        y + (h / 2 if "ON" in values else 0.04),
+        w - 0.09,
+        h / 2 - 0.04,
+        (120, 200, 130) if "ON" in values else METAL,
+    )
+
+
+def _rug(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.ellipse(x + w / 2, y + 0.06, w / 2, 0.14, shade(body, -0.1))
+    c.ellipse(x + w / 2, y + 0.06, w / 2 - 0.18, 0.09, shade(body, 0.25))
+    c.ellipse(x + w / 2, y + 0.06, w / 2 - 0.4, 0.05, body)
+
+
+def _plant(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid = x + w / 2
+    for turn, reach in ((50, 0.24), (130, 0.24), (75, 0.32), (105, 0.32), (90, 0.36)):
+        c.ellipse(
+            mid + (90 - turn) * 0.003,
+            y + 0.26 + reach * 0.6,
+            reach,
+            0.07,
+            shade(LEAF, (turn - 90) * 0.004),
+            turn_deg=turn,
+        )
+    c.polygon(
+        [(x + 0.1, y), (x + w - 0.1, y), (x + w - 0.04, y + 0.26), (x + 0.04, y + 0.26)],
+        (190, 108, 74),
+        outline=(140, 78, 52),
+    )
+
+
+def _basket(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = wood(colour) if colour in ("brown", "white") else named(colour)
+    c.polygon([(x + 0.06, y), (x + w - 0.06, y), (x + w, y + h), (x, y + h)], body, outline=shade(body, -0.3))
+    for n in (0.14, 0.26, 0.38):
+        c.line([(x + 0.05, y + n), (x + w - 0.05, y + n)], shade(body, -0.18), 0.018)
+
+
+def _carton(c: Canvas, x: float, y: float, w: float, h: float, body: Colour, label: Colour) -> None:
+    c.rectangle(x, y, w, h - 0.08, body, outline=shade(body, -0.3))
+    c.polygon([(x, y + h - 0.08), (x + w, y + h - 0.08), (x + w * 0.7, y + h), (x + w * 0.3, y + h)], shade(body, -0.1))
+    c.rectangle(x, y + 0.06, w, h * 0.32, label)
+
+
+def _milk(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    _carton(c, x, y, w, h, (248, 248, 246), (92, 140, 206))
+
+
+def _juice(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    _carton(c, x, y, w, h, named(colour), (250, 236, 190))
+
+
+def _wine(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h * 0.62, 0.03, (58, 84, 58))
+    c.rectangle(x + w * 0.34, y + h * 0.55, w * 0.32, h * 0.45, (58, 84, 58))
+    c.rectangle(x, y + 0.06, w, 0.12, (238, 228, 200))
+    c.rectangle(x + w * 0.32, y + h - 0.06, w * 0.36, 0.06, (150, 40, 50))
+
+
+def _glass(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon([(x + 0.025, y), (x + w - 0.025, y), (x + w, y + h), (x, y + h)], GLASS, outline=(140, 176, 196))
+    c.polygon(
+        [(x + 0.03, y + 0.02), (x + w - 0.03, y + 0.02), (x + w - 0.02, y + h * 0.6), (x + 0.02, y + h * 0.6)],
+        (150, 200, 228),
+    )
+
+
+def _wine_glass(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    mid = x + w / 2
+    c.ellipse(mid, y + 0.015, w * 0.4, 0.015, (140, 176, 196))
+    c.line([(mid, y), (mid, y + h * 0.5)], (140, 176, 196), 0.02)
+    c.ellipse(mid, y + h * 0.72, w / 2, h * 0.28, GLASS, outline=(140, 176, 196))
+    c.ellipse(mid, y + h * 0.68, w * 0.42, h * 0.18, (160, 46, 66), arc_deg=(180, 360))
+
+
+def _mug(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.ellipse(x + w - 0.03, y + h / 2, 0.07, 0.07, shade(body, -0.2))
+    c.ellipse(x + w - 0.03, y + h / 2, 0.035, 0.035, (236, 232, 224))
+    c.rounded(x, y, w - 0.04, h, 0.03, body, outline=shade(body, -0.3))
+    if "DIRTY" in values:
+        c.line([(x + 0.05, y + h - 0.03), (x + 0.06, y + h * 0.4)], (96, 60, 36), 0.022)
+
+
+def _plate(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.polygon(
+        [(x, y + 0.07), (x + w, y + 0.07), (x + w * 0.72, y), (x + w * 0.28, y)],
+        shade(body, -0.12),
+        outline=shade(body, -0.35),
+    )
+    c.ellipse(x + w / 2, y + 0.07, w / 2, 0.03, body, outline=shade(body, -0.3))
+
+
+def _bowl(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.ellipse(x + w / 2, y + h, w / 2, h, body, arc_deg=(180, 360), outline=shade(body, -0.3))
+    c.ellipse(x + w / 2, y + h, w / 2, 0.03, shade(body, -0.2))
+
+
+def _pan(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon(
+        [(x, y + 0.1), (x + w * 0.62, y + 0.1), (x + w * 0.56, y), (x + 0.04, y)], (56, 58, 64), outline=(34, 34, 38)
+    )
+    c.limb([(x + w * 0.6, y + 0.08), (x + w, y + 0.13)], (96, 70, 52), 0.045)
+
+
+def _apple(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.disc(x + w * 0.36, y + h * 0.46, w * 0.34, body)
+    c.disc(x + w * 0.64, y + h * 0.46, w * 0.34, shade(body, -0.08))
+    c.line([(x + w / 2, y + h * 0.75), (x + w * 0.56, y + h)], (96, 66, 44), 0.018)
+
+
+def _cupcake(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon(
+        [(x + 0.04, y), (x + w - 0.04, y), (x + w, y + h * 0.45), (x, y + h * 0.45)],
+        (206, 156, 96),
+        outline=(150, 104, 58),
+    )
+    body = named(colour)
+    c.disc(x + w * 0.5, y + h * 0.6, w * 0.42, body)
+    c.disc(x + w * 0.5, y + h * 0.82, w * 0.26, shade(body, 0.2))
+    c.disc(x + w * 0.5, y + h * 1.02, 0.03, (206, 44, 52))
+
+
+def _bread(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h * 0.75, 0.04, (176, 118, 66))
+    c.disc(x + w * 0.28, y + h * 0.7, w * 0.26, (176, 118, 66))
+    c.disc(x + w * 0.72, y + h * 0.7, w * 0.26, (176, 118, 66))
+    c.rounded(x + 0.03, y + 0.03, w - 0.06, h * 0.72, 0.05, (240, 212, 160))
+
+
+def _salmon(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.ellipse(x + w * 0.44, y + h / 2, w * 0.42, h / 2, (240, 138, 104), outline=(196, 96, 70))
+    c.polygon([(x + w * 0.8, y + h / 2), (x + w, y + h), (x + w, y)], (226, 120, 90))
+    for n in (0.3, 0.45, 0.6):
+        c.line([(x + w * n, y + 0.03), (x + w * (n + 0.06), y + h - 0.03)], (252, 186, 156), 0.014)
+
+
+def _carrot(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    for dy in (0.02, 0.07, 0.12):
+        c.line([(x + w * 0.76, y + h / 2), (x + w, y + dy)], LEAF, 0.03)
+    c.polygon(
+        [(x, y + h * 0.5), (x + w * 0.76, y + h * 0.95), (x + w * 0.8, y + h * 0.5), (x + w * 0.76, y + h * 0.05)],
+        (236, 134, 50),
+        outline=(190, 98, 30),
+    )
+
+
+def _cereal(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rectangle(x, y, w, h, body, outline=shade(body, -0.3))
+    c.ellipse(x + w / 2, y + h * 0.32, w * 0.36, 0.06, PORCELAIN)
+    for n in (0.34, 0.5, 0.66):
+        c.disc(x + w * n, y + h * 0.36, 0.026, (196, 132, 60))
+    c.rectangle(x + 0.04, y + h * 0.66, w - 0.08, 0.06, PORCELAIN)
+
+
+def _board(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, 0.06, 0.02, (206, 164, 112), outline=(150, 112, 70))
+
+
+def _knife(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon([(x + 0.1, y + 0.02), (x + w, y + 0.03), (x + 0.1, y + 0.08)], (214, 220, 226), outline=STEEL)
+    c.rectangle(x, y + 0.02, 0.11, 0.05, DARK)
+
+
+def _sponge(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.3))
+    c.rectangle(x, y + h * 0.66, w, h * 0.34, shade(LEAF, -0.15))
+    for px, py in ((0.25, 0.3), (0.55, 0.2), (0.75, 0.42)):
+        c.disc(x + w * px, y + h * py, 0.018, shade(body, -0.3))
+
+
+def _book(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.015, body, outline=shade(body, -0.4))
+    c.rectangle(x + w - 0.03, y + 0.02, 0.03, h - 0.04, PORCELAIN)
+    c.rectangle(x + 0.06, y + h * 0.62, w - 0.14, 0.05, shade(body, 0.6))
+
+
+def _magazine(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.polygon([(x, y), (x + w, y), (x + w - 0.03, y + h), (x + 0.03, y + h)], body, outline=shade(body, -0.4))
+    c.rectangle(x + 0.07, y + h * 0.62, w - 0.14, 0.05, (70, 70, 76))
+    c.rectangle(x + 0.07, y + 0.05, w - 0.14, h * 0.4, (150, 190, 214))
+
+
+def _remote(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h * 0.7, 0.03, (52, 54, 60))
+    c.disc(x + 0.04, y + h * 0.35, 0.02, (216, 66, 60))
+    for n in (0.4, 0.55, 0.7, 0.85):
+        c.disc(x + w * n, y + h * 0.35, 0.014, METAL)
+
+
+def _phone(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rounded(x, y, w, h, 0.03, (40, 42, 48))
+    c.rectangle(x + 0.02, y + 0.04, w - 0.04, h - 0.08, (134, 196, 236))
+
+
+def _notes(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon([(x, y), (x + w, y), (x + w - 0.03, y + h), (x + 0.03, y + h)], (252, 244, 196), outline=(190, 176, 120))
+    for n in (0.25, 0.5, 0.75):
+        c.line([(x + 0.06, y + h * n), (x + w - 0.06, y + h * n)], (120, 130, 160), 0.014)
+
+
+def _pillow(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.11, body, outline=shade(body, -0.22))
+    c.line([(x + 0.1, y + h * 0.4), (x + w * 0.4, y + h * 0.34)], shade(body, -0.15), 0.014)
+
+
+def _shirt(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.polygon(
+        [
+            (x + w * 0.24, y),
+            (x + w * 0.76, y),
+            (x + w * 0.76, y + h * 0.55),
+            (x + w, y + h * 0.5),
+            (x + w * 0.92, y + h * 0.86),
+            (x + w * 0.62, y + h),
+            (x + w * 0.38, y + h),
+            (x + w * 0.08, y + h * 0.86),
+            (x, y + h * 0.5),
+            (x + w * 0.24, y + h * 0.55),
+        ],
+        body,
+        outline=shade(body, -0.3),
+    )
+
+
+def _clothes(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    for n, tone in enumerate(("blue", "red", "grey")):
+        body = named(tone)
+        c.ellipse(
+            x + w * (0.3 + 0.2 * n),
+            y + h * (0.3 + 0.16 * (n % 2)),
+            w * 0.32,
+            h * 0.3,
+            body,
+            turn_deg=20 - 20 * n,
+            outline=shade(body, -0.25),
+        )
+
+
+def _slippers(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    for left in (x, x + w * 0.46):
+        c.rounded(left, y, w * 0.5, 0.05, 0.02, shade(body, -0.35))
+        c.ellipse(left + w * 0.34, y + 0.05, w * 0.17, h * 0.6, body, arc_deg=(0, 180))
+
+
+def _dumbbell(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.rectangle(x + 0.06, y + h / 2 - 0.02, w - 0.12, 0.04, STEEL)
+    for left in (x, x + w - 0.1):
+        c.rounded(left, y, 0.1, h, 0.03, DARK)
+
+
+def _towel(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h, 0.03, body, outline=shade(body, -0.25))
+    c.rectangle(x, y + 0.08, w, 0.05, shade(body, -0.2))
+
+
+def _toothbrush(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.limb([(x + w * 0.4, y), (x + w * 0.5, y + h)], body, 0.035)
+    c.rectangle(x + w * 0.55, y + h - 0.09, 0.045, 0.09, PORCELAIN, outline=METAL)
+
+
+def _toothpaste(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    c.polygon(
+        [(x, y), (x, y + h), (x + w * 0.8, y + h * 0.72), (x + w * 0.8, y + h * 0.28)],
+        (240, 246, 250),
+        outline=(150, 170, 190),
+    )
+    c.rectangle(x + w * 0.8, y + h * 0.26, w * 0.2, h * 0.48, (84, 160, 206))
+    c.line([(x + 0.05, y + h / 2), (x + w * 0.7, y + h / 2)], (214, 66, 70), 0.03)
+
+
+def _soap(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x - 0.03, y, w + 0.06, 0.04, 0.02, (206, 214, 220))
+    c.rounded(x, y + 0.03, w, h - 0.04, 0.05, body, outline=shade(body, -0.25))
+
+
+def _cream(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:
+    body = named(colour)
+    c.rounded(x, y, w, h * 0.66, 0.03, body, outline=shade(body, -0.3))
+    c.rounded(x - 0.01, y + h * 0.62, w + 0.02, h * 0.36, 0.03, (150, 132, 176))
+
+
+def _watering_can(
+    c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]
+) -> None:
+    body = named(colour)
+    c.limb([(x + w * 0.6, y + 0.06), (x + w, y + h * 0.8)], shade(body, -0.15), 0.045)
+    c.limb([(x + 0.05, y + h * 0.5), (x + 0.02, y + h * 0.8), (x + w * 0.5, y + h * 0.85)], shade(body, -0.2), 0.035)
+    c.polygon(
+        [(x + 0.02, y), (x + w * 0.62, y), (x + w * 0.56, y + h * 0.66), (x + 0.08, y + h * 0.66)],
+        body,
+        outline=shade(body, -0.3),
+    )
+
+
+PAINTERS: Final[dict[str, Painter]] = {
+    "fridge": _fridge,
+    "kitchencounter": _counter,
+    "bathroomcounter": _counter,
+    "sink": _sink,
+    "faucet": _faucet,
+    "stove": _stove,
+    "kitchencabinet": _cabinet,
+    "bathroomcabinet": _cabinet,
+    "kitchentable": _table,
+    "coffeetable": _table,
+    "desk": _table,
+    "garbagecan": _garbage,
+    "microwave": _microwave,
+    "toaster": _toaster,
+    "coffeemaker": _coffee,
+    "chair": _chair,
+    "sofa": _sofa,
+    "tvstand": _tv_stand,
+    "tv": _tv,
+    "bookshelf": _bookshelf,
+    "floorlamp": _floor_lamp,
+    "radio": _radio,
+    "wallpictureframe": _picture,
+    "clock": _clock,
+    "bed": _bed,
+    "nightstand": _nightstand,
+    "tablelamp": _table_lamp,
+    "closet": _closet,
+    "computer": _computer,
+    "bathtub": _bathtub,
+    "toilet": _toilet,
+    "washingmachine": _washer,
+    "towelrack": _towel_rack,
+    "lightswitch": _light_switch,
+    "rug": _rug,
+    "orchid": _plant,
+    "laundrybasket": _basket,
+    "milk": _milk,
+    "juice": _juice,
+    "wine": _wine,
+    "waterglass": _glass,
+    "wineglass": _wine_glass,
+    "mug": _mug,
+    "plate": _plate,
+    "dishbowl": _bowl,
+    "fryingpan": _pan,
+    "apple": _apple,
+    "cupcake": _cupcake,
+    "breadslice": _bread,
+    "salmon": _salmon,
+    "carrot": _carrot,
+    "cereal": _cereal,
+    "cuttingboard": _board,
+    "cutleryknife": _knife,
+    "washingsponge": _sponge,
+    "book": _book,
+    "magazine": _magazine,
+    "remotecontrol": _remote,
+    "cellphone": _phone,
+    "notes": _notes,
+    "pillow": _pillow,
+    "clothesshirt": _shirt,
+    "clothespile": _clothes,
+    "slippers": _slippers,
+    "dumbbell": _dumbbell,
+    "towel": _towel,
+    "toothbrush": _toothbrush,
+    "toothpaste": _toothpaste,
+    "barsoap": _soap,
+    "facecream": _cream,
+    "wateringcan": _watering_can,
+    "paper": _notes,
+}

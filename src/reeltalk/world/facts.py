@@ -1,0 +1,261 @@
+"""An activity that was carried out, as a full VirtualHome2KG graph: every object of the house at every situation.
+
+Relations follow VirtualHome's definitions: `close` where a centre is less than 1.5 m from the other's box, `facing`
+what the person looks at within 5 m, `on` and `inside` from what rests on what. A new State and Shape of an object begin
+where its values, its place or its relations change, or where what it rests on has a new Shape: so a relation always
+leads from a current Shape to a current Shape. (VirtualHome2KG does the latter only where the box moves.)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.graph.activity import Box
+from reeltalk.graph.vocabulary import AGENT, DCTERMS, HOME, INSTANCE, ONTOLOGY, RDF, RDFS, TIME, X3D, XSD, plain_name
+from reeltalk.world.house import ROOM_HEIGHT_M, ROOM_WIDTH_M, House
+from reeltalk.world.simulation import Situation, Step
+
+CLOSE_M: Final = 1.5
+FACING_M: Final = 5.0
+_DEPTH_M: Final = {"wall": 0.05, "back": 0.4, "floor": 1.2, "front": 1.7}
+_AGENT_DEPTH_M: Final = 1.0
+_EYE_M: Final = 1.6
+
+
+@dataclass(frozen=True)
+class _Version:
+    since: int
+    values: frozenset[str]
+    box: Box
+    relations: frozenset[tuple[str, str]]
+    """(kind, object)."""
+    supports: tuple[tuple[str, int], ...]
+    """Objects that it rests on, and since when their Shapes hold."""
+
+
+def activity_triples(house: House, name: str, category: str, steps: Sequence[Step]) -> str:
+    """The graph as N-Triples, a line each.
+
+    Args:
+        house: Where it happened.
+        name: The activity's name, which must end in the house's scene, as `Drink_milk3_scene2`.
+        category: One of the twelve.
+        steps: What happened.
+    """
+    return _Graph(house, name, category, steps).text()
+
+
+class _Graph:
+    def __init__(self, house: House, name: str, category: str, steps: Sequence[Step]) -> None:
+        self.house, self.steps, self.category = house, steps, category
+        self.suffix = name.lower()
+        self.lines: list[str] = []
+
+    def text(self) -> str:
+        self._events()
+        self._objects()
+        self._situations()
+        return "".join(f"{line}\n" for line in self.lines)
+
+    def _add(self, subject: str, predicate: str, target: str) -> None:
+        self.lines.append(f"{subject} <{predicate}> {target} .")
+
+    def _node(self, name: str) -> str:
+        return f"<{INSTANCE}{name}_{self.suffix}>"
+
+    def _object(self, name: str) -> str:
+        return f"<{INSTANCE}{name}_{self.house.scene}>"
+
+    def _literal(self, value: object, kind: str) -> str:
+        return f'"{value}"^^<{XSD}{kind}>'
+
+    def _events(self) -> None:
+        activity = f"<{INSTANCE}{self.suffix}>"
+        self._add(activity, f"{RDF}type", f"<{HOME}{self.category}>")
+        self._add(activity, f"{ONTOLOGY}agent", self._object(AGENT))
+        self._add(activity, f"{ONTOLOGY}virtualHome", f"<{INSTANCE}{self.house.scene}>")
+        for index, step in enumerate(self.steps):
+            node = self._node(f"event{index}")
+            kind = "StartEvent" if index == 0 else "EndEvent" if index == len(self.steps) - 1 else "Event"
+            before, after = step.before.agent, step.after.agent
+            self._add(activity, f"{ONTOLOGY}hasEvent", node)
+            self._add(node, f"{RDF}type", f"<{ONTOLOGY}{kind}>")
+            self._add(node, f"{ONTOLOGY}eventNumber", self._literal(index, "int"))
+            self._add(node, f"{ONTOLOGY}agent", self._object(AGENT))
+            self._add(node, f"{ONTOLOGY}action", f"<{ONTOLOGY}action/{step.command.action}>")
+            if step.command.main:
+                self._add(node, f"{ONTOLOGY}mainObject", self._object(step.command.main))
+            for target in step.command.targets:
+                self._add(node, f"{ONTOLOGY}targetObject", self._object(target))
+            self._add(node, f"{ONTOLOGY}situationBeforeEvent", self._node(f"home_situation{index}"))
+            self._add(node, f"{ONTOLOGY}situationAfterEvent", self._node(f"home_situation{index + 1}"))
+            self._add(node, f"{ONTOLOGY}from", self._object(before.room))
+            self._add(node, f"{ONTOLOGY}to", self._object(after.room))
+            self._add(node, f"{TIME}hasDuration", self._node(f"duration{index}"))
+            self._add(
+                self._node(f"duration{index}"), f"{TIME}numericDuration", self._literal(step.duration_s, "decimal")
+            )
+            if index:
+                self._add(self._node(f"event{index - 1}"), f"{ONTOLOGY}nextEvent", node)
+                previous = self._node(f"home_situation{index - 1}")
+                self._add(previous, f"{ONTOLOGY}nextSituation", self._node(f"home_situation{index}"))
+
+    def _objects(self) -> None:
+        for name in self._names():
+            class_name = name.rstrip("0123456789")
+            node = self._object(name)
+            self._add(node, f"{RDF}type", f"<{ONTOLOGY}{class_name.capitalize()}>")
+            self._add(node, f"{RDFS}label", f'"{plain_name(name)}"')
+            self._add(node, f"{DCTERMS}identifier", self._literal(name[len(class_name) :], "int"))
+            thing = self.house.things.get(name)
+            if thing is not None:
+                for ability in sorted(thing.kind.can):
+                    self._add(node, f"{ONTOLOGY}affords", f"<{ONTOLOGY}action/{ability}>")
+                if thing.colour:
+                    self._add(node, f"{ONTOLOGY}attribute", f"<{ONTOLOGY}colour_{thing.colour}>")
+        person = self.house.person
+        for what, colour in (("shirt", person.shirt), ("trousers", person.trousers), ("hair", person.hair)):
+            self._add(self._object(AGENT), f"{ONTOLOGY}attribute", f"<{ONTOLOGY}{what}_{colour}>")
+
+    def _names(self) -> list[str]:
+        return sorted([*self.house.things, *self.house.rooms, *self.house.floors.values(), AGENT])
+
+    def _situations(self) -> None:
+        situations = [self.steps[0].before, *(step.after for step in self.steps)]
+        current: dict[str, _Version] = {}
+        for number, situation in enumerate(situations):
+            for name in self._by_support(situation):
+                version = self._version(situation, name, number, current)
+                old = current.get(name)
+                if old is not None and (old.values, old.box, old.relations, old.supports) == (
+                    version.values,
+                    version.box,
+                    version.relations,
+                    version.supports,
+                ):
+                    continue
+                current[name] = version
+            for name, version in current.items():
+                if version.since == number:
+                    self._state(name, version, current, number)
+            for name, version in current.items():
+                node = self._node(f"state{version.since}_{name}")
+                self._add(node, f"{ONTOLOGY}partOf", self._node(f"home_situation{number}"))
+
+    def _by_support(self, situation: Situation) -> list[str]:
+        """Names with what rests after what it rests on, so that a support's Shape is settled first."""
+        order: list[str] = [*sorted(self.house.rooms), *sorted(self.house.floors.values())]
+        agent = situation.agent
+        pending = [name for name in sorted(situation.things) if name != agent.seat]
+        if agent.seat:
+            pending.insert(0, agent.seat)
+        placed = set(order)
+
+        def add(name: str) -> None:
+            if name in placed:
+                return
+            support = situation.things[name].support
+            if support in situation.things:
+                add(support)
+            if support == AGENT:
+                add_agent()
+            placed.add(name)
+            order.append(name)
+
+        def add_agent() -> None:
+            if AGENT not in placed:
+                placed.add(AGENT)
+                if agent.seat:
+                    add(agent.seat)
+                order.append(AGENT)
+
+        for name in pending:
+            add(name)
+        add_agent()
+        return order
+
+    def _version(self, situation: Situation, name: str, number: int, current: dict[str, _Version]) -> _Version:
+        relations = self._relations(situation, name)
+        supports = tuple(
+            sorted((target, current[target].since) for kind, target in relations if kind in ("on", "inside"))
+        )
+        values = situation.things[name].values if name in situation.things else frozenset({"CLEAN"})
+        if name == AGENT:
+            posture = {"sit": "SITTING", "lie": "LYING"}.get(situation.agent.posture)
+            values = frozenset({posture} if posture else ())
+        return _Version(number, values, self._box(situation, name), relations, supports)
+
+    def _box(self, situation: Situation, name: str) -> Box:
+        if name in situation.things:
+            thing, state = self.house.things[name], situation.things[name]
+            width, height = thing.kind.width_m, thing.kind.height_m
+            depth = _AGENT_DEPTH_M if state.support == AGENT else _DEPTH_M[thing.layer]
+            y_m = 1.1 if state.support == AGENT else state.y_m
+            return Box((state.x_m, round(y_m + height / 2, 3), depth), (width, height, round(min(width, 0.6), 3)))
+        if name == AGENT:
+            agent = situation.agent
+            low = agent.posture in ("lie", "fallen")
+            size = (1.7, 0.4, 0.6) if low else (0.5, 1.3 if agent.posture == "sit" else 1.75, 0.4)
+            return Box((agent.x_m, round(size[1] / 2, 3), _AGENT_DEPTH_M), size)
+        height = 0.1 if name.startswith("floor") else ROOM_HEIGHT_M
+        return Box((ROOM_WIDTH_M / 2, height / 2, 1.0), (ROOM_WIDTH_M, height, 2.0))
+
+    def _relations(self, situation: Situation, name: str) -> frozenset[tuple[str, str]]:
+        if name in self.house.rooms:
+            return frozenset()
+        room_of_floor = {floor: room for room, floor in self.house.floors.items()}
+        if name in room_of_floor:
+            return frozenset({("inside", room_of_floor[name])})
+        agent = situation.agent
+        found: set[tuple[str, str]] = set()
+        if name == AGENT:
+            room = agent.room
+            found.add(("inside", room))
+            if agent.seat:
+                found.add(("on", agent.seat))
+            for hand, held in (("holds_rh", agent.right), ("holds_lh", agent.left)):
+                if held:
+                    found.add((hand, held))
+            if agent.gaze and self._distance(situation, AGENT, agent.gaze) < FACING_M:
+                found.add(("facing", agent.gaze))
+        else:
+            state = situation.things[name]
+            room = state.room
+            found.add(("inside", room))
+            if state.support in self.house.rooms:
+                if self.house.things[name].layer != "wall":
+                    found.add(("on", self.house.floors[room]))
+            elif state.support == AGENT:
+                found.add(("on", AGENT))
+            else:
+                found.add(("inside" if state.inside else "on", state.support))
+        for other in (*situation.things, AGENT):
+            other_room = agent.room if other == AGENT else situation.things[other].room
+            if other != name and other_room == room and self._distance(situation, name, other) < CLOSE_M:
+                found.add(("close", other))
+        return frozenset(found)
+
+    def _distance(self, situation: Situation, name: str, other: str) -> float:
+        """From the centre of one to the box of the other."""
+        centre, box = self._box(situation, name).centre, self._box(situation, other)
+        gaps = [max(0.0, abs(c - o) - size / 2) for c, o, size in zip(centre, box.centre, box.size, strict=True)]
+        return float(sum(gap * gap for gap in gaps) ** 0.5)
+
+    def _state(self, name: str, version: _Version, current: dict[str, _Version], number: int) -> None:
+        node = self._node(f"state{number}_{name}")
+        shape = self._node(f"shape_state{number}_{name}")
+        self._add(node, f"{RDF}type", f"<{ONTOLOGY}State>")
+        self._add(node, f"{ONTOLOGY}isStateOf", self._object(name))
+        for value in sorted(version.values):
+            self._add(node, f"{ONTOLOGY}state", f"<{ONTOLOGY}{value}>")
+        self._add(node, f"{ONTOLOGY}bbox", shape)
+        self._add(shape, f"{RDF}type", f"<{X3D}Shape>")
+        for what, vector in (("bboxCenter", version.box.centre), ("bboxSize", version.box.size)):
+            heads = [f"_:{what}{n}_{number}_{name}_{self.suffix}" for n in range(3)]
+            self._add(shape, f"{X3D}{what}", heads[0])
+            for n, number_m in enumerate(vector):
+                self._add(heads[n], f"{RDF}first", self._literal(number_m, "double"))
+                self._add(heads[n], f"{RDF}rest", heads[n + 1] if n < 2 else f"<{RDF}nil>")
+        for kind, target in sorted(version.relations):
+            target_shape = self._node(f"shape_state{current[target].since}_{target}")
+            self._add(shape, f"{ONTOLOGY}{kind}", target_shape)

@@ -1,0 +1,234 @@
+"""The person: joints from what they do, and how they are drawn."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.video.canvas import Canvas, Point
+from reeltalk.world.house import Person
+from reeltalk.world.palette import INK, named, shade
+
+ARM_M: Final = 0.66
+HIP_M: Final = 0.92
+TORSO_M: Final = 0.5
+STRIDE_M: Final = 0.62
+HEAD_M: Final = 0.135
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where the joints are, in metres from the point on the floor below the hip; x runs forwards."""
+
+    hip: Point = (0.0, HIP_M)
+    neck: Point = (0.0, HIP_M + TORSO_M)
+    head: Point = (0.03, HIP_M + TORSO_M + 0.19)
+    knees: tuple[Point, Point] = ((0.04, 0.47), (-0.01, 0.47))
+    feet: tuple[Point, Point] = ((0.07, 0.03), (-0.07, 0.03))
+    hands: tuple[Point, Point] = ((0.1, 0.8), (-0.06, 0.8))
+    """Right and left."""
+    eyes_shut: bool = False
+
+
+def standing(hands: tuple[Point, Point] | None = None, *, lower: float = 0.0, lift: float = 0.0) -> Pose:
+    """Upright; `lower` bends the knees, `lift` leaves the floor."""
+    hip = HIP_M - lower
+    bend = 0.04 + lower * 0.75
+    middle = 0.47 - lower * 0.4
+    return Pose(
+        hip=(-lower * 0.35, hip + lift),
+        neck=(lower * 0.1, hip + TORSO_M + lift),
+        head=(0.03 + lower * 0.15, hip + TORSO_M + 0.19 + lift),
+        knees=((bend, middle + lift), (bend - 0.05, middle + lift)),
+        feet=((0.07, 0.03 + lift), (-0.07, 0.03 + lift)),
+        hands=hands or ((0.12, hip - 0.1 + lift), (-0.06, hip - 0.1 + lift)),
+    )
+
+
+def walking(phase: float, hands: tuple[Point | None, Point | None]) -> Pose:
+    """Mid-stride; `phase` in steps taken. Hands that carry something keep still."""
+    swing = math.sin(phase * math.pi)
+    lift = math.cos(phase * math.pi)
+    feet = (
+        (0.3 * swing, 0.03 + 0.1 * max(0.0, lift)),
+        (-0.3 * swing, 0.03 + 0.1 * max(0.0, -lift)),
+    )
+    knees = (
+        (0.16 * swing + 0.06 + 0.06 * max(0.0, lift), 0.48 + 0.03 * max(0.0, lift)),
+        (-0.16 * swing + 0.06 + 0.06 * max(0.0, -lift), 0.48 + 0.03 * max(0.0, -lift)),
+    )
+    bob = 0.02 * abs(lift)
+    free = ((-0.24 * swing + 0.04, 0.86), (0.24 * swing + 0.02, 0.86))
+    return Pose(
+        hip=(0.0, HIP_M - 0.03 + bob),
+        neck=(0.04, HIP_M + TORSO_M - 0.03 + bob),
+        head=(0.08, HIP_M + TORSO_M + 0.16 + bob),
+        knees=knees,
+        feet=feet,
+        hands=(hands[0] or free[0], hands[1] or free[1]),
+    )
+
+
+def sitting(height_m: float, hands: tuple[Point, Point]) -> Pose:
+    """On a seat of a height, the feet on the floor."""
+    hip = height_m + 0.1
+    return Pose(
+        hip=(0.0, hip),
+        neck=(-0.03, hip + TORSO_M),
+        head=(0.01, hip + TORSO_M + 0.19),
+        knees=((0.44, hip + 0.02), (0.4, hip)),
+        feet=((0.46, 0.03), (0.4, 0.03)),
+        hands=hands,
+    )
+
+
+def lying(height_m: float, *, asleep: bool) -> Pose:
+    """On the back, the head where the person's back is turned to, at a height."""
+    y = height_m + 0.12
+    return Pose(
+        hip=(0.1, y),
+        neck=(-0.42, y + 0.03),
+        head=(-0.62, y + 0.08),
+        knees=((0.5, y + 0.04), (0.5, y)),
+        feet=((0.9, y + 0.02), (0.9, y - 0.02)),
+        hands=((0.0, y + 0.09), (-0.1, y + 0.05)),
+        eyes_shut=asleep,
+    )
+
+
+def between(first: Pose, second: Pose, share: float) -> Pose:
+    """A pose on the way from one to another; `share` from 0 to 1."""
+    s = smooth(share)
+
+    def mix(a: Point, b: Point) -> Point:
+        return (a[0] + (b[0] - a[0]) * s, a[1] + (b[1] - a[1]) * s)
+
+    def both(a: tuple[Point, Point], b: tuple[Point, Point]) -> tuple[Point, Point]:
+        return mix(a[0], b[0]), mix(a[1], b[1])
+
+    return Pose(
+        hip=mix(first.hip, second.hip),
+        neck=mix(first.neck, second.neck),
+        head=mix(first.head, second.head),
+        knees=both(first.knees, second.knees),
+        feet=both(first.feet, second.feet),
+        hands=both(first.hands, second.hands),
+        eyes_shut=second.eyes_shut if share > 0.5 else first.eyes_shut,
+    )
+
+
+def smooth(share: float) -> float:
+    """Slow at both ends; `share` is kept between 0 and 1."""
+    s = min(max(share, 0.0), 1.0)
+    return s * s * (3 - 2 * s)
+
+
+def shoulder_of(pose: Pose) -> Point:
+    """Where the arms begin."""
+    dx, dy = pose.neck[0] - pose.hip[0], pose.neck[1] - pose.hip[1]
+    return pose.hip[0] + dx * 0.9, pose.hip[1] + dy * 0.9
+
+
+def within_reach(pose: Pose, point: Point) -> Point:
+    """The point of an arm's length nearest to `point`."""
+    sx, sy = shoulder_of(pose)
+    dx, dy = point[0] - sx, point[1] - sy
+    length = math.hypot(dx, dy)
+    if length <= ARM_M:
+        return point
+    return sx + dx / length * ARM_M, sy + dy / length * ARM_M
+
+
+def _elbow(shoulder: Point, hand: Point) -> Point:
+    mx, my = (shoulder[0] + hand[0]) / 2, (shoulder[1] + hand[1]) / 2
+    dx, dy = hand[0] - shoulder[0], hand[1] - shoulder[1]
+    length = math.hypot(dx, dy) or 1.0
+    bend = math.sqrt(max(0.0, (ARM_M / 2) ** 2 - (length / 2) ** 2)) * 0.8
+    # Elbows bend downwards and to the back.
+    nx, ny = dy / length, -dx / length
+    if ny > 0 or (ny == 0 and nx > 0):
+        nx, ny = -nx, -ny
+    return mx + nx * bend, my + ny * bend
+
+
+def draw(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, pose: Pose) -> tuple[Point, Point]:
+    """Draw the person.
+
+    Args:
+        canvas: In metres.
+        person: How they look.
+        x_m: Where they stand.
+        y_m: Height of what they stand on.
+        facing: 1 to the right, -1 to the left.
+        pose: Joints.
+
+    Returns:
+        Where the right and the left hand are, on the canvas.
+    """
+
+    def at(point: Point) -> Point:
+        return x_m + facing * point[0], y_m + point[1]
+
+    shirt, trousers = named(person.shirt), named(person.trousers)
+    hair, skin = named(person.hair), person.skin
+    shoulder = shoulder_of(pose)
+    far, near = shade(trousers, -0.22), trousers
+
+    def leg(side: int, colour: tuple[int, int, int]) -> None:
+        knee, foot = pose.knees[side], pose.feet[side]
+        canvas.limb([at(pose.hip), at(knee), at(foot)], colour, 0.145)
+        fx, fy = at(foot)
+        canvas.ellipse(fx + facing * 0.06, fy + 0.01, 0.12, 0.05, (70, 62, 60))
+
+    def arm(side: int, colour: tuple[int, int, int]) -> None:
+        hand = pose.hands[side]
+        elbow = _elbow(shoulder, hand)
+        canvas.limb([at(shoulder), at(elbow)], colour, 0.11)
+        canvas.limb([at(elbow), at(hand)], shade(skin, -0.06 if side else 0.0), 0.085)
+        canvas.disc(*at(hand), 0.06, skin)
+
+    arm(1, shade(shirt, -0.25))
+    leg(1, far)
+    leg(0, near)
+    canvas.limb([at(pose.hip), at(shoulder)], shirt, 0.3)
+    canvas.limb([at(shoulder), at(pose.neck)], shirt, 0.2)
+    canvas.limb([at(pose.neck), at(pose.head)], skin, 0.1)
+    _head(canvas, at, pose, hair, skin, facing, person.long_hair)
+    arm(0, shade(shirt, -0.08))
+    return at(pose.hands[0]), at(pose.hands[1])
+
+
+def _head(
+    canvas: Canvas,
+    at: Callable[[Point], Point],
+    pose: Pose,
+    hair: tuple[int, int, int],
+    skin: tuple[int, int, int],
+    facing: int,
+    long_hair: bool,
+) -> None:
+    up = (pose.head[0] - pose.neck[0], pose.head[1] - pose.neck[1])
+    length = math.hypot(*up) or 1.0
+    ux, uy = up[0] / length, up[1] / length
+    # Across: to the front of the face.
+    ax, ay = (uy, -ux) if uy > 0.5 or abs(ux) < abs(uy) else (0.0, 1.0)
+    if abs(ux) >= abs(uy):
+        # Lying: the face looks up.
+        ax, ay = 0.0, 1.0
+
+    def shifted(across: float, along: float) -> Point:
+        x, y = pose.head[0] + ax * across + ux * along, pose.head[1] + ay * across + uy * along
+        return at((x, y))
+
+    canvas.disc(*shifted(-0.035, 0.035), HEAD_M + 0.012, hair)
+    if long_hair:
+        canvas.limb([shifted(-0.1, 0.0), shifted(-0.13, -0.2)], hair, 0.12)
+    canvas.disc(*shifted(0.01, -0.01), HEAD_M - 0.01, skin)
+    canvas.limb([shifted(-0.06, 0.1), shifted(0.07, 0.105)], hair, 0.075)
+    eye = shifted(0.075, 0.012)
+    if pose.eyes_shut:
+        canvas.line([shifted(0.05, 0.0), shifted(0.1, 0.0)], INK, 0.014)
+    else:
+        canvas.disc(*eye, 0.018, INK)
+    canvas.line([shifted(0.06, -0.06), shifted(0.105, -0.052)], (168, 84, 78), 0.016)
+    canvas.disc(*shifted(0.13, -0.012), 0.022, shade(skin, -0.08))

@@ -1,0 +1,375 @@
+"""Scenarios of a household, filmed: which activities in which house, then each as a video with its graphs and text.
+
+Activities are composed under VDAct's constraints from what each would be on its own, then carried out one after the
+other, so that what one changes the next finds changed. A scenario that cannot be carried out so is passed over and
+counted. Each video is drawn and encoded in a process of its own.
+"""
+
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk import __version__
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.curation import curate_triples
+from reeltalk.graph.rdf import parse, quads_of
+from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
+from reeltalk.graph.telling import initial_room, tell
+from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, told_name
+from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.schema.ids import ClipId, VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.tables import CLIPS, VIDEOS
+from reeltalk.video.write import write_video
+from reeltalk.world.activities import Activity, activities, perform, program
+from reeltalk.world.camera import Camera, View
+from reeltalk.world.facts import activity_triples
+from reeltalk.world.house import ROOM_ORDER, House, build_house
+from reeltalk.world.settings import FilmSettings
+from reeltalk.world.simulation import CannotError, Step, begin
+
+STAGE: Final = "world film"
+_CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
+MEMORY_BYTES: Final = 1 << 30
+Progress = Callable[[str, int, int, float], None]
+
+
+class Plan(BaseModel):
+    """One video to film; what a process that films it is told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    house: int
+    start_room: str
+    """Class of the room in which the person starts."""
+    view: View
+    activities: tuple[str, ...]
+    """Recipes, by name."""
+    clips: tuple[str, ...]
+    """Name of each activity as it is carried out here, as `Drink_milk3_scene2`."""
+    split: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Videos to film, and what was passed over."""
+
+    plans: tuple[Plan, ...]
+    passed_over: dict[str, int]
+    """Scenarios that could not be carried out one after the other, by reason."""
+
+
+def plan(settings: FilmSettings) -> Planned:
+    """Choose the scenarios.
+
+    Raises:
+        BenchmarkError: The houses do not give as many as are asked for.
+    """
+    houses = [build_house(settings.first_house + n) for n in range(settings.houses)]
+    draw = random.Random(f"film {settings.seed}")
+    order = list(range(settings.houses))
+    draw.shuffle(order)
+    split_of = {
+        houses[place].number: "test" if n < settings.test else "dev" if n < settings.test + settings.dev else "train"
+        for n, place in enumerate(order)
+    }
+    per_house = _shares(settings.scenarios, settings.houses)
+    numbers: Counter[tuple[str, int]] = Counter()
+    passed_over: Counter[str] = Counter()
+    plans: list[Plan] = []
+    for house, wanted in zip(houses, per_house, strict=True):
+        found = 0
+        for scenario in _candidates(house, settings):
+            if found == wanted:
+                break
+            names = [_CARD.fullmatch(card)[1] for card in scenario]  # type: ignore[index]
+            start_room = ROOM_ORDER[int(_CARD.fullmatch(scenario[0])[2]) - 1]  # type: ignore[index]
+            try:
+                steps = [step for part in carry_out_all(house, start_room, names) for step in part]
+            except CannotError as error:
+                passed_over[str(error).split(": ")[-1].rstrip("0123456789")] += 1
+                continue
+            length = sum(step.duration_s for step in steps)
+            if not settings.min_duration_s <= length <= settings.max_duration_s:
+                passed_over["too short or too long once carried out"] += 1
+                continue
+            clips = []
+            for name in names:
+                numbers[name, house.number] += 1
+                clips.append(f"{name}{numbers[name, house.number]}_{house.scene}")
+            view = settings.view if settings.view != "mixed" else ("switching", "fixed")[len(plans) % 2]
+            plans.append(
+                Plan(
+                    id=f"house{house.number}-{found + 1:04d}",
+                    house=house.number,
+                    start_room=start_room,
+                    view=view,
+                    activities=tuple(names),
+                    clips=tuple(clips),
+                    split=split_of[house.number],
+                )
+            )
+            found += 1
+        if found < wanted:
+            raise BenchmarkError(
+                f"house {house.number} gives {found:,} scenarios under the constraints and {wanted:,} are asked for; "
+                "use more --houses"
+            )
+    return Planned(tuple(plans), dict(passed_over))
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    return [total // parts + (n < total % parts) for n in range(parts)]
+
+
+def cards(house: House) -> dict[str, ActivityCard]:
+    """Every activity of a house from every room, carried out on its own. The number is that of the room."""
+    made = {}
+    for name, activity in activities().items():
+        for room in house.rooms.values():
+            try:
+                steps = perform(house, activity, begin(house, room.name))
+            except CannotError:
+                continue
+            end = house.rooms[steps[-1].after.agent.room].class_name
+            card = f"{name}{ROOM_ORDER.index(room.class_name) + 1}_{house.scene}"
+            made[card] = ActivityCard(
+                name=card,
+                environment=house.scene,
+                events=len(steps),
+                start_room=room.class_name,
+                end_room=end,
+                duration_s=sum(step.duration_s for step in steps),
+                views=frozenset({"switching", "fixed"}),
+                category=activity.category,
+            )
+    return made
+
+
+def _candidates(house: House, settings: FilmSettings) -> Iterator[tuple[str, ...]]:
+    limits = ComposeSettings(
+        max_activities=settings.max_activities,
+        min_duration_s=settings.min_duration_s,
+        max_duration_s=settings.max_duration_s,
+        seed=settings.seed * 10_000 + house.number,
+        attempts=20,
+    )
+    found = list(compose(cards(house), limits).candidates.values())
+    random.Random(f"order {settings.seed} {house.number}").shuffle(found)
+    yield from found
+
+
+def carry_out_all(house: House, start_room: str, names: list[str]) -> list[list[Step]]:
+    """The steps of activities one after the other, each in the situation that the last one left.
+
+    Raises:
+        CannotError: One of them cannot be carried out there.
+    """
+    room = next(name for name, room in house.rooms.items() if room.class_name == start_room)
+    situation = begin(house, room)
+    parts = []
+    for name in names:
+        steps = perform(house, activities()[name], situation)
+        parts.append(steps)
+        situation = steps[-1].after
+    return parts
+
+
+def film(
+    benchmark: Benchmark, settings: FilmSettings, *, executor: Executor, progress: Progress | None = None
+) -> StageReport:
+    """Film scenarios into a benchmark: videos, clips, graphs and template summaries.
+
+    Args:
+        benchmark: Receives tables, graphs and media; what another stage wrote is kept.
+        settings: Which and how many.
+        executor: Runs a process for each video.
+        progress: Called with what is done, how many of how many, and the share.
+
+    Raises:
+        BenchmarkError: The benchmark holds videos of something else, or a video could not be made.
+    """
+    recorded: dict[str, Json] = settings.model_dump(mode="json")
+    entry = benchmark.manifest.files.get(VIDEOS.file_name)
+    if entry is not None:
+        if (entry.stage, entry.settings, entry.version) == (STAGE, recorded, __version__):
+            return StageReport(stage=STAGE, counts={"videos": benchmark.rows(VIDEOS)}, warnings=("it is up to date",))
+        raise BenchmarkError(f"{benchmark.path} holds videos of '{entry.stage}' or of other settings; choose another")
+    planned = plan(settings)
+    work = benchmark.path / WORK / "film"
+    work.mkdir(parents=True, exist_ok=True)
+    open_plans = [p for p in planned.plans if not _is_filmed(work, p, settings)]
+    calls = (
+        Call(
+            {"plan": p.model_dump(mode="json"), "settings": recorded, "folder": str(work)},
+            Limits(memory_bytes=MEMORY_BYTES),
+        )
+        for p in open_plans
+    )
+    done = len(planned.plans) - len(open_plans)
+    for index, outcome in executor.map("reeltalk.world.film:film_plan", calls):
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"{open_plans[index].id} could not be filmed: {outcome}")
+        done += 1
+        if progress is not None:
+            progress("filming", done, len(planned.plans), done / len(planned.plans))
+    return _write(benchmark, planned, work, recorded)
+
+
+class _Filmed(BaseModel):
+    """What a process that filmed a plan leaves beside the video."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    plan: Plan
+    settings: FilmSettings
+    version: str
+    sha256: str
+    duration_s: float
+    ends_s: tuple[float, ...]
+    """Where each clip ends."""
+    graphs: tuple[str, ...]
+    """Curated N-Quads of each clip."""
+    programs: tuple[str, ...]
+    summary: str
+
+
+def _is_filmed(work: Path, wanted: Plan, settings: FilmSettings) -> bool:
+    path = work / f"{wanted.id}.json"
+    if not path.is_file() or not (work / f"{wanted.id}.mp4").is_file():
+        return False
+    made = _Filmed.model_validate_json(path.read_bytes())
+    return (made.plan, made.settings, made.version) == (wanted, settings, __version__)
+
+
+def film_plan(argument: dict[str, Any]) -> str:
+    """Film one plan. Runs in a child process.
+
+    Args:
+        argument: `plan`, `settings`, and `folder`, where the video and what is known of it go.
+
+    Returns:
+        The video's hash.
+    """
+    planned, settings = Plan.model_validate(argument["plan"]), FilmSettings.model_validate(argument["settings"])
+    house = build_house(planned.house)
+    parts = carry_out_all(house, planned.start_room, list(planned.activities))
+    steps = [step for part in parts for step in part]
+    camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)
+    target = Path(argument["folder"], f"{planned.id}.mp4")
+    partial = target.with_suffix(".part")
+    frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
+    partial.replace(target)
+    ends, end = [], 0.0
+    for part in parts:
+        end += sum(step.duration_s for step in part)
+        ends.append(round(end, 3))
+    known = [activities()[name] for name in planned.activities]
+    graphs = clip_graphs(house, planned.clips, known, parts)
+    # The last frame is shown to the end of the last tenth of a second, as the video is.
+    duration_s = frames / settings.fps
+    made = _Filmed(
+        plan=planned,
+        settings=settings,
+        version=__version__,
+        sha256=hash_file(target)[0],
+        duration_s=duration_s,
+        ends_s=tuple(ends),
+        graphs=tuple(graphs),
+        programs=tuple(program(part) for part in parts),
+        summary=_summary(planned.clips, graphs),
+    )
+    write_bytes(target.with_suffix(".json"), made.model_dump_json().encode())
+    return made.sha256
+
+
+def clip_graphs(
+    house: House, clips: Sequence[str], known: Sequence[Activity], parts: Sequence[Sequence[Step]]
+) -> list[str]:
+    """The curated graph of each activity as N-Quads, with a `nextActivity` to the next one."""
+    graphs = []
+    for index, (clip, activity, steps) in enumerate(zip(clips, known, parts, strict=True)):
+        full = activity_triples(house, clip, activity.category, steps)
+        if index + 1 < len(clips):
+            node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{clips[index + 1].lower()}>"
+            full += f"{node} <{ONTOLOGY}nextActivity> {following} .\n"
+        graphs.append(quads_of(curate_triples(parse(full, file=f"{clip}.nt")), name=clip))
+    return graphs
+
+
+def _summary(clips: Sequence[str], graphs: Sequence[str]) -> str:
+    read = [read_activity(text, file=f"{clip}.nq", name=clip) for clip, text in zip(clips, graphs, strict=True)]
+    return tell(read, {graph.name: room for graph in read if (room := start_room_of(graph))})
+
+
+def start_room_of(graph: ActivityGraph) -> str | None:
+    """Where the person is when an activity starts, as it is told: events of the household say so."""
+    room = graph.events[0].from_room
+    return told_name(room) if room else initial_room(graph)
+
+
+def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[str, Json]) -> StageReport:
+    filmed = [_Filmed.model_validate_json((work / f"{p.id}.json").read_bytes()) for p in planned.plans]
+    for made in filmed:
+        benchmark.media.add(work / f"{made.plan.id}.mp4")
+    clips = [clip for made in filmed for clip in _clips(made)]
+    with benchmark.writing(stage=STAGE, settings=recorded) as writer:
+        writer.add(VIDEOS, [_video(made) for made in filmed])
+        writer.add(CLIPS, clips)
+        for made in filmed:
+            for clip, quads in zip(made.plan.clips, made.graphs, strict=True):
+                writer.add_graph(clip, quads)
+    shutil.rmtree(work, ignore_errors=True)
+    passed = tuple(f"{n:,} scenarios passed over: {why}" for why, n in sorted(planned.passed_over.items()))
+    counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips)}
+    return StageReport(stage=STAGE, counts=counts, warnings=passed)
+
+
+def _video(made: _Filmed) -> Video:
+    settings = made.settings
+    return Video(
+        id=VideoId(made.plan.id),
+        file=f"{made.plan.id}.mp4",
+        sha256=made.sha256,
+        duration_s=made.duration_s,
+        frame_rate=Fraction(settings.fps),
+        width_px=settings.width_px,
+        height_px=settings.width_px * 9 // 16,
+        category="household",
+        licence="CC0-1.0",
+        source="reeltalk world",
+        split=made.plan.split,
+        summaries={"template": made.summary},
+        extra={"house": made.plan.house, "view": made.plan.view},
+    )
+
+
+def _clips(made: _Filmed) -> list[Clip]:
+    starts = (0.0, *made.ends_s[:-1])
+    return [
+        Clip(
+            id=ClipId(clip),
+            video_id=VideoId(made.plan.id),
+            interval=Interval(start_s=start, end_s=min(end, made.duration_s)),
+            extra={"activity": name, "category": activities()[name].category, "program": text},
+        )
+        for clip, name, text, start, end in zip(
+            made.plan.clips, made.plan.activities, made.programs, starts, made.ends_s, strict=True
+        )
+    ]

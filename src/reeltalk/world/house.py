@@ -1,0 +1,440 @@
+"""Rooms, furniture and objects: what stands where in a house, and what can be done with it.
+
+A room is seen from the side. `x_m` runs along its back wall from the left, `y_m` upwards from the floor, in metres.
+A house is made from its number alone, so house 3 is the same everywhere.
+"""
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+ROOM_WIDTH_M: Final = 6.4
+ROOM_HEIGHT_M: Final = 3.6
+ROOM_ORDER: Final = ("kitchen", "livingroom", "bedroom", "bathroom")
+DOOR_X_M: Final = {"left": 0.45, "right": ROOM_WIDTH_M - 0.45}
+SMALLEST_HOUSE, LARGEST_HOUSE = 1, 9999
+
+Layer = Literal["wall", "back", "floor", "front"]
+
+COLOURS: Final = {
+    "red": (196, 62, 58),
+    "orange": (222, 134, 58),
+    "yellow": (232, 196, 84),
+    "green": (104, 158, 92),
+    "blue": (74, 118, 186),
+    "purple": (134, 98, 168),
+    "pink": (226, 146, 166),
+    "brown": (134, 94, 62),
+    "white": (240, 238, 232),
+    "grey": (150, 152, 156),
+    "black": (58, 58, 62),
+}
+"""Names and RGB of the colours that people would call so."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of objects."""
+
+    width_m: float
+    height_m: float
+    can: frozenset[str] = frozenset()
+    """grab, open, switch, sit, lie, read, eat, drink, surface, container, wipe, lookAt, climb, pour."""
+    states: tuple[str, ...] = ("CLEAN",)
+    colours: tuple[str, ...] = ()
+    """Colours that objects of the class come in; none where it always looks the same."""
+
+
+def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN", colours: str = "") -> Kind:
+    return Kind(width_m, height_m, frozenset(can.split()), tuple(sorted(states.split())), tuple(colours.split()))
+
+
+KINDS: Final = {
+    # Furniture and appliances.
+    "fridge": _kind(0.9, 1.9, "open container", "CLEAN CLOSED PLUGGED_IN", "white grey red"),
+    "kitchencounter": _kind(2.0, 0.9, "surface"),
+    "sink": _kind(0.6, 0.12, "surface"),
+    "faucet": _kind(0.25, 0.32, "switch", "CLEAN OFF"),
+    "stove": _kind(0.8, 0.9, "switch surface", "CLEAN OFF PLUGGED_IN"),
+    "kitchencabinet": _kind(1.6, 0.7, "open container", "CLEAN CLOSED", "white brown green"),
+    "kitchentable": _kind(1.5, 0.75, "surface", "CLEAN", "brown white"),
+    "garbagecan": _kind(0.36, 0.55, "container", "CLEAN", "grey green blue"),
+    "microwave": _kind(0.55, 0.32, "open switch container", "CLEAN CLOSED OFF PLUGGED_IN", "grey black white"),
+    "toaster": _kind(0.34, 0.26, "switch container", "CLEAN OFF PLUGGED_IN", "red grey"),
+    "coffeemaker": _kind(0.34, 0.42, "switch", "CLEAN OFF PLUGGED_IN", "black red"),
+    "chair": _kind(0.5, 0.95, "sit", "CLEAN", "brown white blue"),
+    "sofa": _kind(2.1, 0.9, "sit lie surface", "CLEAN", "blue green grey red orange"),
+    "coffeetable": _kind(1.2, 0.45, "surface climb", "CLEAN", "brown white"),
+    "tvstand": _kind(1.5, 0.5, "surface", "CLEAN", "brown black white"),
+    "tv": _kind(1.25, 0.75, "switch lookAt wipe", "CLEAN OFF PLUGGED_IN"),
+    "bookshelf": _kind(1.0, 2.0, "surface", "CLEAN", "brown white"),
+    "floorlamp": _kind(0.42, 1.7, "switch", "CLEAN OFF PLUGGED_IN", "yellow white red"),
+    "radio": _kind(0.4, 0.26, "switch", "CLEAN OFF PLUGGED_IN", "red brown blue"),
+    "wallpictureframe": _kind(0.9, 0.62, "lookAt"),
+    "clock": _kind(0.42, 0.42, "lookAt"),
+    "bed": _kind(2.2, 0.62, "sit lie surface", "CLEAN", "blue red green purple"),
+    "nightstand": _kind(0.5, 0.55, "surface", "CLEAN", "brown white"),
+    "tablelamp": _kind(0.34, 0.44, "switch", "CLEAN OFF PLUGGED_IN", "yellow pink green"),
+    "closet": _kind(1.3, 2.1, "open container", "CLEAN CLOSED", "brown white"),
+    "desk": _kind(1.3, 0.75, "surface", "CLEAN", "brown white"),
+    "computer": _kind(0.62, 0.48, "switch lookAt", "CLEAN OFF PLUGGED_IN"),
+    "bathtub": _kind(1.8, 0.6, "surface", "CLEAN"),
+    "toilet": _kind(0.6, 0.85, "sit", "CLEAN"),
+    "bathroomcounter": _kind(1.3, 0.85, "surface", "CLEAN", "white brown blue"),
+    "bathroomcabinet": _kind(0.9, 0.66, "open container", "CLEAN CLOSED", "white blue"),
+    "washingmachine": _kind(0.7, 0.88, "open switch container", "CLEAN CLOSED OFF PLUGGED_IN"),
+    "towelrack": _kind(0.7, 0.1, "surface"),
+    "lightswitch": _kind(0.16, 0.22, "switch", "CLEAN ON PLUGGED_IN"),
+    "rug": _kind(2.4, 0.06, "", "CLEAN", "red blue green purple"),
+    "orchid": _kind(0.4, 0.7, "lookAt", "CLEAN"),
+    "laundrybasket": _kind(0.55, 0.5, "container surface", "CLEAN", "brown white blue"),
+    # Things that are carried. They are drawn larger than life, so that a person sees what they are.
+    "milk": _kind(0.2, 0.34, "grab drink pour", "CLEAN"),
+    "juice": _kind(0.2, 0.34, "grab drink pour", "CLEAN", "orange red"),
+    "wine": _kind(0.16, 0.42, "grab drink pour", "CLEAN"),
+    "waterglass": _kind(0.16, 0.22, "grab drink", "CLEAN"),
+    "wineglass": _kind(0.16, 0.28, "grab drink", "CLEAN"),
+    "mug": _kind(0.2, 0.2, "grab drink", "CLEAN", "red blue green yellow white"),
+    "plate": _kind(0.36, 0.1, "grab surface", "CLEAN", "white blue"),
+    "dishbowl": _kind(0.3, 0.16, "grab container", "CLEAN", "white yellow blue"),
+    "fryingpan": _kind(0.5, 0.14, "grab surface", "CLEAN"),
+    "apple": _kind(0.18, 0.18, "grab eat", "CLEAN", "red green"),
+    "cupcake": _kind(0.2, 0.24, "grab eat", "CLEAN", "pink brown"),
+    "breadslice": _kind(0.26, 0.22, "grab eat", "CLEAN"),
+    "salmon": _kind(0.38, 0.16, "grab eat", "CLEAN"),
+    "carrot": _kind(0.34, 0.14, "grab eat", "CLEAN"),
+    "cereal": _kind(0.26, 0.38, "grab eat pour", "CLEAN", "yellow red blue"),
+    "cuttingboard": _kind(0.44, 0.1, "grab surface", "CLEAN"),
+    "cutleryknife": _kind(0.3, 0.08, "grab", "CLEAN"),
+    "washingsponge": _kind(0.24, 0.14, "grab", "CLEAN", "yellow green pink"),
+    "book": _kind(0.26, 0.3, "grab read", "CLEAN", "red blue green purple"),
+    "magazine": _kind(0.3, 0.24, "grab read", "CLEAN", "yellow pink"),
+    "remotecontrol": _kind(0.24, 0.1, "grab", "CLEAN"),
+    "cellphone": _kind(0.16, 0.24, "grab", "CLEAN"),
+    "notes": _kind(0.3, 0.22, "grab", "CLEAN"),
+    "pillow": _kind(0.56, 0.26, "grab", "CLEAN", "white blue yellow"),
+    "clothesshirt": _kind(0.46, 0.4, "grab", "CLEAN", "red blue green yellow"),
+    "clothespile": _kind(0.46, 0.3, "grab", "DIRTY"),
+    "slippers": _kind(0.36, 0.14, "grab", "CLEAN", "pink blue brown"),
+    "dumbbell": _kind(0.36, 0.16, "grab", "CLEAN"),
+    "towel": _kind(0.44, 0.5, "grab", "CLEAN", "white blue yellow pink"),
+    "toothbrush": _kind(0.12, 0.3, "grab", "CLEAN", "red blue green"),
+    "toothpaste": _kind(0.28, 0.14, "grab", "CLEAN"),
+    "barsoap": _kind(0.22, 0.14, "grab", "CLEAN", "pink white green"),
+    "facecream": _kind(0.18, 0.2, "grab", "CLEAN", "white pink"),
+    "wateringcan": _kind(0.36, 0.3, "grab pour", "CLEAN", "green blue red"),
+    "paper": _kind(0.24, 0.18, "grab", "CLEAN"),
+}
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object of a house as it stands there before anything happens."""
+
+    name: str
+    """Class and number, as `fridge12`."""
+    room: str
+    """Name of the room's object, as `kitchen1`."""
+    layer: Layer
+    x_m: float
+    y_m: float
+    """Height of its lowest point."""
+    support: str
+    """What it rests on or in: another object, or the room."""
+    inside: bool = False
+    """True where it is in its support, not on it."""
+    colour: str | None = None
+    states: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Its class."""
+        return KINDS[self.class_name]
+
+    @property
+    def class_name(self) -> str:
+        """Name of its class."""
+        return self.name.rstrip("0123456789")
+
+
+@dataclass(frozen=True)
+class Person:
+    """How the person of a house looks."""
+
+    shirt: str
+    trousers: str
+    hair: str
+    skin: tuple[int, int, int]
+    long_hair: bool
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room's walls."""
+
+    name: str
+    """With its number, as `kitchen1`."""
+    wall: tuple[int, int, int]
+    floor: tuple[int, int, int]
+    door: Literal["left", "right"]
+    window_x_m: float
+
+    @property
+    def class_name(self) -> str:
+        """`kitchen`, `livingroom`, `bedroom` or `bathroom`."""
+        return self.name.rstrip("0123456789")
+
+
+@dataclass(frozen=True)
+class House:
+    """Everything that does not change."""
+
+    number: int
+    rooms: dict[str, Room]
+    things: dict[str, Thing]
+    person: Person
+    floors: dict[str, str] = field(default_factory=dict)
+    """Name of each room's floor object, by room."""
+
+    @property
+    def scene(self) -> str:
+        """The environment's name in graphs."""
+        return f"scene{self.number}"
+
+    def of_class(self, class_name: str, room: str | None = None) -> list[Thing]:
+        """Things of a class, in the order of names."""
+        return [
+            thing
+            for thing in self.things.values()
+            if thing.class_name == class_name and (room is None or thing.room == room)
+        ]
+
+
+# What stands in each room: (class, layer, support); "?" marks what only some houses have. Things with a support of the
+# same room lie on it, or in it where the line says so.
+_FURNITURE: Final = {
+    "kitchen": "fridge kitchencounter stove",
+    "livingroom": "sofa tvstand bookshelf floorlamp",
+    "bedroom": "bed nightstand closet desk",
+    "bathroom": "bathtub toilet bathroomcounter washingmachine",
+}
+_FRONT: Final = {
+    "kitchen": (("kitchentable", 3.4), ("chair", 2.3)),
+    "livingroom": (("coffeetable", 3.1),),
+    "bedroom": (),
+    "bathroom": (("laundrybasket", 5.4),),
+}
+_ON: Final = {
+    "kitchencounter": "sink microwave coffeemaker toaster? washingsponge cuttingboard",
+    "stove": "fryingpan",
+    "kitchentable": "plate mug apple? cupcake breadslice?",
+    "coffeetable": "remotecontrol magazine cellphone?",
+    "tvstand": "tv",
+    "bookshelf": "book radio?",
+    "bed": "pillow",
+    "nightstand": "tablelamp",
+    "desk": "computer notes",
+    "bathroomcounter": "sink toothbrush toothpaste barsoap facecream?",
+    "towelrack": "towel",
+    "sofa": "",
+}
+_IN: Final = {
+    "fridge": "milk juice wine? salmon carrot?",
+    "kitchencabinet": "waterglass wineglass dishbowl? cereal",
+    "closet": "clothesshirt",
+    "laundrybasket": "clothespile",
+}
+_FLOOR: Final = {
+    "kitchen": ("garbagecan",),
+    "livingroom": ("orchid", "rug"),
+    "bedroom": ("slippers", "dumbbell?"),
+    "bathroom": (),
+}
+_EXTRA: Final = {"orchid": "wateringcan"}
+
+_WALLS: Final = (
+    (244, 232, 208),
+    (222, 234, 226),
+    (228, 226, 240),
+    (246, 222, 212),
+    (216, 230, 240),
+    (238, 238, 222),
+    (236, 224, 232),
+)
+_FLOORS: Final = ((186, 144, 104), (166, 122, 84), (202, 180, 150), (172, 160, 148), (152, 112, 86))
+_TILES: Final = ((206, 216, 220), (214, 206, 196), (196, 208, 200))
+_SKINS: Final = ((244, 208, 180), (224, 178, 144), (180, 128, 92), (132, 90, 64))
+
+
+def build_house(number: int) -> House:
+    """The house of a number.
+
+    Args:
+        number: From 1; the same number is the same house everywhere.
+
+    Raises:
+        ValueError: The number is out of range.
+    """
+    if not SMALLEST_HOUSE <= number <= LARGEST_HOUSE:
+        raise ValueError(f"house {number}: houses are numbered {SMALLEST_HOUSE} to {LARGEST_HOUSE}")
+    return _Builder(number).house()
+
+
+class _Builder:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.random = random.Random(f"house {number}")
+        self.things: dict[str, Thing] = {}
+        self.rooms: dict[str, Room] = {}
+        self.floors: dict[str, str] = {}
+        self._count = 0
+
+    def house(self) -> House:
+        draw = self.random
+        walls = draw.sample(_WALLS, len(ROOM_ORDER))
+        for index, room in enumerate(ROOM_ORDER):
+            name = self._name(room)
+            tiled = room in ("kitchen", "bathroom")
+            self.rooms[name] = Room(
+                name=name,
+                wall=walls[index],
+                floor=draw.choice(_TILES if tiled else _FLOORS),
+                door=draw.choice(("left", "right")),
+                window_x_m=0.0,
+            )
+            self.floors[name] = self._name("floor")
+            self._furnish(self.rooms[name])
+            below = {"kitchen": "stove", "livingroom": "tvstand", "bedroom": "desk", "bathroom": "washingmachine"}
+            window_x_m = self._find(below[room], self.rooms[name]).x_m
+            self.rooms[name] = replace(self.rooms[name], window_x_m=window_x_m)
+        skin = draw.choice(_SKINS)
+        shirt = draw.choice(("red", "blue", "green", "yellow", "purple", "orange", "white"))
+        person = Person(
+            shirt=shirt,
+            trousers=draw.choice([c for c in ("blue", "black", "grey", "brown") if c != shirt]),
+            # Hair must stand out from the skin.
+            hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
+            skin=skin,
+            long_hair=draw.random() < 0.4,
+        )
+        return House(self.number, self.rooms, self.things, person, self.floors)
+
+    def _name(self, class_name: str) -> str:
+        self._count += 1
+        return f"{class_name}{self._count}"
+
+    def _present(self, words: Iterable[str]) -> list[str]:
+        """Those of a list that this house has: `?` marks what may be missing."""
+        return [word.rstrip("?") for word in words if not word.endswith("?") or self.random.random() < 0.7]
+
+    def _furnish(self, room: Room) -> None:
+        kind = room.class_name
+        back = _FURNITURE[kind].split()
+        self.random.shuffle(back)
+        if kind == "bedroom" and abs(back.index("bed") - back.index("nightstand")) != 1:
+            back.remove("nightstand")
+            back.insert(back.index("bed") + 1, "nightstand")
+        left = 0.95 if room.door == "left" else 0.15
+        right = ROOM_WIDTH_M - (0.95 if room.door == "right" else 0.15)
+        gap = (right - left - sum(KINDS[name].width_m for name in back)) / len(back)
+        x = left + gap / 2
+        for class_name in back:
+            width = KINDS[class_name].width_m
+            self._place(class_name, room, "back", round(x + width / 2, 3))
+            x += width + gap
+        for class_name, at in _FRONT[kind]:
+            self._place(class_name, room, "front", at if room.door == "left" else round(ROOM_WIDTH_M - at, 3))
+        for class_name in self._present(_FLOOR[kind]):
+            self._on_floor(class_name, room)
+        self._on_walls(room)
+
+    def _on_floor(self, class_name: str, room: Room) -> None:
+        taken = {"garbagecan": 1.3, "orchid": 5.9, "rug": 3.1, "slippers": 2.2, "dumbbell": 4.4}[class_name]
+        x = taken if room.door == "left" else round(ROOM_WIDTH_M - taken, 3)
+        self._place(class_name, room, "floor", x)
+        if class_name in _EXTRA:
+            offset = -0.45 if room.door == "left" else 0.45
+            self._place(_EXTRA[class_name], room, "floor", round(x + offset, 3))
+
+    def _on_walls(self, room: Room) -> None:
+        at = DOOR_X_M[room.door] + (0.62 if room.door == "left" else -0.62)
+        self._place("lightswitch", room, "wall", round(at, 3), 1.25)
+        if room.class_name == "kitchen":
+            counter = self._find("kitchencounter", room)
+            self._place("kitchencabinet", room, "wall", counter.x_m, 2.0)
+            self._place("clock", room, "wall", self._find("fridge", room).x_m, 2.4)
+        elif room.class_name == "livingroom":
+            self._place("wallpictureframe", room, "wall", self._find("sofa", room).x_m, 1.9)
+            self._place("clock", room, "wall", self._find("floorlamp", room).x_m, 2.4)
+        elif room.class_name == "bedroom":
+            self._place("wallpictureframe", room, "wall", self._find("bed", room).x_m, 1.8)
+        else:
+            self._place("bathroomcabinet", room, "wall", self._find("bathroomcounter", room).x_m, 1.75)
+            self._place("towelrack", room, "wall", self._find("bathtub", room).x_m, 1.6)
+
+    def _find(self, class_name: str, room: Room) -> Thing:
+        return next(t for t in self.things.values() if t.class_name == class_name and t.room == room.name)
+
+    def _place(self, class_name: str, room: Room, layer: Layer, x_m: float, y_m: float = 0.0) -> None:
+        thing = self._add(class_name, room, layer, x_m, y_m, room.name)
+        held = self._present(_ON.get(class_name, "").split())
+        if class_name in ("kitchencounter", "bathroomcounter"):
+            self.random.shuffle(held)
+        width = thing.kind.width_m
+        for index, name in enumerate(held):
+            x = x_m - width / 2 + width * (index + 0.5) / len(held)
+            if name == "pillow":
+                x = x_m - width / 2 + 0.4
+            lies = self._add(name, room, layer, round(x, 3), round(y_m + _top_m(class_name), 3), thing.name)
+            if name == "sink":
+                self._add("faucet", room, layer, round(x, 3), round(y_m + _top_m(class_name) + 0.1, 3), thing.name)
+            if name == "cuttingboard":
+                self._add("cutleryknife", room, layer, lies.x_m, round(lies.y_m + 0.06, 3), lies.name)
+        inside = self._present(_IN.get(class_name, "").split())
+        for index, name in enumerate(inside):
+            x = x_m - width / 2 + width * (index + 0.5) / max(1, len(inside))
+            self._add(name, room, layer, round(x, 3), round(y_m + 0.1, 3), thing.name, inside=True)
+
+    def _add(
+        self, class_name: str, room: Room, layer: Layer, x_m: float, y_m: float, support: str, *, inside: bool = False
+    ) -> Thing:
+        kind = KINDS[class_name]
+        name = self._name(class_name)
+        thing = Thing(
+            name=name,
+            room=room.name,
+            layer=layer,
+            x_m=x_m,
+            y_m=y_m,
+            support=support,
+            inside=inside,
+            colour=self.random.choice(kind.colours) if kind.colours else None,
+            states=kind.states,
+        )
+        self.things[name] = thing
+        return thing
+
+
+_TOPS_M: Final = {
+    "bed": 0.5,
+    "sofa": 0.45,
+    "bookshelf": 1.18,
+    "towelrack": -0.42,
+    "bathtub": 0.5,
+    "fryingpan": 0.05,
+    "plate": 0.06,
+    "cuttingboard": 0.06,
+    "laundrybasket": 0.36,
+}
+
+
+def _top_m(class_name: str) -> float:
+    """Height of the surface on which things lie."""
+    # On a bed and a sofa one lies below the back rest; on a shelf on its middle board.
+    return _TOPS_M.get(class_name, KINDS[class_name].height_m)
+
+
+def surface_height_m(thing: Thing) -> float:
+    """Height above the floor of the surface of a thing."""
+    return thing.y_m + _top_m(thing.class_name)

@@ -1,0 +1,56 @@
+"""What filming can be told."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.world.house import LARGEST_HOUSE
+
+
+class FilmSettings(BaseModel):
+    """Settings of `reeltalk world film`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    scenarios: Annotated[int, Field(ge=1)] = 20
+    """How many videos are filmed."""
+    houses: Annotated[int, Field(ge=1, le=500)] = 5
+    """In how many houses; each has its own rooms, furniture, colours and person."""
+    first_house: Annotated[int, Field(ge=1, le=LARGEST_HOUSE - 500)] = 1
+    """Number of the first of them."""
+    dev_houses: Annotated[int, Field(ge=0)] | None = None
+    """Houses whose videos are the dev split; one of five by default."""
+    test_houses: Annotated[int, Field(ge=0)] | None = None
+    """Houses whose videos are the test split; one of five by default."""
+    seed: int = 7
+    """Decides which scenarios, in which views."""
+    width_px: Annotated[int, Field(ge=320, le=1280, multiple_of=32)] = 640
+    """Width of the pictures; the height is 9/16 of it."""
+    fps: Annotated[int, Field(ge=2, le=60)] = 10
+    """Frames a second."""
+    view: Literal["mixed", "switching", "fixed"] = "mixed"
+    """switching cuts to near views, fixed shows whole rooms, mixed has both by turns."""
+    labels: bool = False
+    """Write the names of objects into the pictures."""
+    max_activities: Annotated[int, Field(ge=2, le=12)] = 5
+    """Most activities of a video."""
+    min_duration_s: Annotated[float, Field(ge=0)] = 60.0
+    """Shortest video (VDAct)."""
+    max_duration_s: Annotated[float, Field(gt=0)] = 300.0
+    """Longest video (VDAct)."""
+
+    @model_validator(mode="after")
+    def _houses_suffice(self) -> "FilmSettings":
+        if self.dev + self.test > self.houses:
+            raise ValueError(f"{self.dev} dev and {self.test} test houses are more than {self.houses} houses")
+        return self
+
+    @property
+    def dev(self) -> int:
+        """Houses of the dev split."""
+        return self.houses // 5 if self.dev_houses is None else self.dev_houses
+
+    @property
+    def test(self) -> int:
+        """Houses of the test split."""
+        return -(-self.houses // 5) if self.test_houses is None and self.houses > 1 else self.test_houses or 0
