@@ -65,7 +65,7 @@ def select(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -
             return subject in related and (predicate != "close" or _of_agent(triple))
         return timed and (
             (predicate == "time:numericDuration" and subject in durations)
-            or (predicate == "rdf:type" and subject in activities)
+            or (predicate in ("rdf:type", "agent") and subject in activities)
             or (predicate == "attribute" and (subject in relevant or subject.startswith("ex:character")))
             or predicate == "nextActivity"
         )

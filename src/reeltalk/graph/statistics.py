@@ -1,11 +1,14 @@
-"""How much is in activity graphs and scenarios: VDAct's table 4 (AAAI 2025)."""
+"""How much is in activity graphs, scenarios and dialogues: VDAct's tables 3 and 4 and figure 2a (AAAI 2025)."""
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.rdf import Triple
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.media import Video
 
 PAPER_ACTIVITY = (10.2, 11.2, 14.92, 10.84, 86.56, 4.08, 0.78, 320.78)
 PAPER_SCENARIO = (40.26, 44.56, 60.36, 44.04, 360.17, 13.56, 2.57, 1317.51)
@@ -65,9 +68,7 @@ def count_scenario(graphs: Sequence[ActivityGraph]) -> GraphCounts:
 def join_triples(graphs: Sequence[ActivityGraph]) -> list[Triple]:
     """The triples of a scenario: those of its activities, and a `nextActivity` from each to the next."""
     joined = [triple for graph in graphs for triple in graph.triples]
-    links = [
-        Triple(f"ex:{first.node}", "nextActivity", f"ex:{second.node}") for first, second in itertools.pairwise(graphs)
-    ]
+    links = [Triple(f"ex:{first.node}", "nextActivity", f"ex:{second.node}") for first, second in pairwise(graphs)]
     return joined + links
 
 
@@ -80,3 +81,61 @@ def mean_counts(counts: Sequence[GraphCounts]) -> GraphCounts:
     if not counts:
         raise ValueError("no graphs to average")
     return GraphCounts(*(sum(column) / len(counts) for column in zip(*(count.values for count in counts), strict=True)))
+
+
+def placements(scenarios: Mapping[str, Sequence[ActivityGraph]]) -> dict[str, tuple[int, ...]]:
+    """Figure 2a: how often activities of each category stand first, second … in a scenario.
+
+    Returns:
+        Counts by category, the most frequent category first; empty where no graph states its category.
+    """
+    longest = max(map(len, scenarios.values()), default=0)
+    counts: dict[str, Counter[int]] = {}
+    for graphs in scenarios.values():
+        for place, graph in enumerate(graphs):
+            if graph.category is not None:
+                counts.setdefault(graph.category, Counter())[place] += 1
+    ordered = sorted(counts, key=lambda category: (-counts[category].total(), category))
+    return {category: tuple(counts[category][place] for place in range(longest)) for category in ordered}
+
+
+@dataclass(frozen=True)
+class DialogueCounts:
+    """Table 3: a data set in one line. Lengths of texts are in words; None where nothing is known."""
+
+    videos: int
+    dialogues: int
+    turns: int
+    mean_video_s: float | None
+    mean_question_words: float | None
+    mean_answer_words: float | None
+
+    @property
+    def values(self) -> tuple[float | None, ...]:
+        """The six in the order of the table."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+
+TABLE_3 = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, words", "Answer, words")
+PAPER_TABLE_3 = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
+
+
+def count_dialogues(videos: Iterable[Video], dialogues: Iterable[Dialogue]) -> DialogueCounts:
+    """Count what table 3 counts; videos without dialogues are left out."""
+    rows = list(dialogues)
+    talked = {row.video_id for row in rows}
+    lengths = [v.duration_s for v in videos if v.id in talked and v.duration_s is not None]
+    turns = [turn for row in rows for turn in row.turns]
+    answers = [turn.references[0] for turn in turns if turn.references]
+
+    def mean(values: Sequence[float]) -> float | None:
+        return sum(values) / len(values) if values else None
+
+    return DialogueCounts(
+        videos=len(talked),
+        dialogues=len(rows),
+        turns=len(turns),
+        mean_video_s=mean(lengths),
+        mean_question_words=mean([len(turn.question.split()) for turn in turns]),
+        mean_answer_words=mean([len(answer.split()) for answer in answers]),
+    )

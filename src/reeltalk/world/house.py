@@ -316,7 +316,7 @@ class _Builder:
             # Hair must stand out from the skin.
             hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
             skin=skin,
-            long_hair=draw.random() < 0.4,
+            long_hair=False,
         )
         return House(self.number, self.rooms, self.things, person, self.floors)
 

@@ -1,0 +1,136 @@
+"""Answers questions again, by SPARQL: an independent path to what `questions.py` found in memory.
+
+A scenario's graphs go into a store; one query ranks all events by their activities' order (`nextActivity`) and their
+situations. Then each kind of question has a query of its own, which shares no code with the one that wrote it.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from reeltalk.errors import InputError
+from reeltalk.graph.rdf import engine, graph_iri, parse
+from reeltalk.graph.vocabulary import INSTANCE
+from reeltalk.schema.dialogue import Turn
+
+CHECKS: Final = Path(__file__).parent / "checks.toml"
+_RANK: Final = "urn:reeltalk:rank"
+_PREFIX: Final = """
+PREFIX : <http://example.org/virtualhome2kg/ontology/>
+PREFIX a: <http://example.org/virtualhome2kg/ontology/action/>
+PREFIX r: <urn:reeltalk:>
+PREFIX time: <http://www.w3.org/2006/time#>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+"""
+_EVENTS: Final = """
+SELECT ?event ?graph ?position ?index
+  (CONCAT(REPLACE(STR(?action), "^.*/", ""), "|", COALESCE(?main_class, ""), COALESCE(CONCAT("|", ?target_class), ""))
+   AS ?signature)
+WHERE {
+  GRAPH ?graph { ?activity :hasEvent ?event . ?event :action ?action ; :situationBeforeEvent ?before .
+    OPTIONAL { ?event :mainObject ?main .
+      BIND(REPLACE(STR(?main), "^.*/([a-z]+)[0-9]+_scene[0-9]+$", "$1") AS ?main_class) }
+    OPTIONAL { ?event :targetObject ?target .
+      BIND(REPLACE(STR(?target), "^.*/([a-z]+)[0-9]+_scene[0-9]+$", "$1") AS ?target_class) }
+  }
+  BIND(xsd:integer(REPLACE(STR(?before), "^.*/home_situation([0-9]+)_.*$", "$1")) AS ?index)
+  { SELECT ?activity (COUNT(?earlier) AS ?position) WHERE {
+      { SELECT DISTINCT ?activity WHERE { ?activity :hasEvent ?any } }
+      OPTIONAL { ?earlier :nextActivity+ ?activity }
+    } GROUP BY ?activity }
+} ORDER BY ?position ?index
+"""
+
+
+@cache
+def checks() -> Mapping[str, str]:
+    """SPARQL by kind of question."""
+    return dict(tomllib.loads(CHECKS.read_text(encoding="utf-8")))
+
+
+_LITERAL: Final = frozenset({"signature", "part", "value", "class"})
+_NUMBER: Final = frozenset({"event", "other"})
+_NO_EVENT: Final = {"posture": "standing"}
+"""What holds where no event decides it."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A question that SPARQL answers otherwise."""
+
+    question: str
+    kind: str
+    written: str
+    found: str
+
+
+class Checker:
+    """One scenario's graphs, ready to be asked.
+
+    Args:
+        graphs: N-Quads or N-Triples by activity or clip.
+    """
+
+    def __init__(self, graphs: Mapping[str, str]) -> None:
+        self._engine = engine()
+        self._store = self._engine.Store()
+        for name, text in graphs.items():
+            graph = self._engine.NamedNode(graph_iri(name))
+            self._store.extend(
+                self._engine.Quad(triple.subject, triple.predicate, triple.object, graph)
+                for triple in parse(text, file=f"{name}.nq")
+            )
+        scenes = {match[1] for name in graphs if (match := re.search(r"_(scene\d+)$", name.lower()))}
+        if len(scenes) != 1:
+            raise InputError("the activities of a scenario lie in one environment", file=next(iter(graphs), "graphs"))
+        (self._scene,) = scenes
+        self._rank()
+
+    def _rank(self) -> None:
+        quad, node, literal = self._engine.Quad, self._engine.NamedNode, self._engine.Literal
+        added = []
+        for rank, row in enumerate(self._query(_EVENTS)):
+            added.append(quad(row["event"], node(_RANK), literal(rank)))
+            added.append(quad(row["event"], node("urn:reeltalk:signature"), row["signature"]))
+            added.append(quad(row["graph"], node("urn:reeltalk:position"), row["position"]))
+        self._store.extend(added)
+
+    def _query(self, text: str) -> Any:
+        return list(self._store.query(_PREFIX + text, use_default_graph_as_union=True))
+
+    def answer(self, kind: str, params: Mapping[str, object]) -> str:
+        """The answer to a question, found by SPARQL.
+
+        Args:
+            kind: A kind that `checks.toml` knows.
+            params: The question's own.
+
+        Returns:
+            The answer in the form of a question's key; empty where there is none.
+        """
+        text = checks()[kind]
+        for name, value in params.items():
+            if name in _NUMBER:
+                term = str(int(str(value)))
+            elif name in _LITERAL:
+                term = str(self._engine.Literal(str(value)))
+            else:
+                term = str(self._engine.NamedNode(f"{INSTANCE}{value}_{self._scene}"))
+            text = text.replace(f"${name}", term)
+        rows = [row["answer"].value for row in self._query(text) if row["answer"] is not None]
+        return "|".join(rows) if rows else _NO_EVENT.get(kind, "")
+
+    def disagreements(self, turns: Iterable[Turn]) -> list[Disagreement]:
+        """Those of the turns that a graph wrote whose answer SPARQL does not find."""
+        found = []
+        for turn in turns:
+            kind, params = turn.extra.get("kind"), turn.extra.get("params")
+            if isinstance(kind, str) and kind in checks() and isinstance(params, dict):
+                again, written = self.answer(kind, params), str(turn.extra.get("answer_key"))
+                if again != written:
+                    found.append(Disagreement(turn.question, kind, written, again))
+        return found

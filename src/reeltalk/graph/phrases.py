@@ -1,0 +1,177 @@
+"""English for events, objects and numbers: what questions and answers are put together from."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reeltalk.graph.vocabulary import class_of, plain_name
+
+PLURAL_CLASSES: Final = frozenset({"slippers", "notes", "clothespants", "chips", "crackers", "curtains"})
+"""Classes whose name is a plural."""
+
+VERBS: Final = {
+    "walk": ("walk", "walks", "walking", "to {o}"),
+    "run": ("run", "runs", "running", "to {o}"),
+    "grab": ("pick", "picks", "picking", "up {o}"),
+    "put": ("put", "puts", "putting", "{o} {t_on}"),
+    "putIn": ("put", "puts", "putting", "{o} {t_into}"),
+    "open": ("open", "opens", "opening", "{o}"),
+    "close": ("close", "closes", "closing", "{o}"),
+    "switchOn": ("switch", "switches", "switching", "on {o}"),
+    "switchOff": ("switch", "switches", "switching", "off {o}"),
+    "sit": ("sit", "sits", "sitting", "down on {o}"),
+    "lie": ("lie", "lies", "lying", "down on {o}"),
+    "stand": ("stand", "stands", "standing", "up"),
+    "sleep": ("sleep", "sleeps", "sleeping", "on {o}"),
+    "wakeUp": ("wake", "wakes", "waking", "up"),
+    "drink": ("drink", "drinks", "drinking", "{o}"),
+    "eat": ("eat", "eats", "eating", "{o}"),
+    "pour": ("pour", "pours", "pouring", "{o} {t_into}"),
+    "turnTo": ("turn", "turns", "turning", "to {o}"),
+    "lookAt": ("look", "looks", "looking", "at {o}"),
+    "watch": ("watch", "watches", "watching", "{o}"),
+    "wipe": ("wipe", "wipes", "wiping", "{t} with {o}"),
+    "scrub": ("scrub", "scrubs", "scrubbing", "{t} with {o}"),
+    "rinse": ("rinse", "rinses", "rinsing", "{o}"),
+    "soak": ("hold", "holds", "holding", "{o} under the water"),
+    "wash": ("wash", "washes", "washing", "{o}"),
+    "brush": ("use", "uses", "using", "{o}"),
+    "squeeze": ("squeeze", "squeezes", "squeezing", "{o}"),
+    "cut": ("cut", "cuts", "cutting", "{o}"),
+    "read": ("read", "reads", "reading", "{o}"),
+    "type": ("type", "types", "typing", "on {o}"),
+    "write": ("write", "writes", "writing", "on {o}"),
+    "text": ("type", "types", "typing", "a message on {o}"),
+    "squat": ("do", "does", "doing", "a squat"),
+    "jump": ("jump", "jumps", "jumping", ""),
+    "stretch": ("stretch", "stretches", "stretching", ""),
+    "dance": ("dance", "dances", "dancing", ""),
+    "climb": ("climb", "climbs", "climbing", "onto {o}"),
+    "shake": ("shake", "shakes", "shaking", "{o}"),
+    "fold": ("fold", "folds", "folding", "{o}"),
+    "touch": ("touch", "touches", "touching", "{o}"),
+    "throw": ("throw", "throws", "throwing", "{o}"),
+    "find": ("find", "finds", "finding", "{o}"),
+    "fall": ("fall", "falls", "falling", "down"),
+    "fallback": ("fall", "falls", "falling", "backwards"),
+    "fallsit": ("fall", "falls", "falling", "off {o}"),
+    "falltable2": ("fall", "falls", "falling", "on the table"),
+    "straddle": ("do", "does", "doing", "the splits"),
+    "legopp": ("do", "does", "doing", "leg exercises"),
+    "plugIn": ("plug", "plugs", "plugging", "in {o}"),
+    "plugOut": ("unplug", "unplugs", "unplugging", "{o}"),
+}
+"""By action: base form, third person, gerund, and what follows the verb."""
+
+SPECIAL: Final = {
+    ("drink", "mug"): "from {o}",
+    ("drink", "waterglass"): "from {o}",
+    ("drink", "wineglass"): "from {o}",
+    ("brush", "toothbrush"): "{o} to clean his teeth",
+    ("wash", "barsoap"): "his hands with {o}",
+    ("sleep", "bed"): "in {o}",
+    ("sit", "chair"): "down on {o}",
+}
+"""What follows the verb for certain objects."""
+
+_IN: Final = frozenset({"sink", "closet", "fridge", "garbagecan", "washingmachine", "microwave", "kitchencabinet"})
+_NUMBERS: Final = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+
+PHRASAL: Final = frozenset({"grab", "switchOn", "switchOff"})
+"""Verbs whose particle may follow the object."""
+FORMS: Final = {"do": 0, "does": 1, "doing": 2}
+
+
+def noun(name: str) -> str:
+    """`the kitchen table`."""
+    return f"the {plain_name(name)}"
+
+
+def is_plural(name: str) -> bool:
+    """True where the name takes *are*."""
+    return class_of(name) in PLURAL_CLASSES
+
+
+def place(support: str, *, inside: bool) -> str:
+    """`in the fridge`, `on the kitchen table`."""
+    preposition = "in" if inside or class_of(support) in _IN else "on"
+    return f"{preposition} {noun(support)}"
+
+
+def phrase(
+    action: str,
+    main: str | None,
+    targets: Sequence[str],
+    form: str,
+    pronouns: Mapping[str, str] | None = None,
+) -> str:
+    """What is done, without who does it.
+
+    Args:
+        action: As in graphs, `putIn`.
+        main: Object acted on.
+        targets: Objects acted towards; of several, the first is told.
+        form: `do` (put), `does` (puts) or `doing` (putting).
+        pronouns: What to call an object, in place of its name.
+    """
+    pronouns = pronouns or {}
+    *heads, rest = VERBS.get(action, (action, f"{action}s", f"{action}ing", "{o}"))
+    target = targets[0] if targets else None
+    rest = SPECIAL.get((action, class_of(main or "")), rest)
+    if action == "pour" and target is not None and class_of(target) == "orchid":
+        heads, rest = ["water", "waters", "watering"], "{t} with {o}"
+    if main is None:
+        rest = re.sub(r"\s*\b(to|at|on|up|down|onto|off|in|from|with)?\s*\{o\}.*", "", rest)
+    elif target is None:
+        rest = {"put": "{o} down", "putIn": "{o} away", "pour": "{o}", "wipe": "with {o}", "scrub": "with {o}"}.get(
+            action, rest
+        )
+    words = {
+        "o": pronouns.get(main or "", noun(main or "")),
+        "t": pronouns.get(target or "", noun(target or "")),
+    }
+    if target is not None:
+        inside = class_of(target) in _IN
+        called = pronouns.get(target)
+        words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place(target, inside=False)
+        words["t_into"] = f"{'onto' if class_of(target) == 'fryingpan' else 'into'} {words['t']}"
+    # A pronoun stands between the parts of a verb: "pick it up", "switch it on".
+    if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
+        rest = f"{{o}} {particle[1]}"
+    return f"{heads[FORMS[form]]} {rest.format(**words)}".strip()
+
+
+def number(n: int) -> str:
+    """`three`, or digits beyond twelve."""
+    return _NUMBERS[n] if 0 < n < len(_NUMBERS) else str(n)
+
+
+def times(n: int) -> str:
+    """`once`, `twice`, `three times`."""
+    return {1: "once", 2: "twice"}.get(n, f"{number(n)} times")
+
+
+def listed(words: Sequence[str]) -> str:
+    """`the milk, the mug and the plate`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def sentence(text: str) -> str:
+    """With a capital at its start and after each full stop, and without doubled spaces."""
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"\s+([?.,!])", r"\1", text)
+    return re.sub(r"(^|[.?!] )([a-z])", lambda match: match[1] + match[2].upper(), text)

@@ -1,0 +1,986 @@
+"""Questions from facts: what a scenario's graphs can answer, with exact answers, evidence and distractors.
+
+Each kind of question finds its facts in a `Story` and is worded by a surface form of `forms.toml`. Forms are divided
+among the splits, so that no form of train occurs in test. What the graphs cannot answer becomes a refusal item, never a
+guess. `checking.py` answers every question again by SPARQL.
+"""
+
+import random
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.graph import phrases
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import OPPOSITES, class_of, plain_name
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import Json
+
+FORMS: Final = Path(__file__).parent / "forms.toml"
+SPLITS: Final = ("train", "dev", "test")
+DISTRACTORS: Final = 3
+FOLLOW_UP_SHARE: Final = 0.45
+"""How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
+
+AnswerType = Literal[
+    "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal"
+]
+GRABS: Final = frozenset({"grab"})
+PLACINGS: Final = frozenset({"put", "putIn"})
+LASTING: Final = frozenset({"read", "watch", "type", "write", "sleep", "dance", "text", "stretch", "eat"})
+ABSENT: Final = (
+    "guitar",
+    "umbrella",
+    "hammer",
+    "camera",
+    "basketball",
+    "suitcase",
+    "violin",
+    "candle",
+    "newspaper",
+    "hat",
+)
+STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
+ROOM_NAMES: Final = ("kitchen", "living room", "bedroom", "bathroom")
+
+
+class Form(BaseModel):
+    """The surface forms of one kind."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    types: tuple[str, ...]
+    target: tuple[str, ...]
+    content: tuple[str, ...]
+    thinking: str
+    forms: tuple[str, ...]
+    ref: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+
+
+@cache
+def forms() -> Mapping[str, Form]:
+    """Surface forms by kind of question."""
+    raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    return {kind: Form.model_validate(form) for kind, form in raw.items()}
+
+
+def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
+    """The forms that a split may use, each with its name, as `where_put/ref/3`."""
+    given = forms()[kind].ref if ref else forms()[kind].forms
+    part = "ref" if ref else "forms"
+    return [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if _split_of(n) == split]
+
+
+def _split_of(number: int) -> str:
+    return {2: "dev", 3: "test"}.get(number % 4, "train")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A fact that can be asked for."""
+
+    kind: str
+    key: str
+    """The answer, in a form that can be compared: a class, a number, `yes`, an event."""
+    answer_type: AnswerType
+    params: Mapping[str, str | int]
+    """What the kind needs to find the answer again."""
+    slots: Mapping[str, str]
+    evidence: tuple[StoryEvent, ...] = ()
+    """Events that show it; none where it takes the whole video."""
+    anchor: str | int | None = None
+    """The object (its name) or event (its order) that *it* or *that* means, where the question rests on one."""
+    focus_object: str | None = None
+    """What *it* means in the turn after."""
+    focus_event: int | None = None
+    """What *that* means in the turn after."""
+    distractors: tuple[str, ...] = ()
+    pronouns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question put into words."""
+
+    question: Question
+    form: str
+    text: str
+    answer: str
+    rests: bool
+    """True where it rests on the turn before."""
+
+
+def questions(story: Story, *, seed: int = 0) -> list[Question]:
+    """All that a story's graphs can answer, in a fixed order.
+
+    Args:
+        story: The scenario.
+        seed: Decides which of the things that are not done are asked for.
+    """
+    draw = random.Random(f"questions {seed}")
+    return [question for maker in _MAKERS for question in maker(story, draw)]
+
+
+def dialogue(
+    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
+) -> tuple[list[Turn], list[Asked]]:
+    """One dialogue about a scenario.
+
+    Args:
+        story: The scenario.
+        split: Whose surface forms are used.
+        seed: Decides what is asked and how.
+        turns: How many turns; fewer where the story does not give as many.
+        asked_at_s: The moment of the questions; the end of the video by default.
+
+    Returns:
+        The turns, and how each came about.
+    """
+    draw = random.Random(f"dialogue {seed}")
+    pool = questions(story, seed=seed)
+    chosen: list[Asked] = []
+    used: set[tuple[str, str]] = set()
+    kinds: Counter[str] = Counter()
+    while len(chosen) < turns:
+        last = chosen[-1].question if chosen else None
+        open_ = [q for q in pool if (q.kind, _identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        follow = [q for q in open_ if last is not None and _rests_on(q, last) and forms_of(q.kind, split, ref=True)]
+        fresh = [q for q in open_ if forms_of(q.kind, split, ref=False)]
+        rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
+        options = follow if rests else fresh
+        if not options:
+            break
+        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
+        question = draw.choices(options, weights)[0]
+        kinds[question.kind] += 1
+        used.add((question.kind, _identity(question)))
+        chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
+    at = story.duration_s if asked_at_s is None else asked_at_s
+    return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
+
+
+MOST_OF_A_KIND: Final = 2
+"""Questions of one kind in a dialogue."""
+
+
+def _identity(question: Question) -> str:
+    return repr(sorted(question.params.items()))
+
+
+def _rests_on(question: Question, last: Question) -> bool:
+    if question.anchor is None:
+        return False
+    return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
+
+
+def word(question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False) -> Asked:
+    """Put a question and its answer into words.
+
+    Args:
+        question: What is asked.
+        split: Whose surface forms are used.
+        draw: Chooses among them.
+        first: True in the first turn of a dialogue, where nobody was spoken of yet.
+        rests: Use a form that rests on the turn before.
+    """
+    name, template = draw.choice(forms_of(question.kind, split, ref=rests))
+    spec = forms()[question.kind]
+    answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
+    text = _fill(template, question.slots, named=first or draw.random() < 0.3)
+    answer = _fill(draw.choice(answers), question.slots, named=False)
+    return Asked(question, name, phrases.sentence(text), phrases.sentence(answer), rests)
+
+
+def _fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
+    """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
+    mentioned = not named
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal mentioned
+        slot = match[1]
+        person = {"he": "the person", "him": "the person", "his": "the person's"}
+        if slot.lower() in ("he", "he2", "him", "his"):
+            plain = slot.lower().rstrip("2")
+            text = person[plain] if not mentioned else plain
+            mentioned = True
+        else:
+            text = slots[slot.lower()] if slot.lower() in slots else slots[slot]
+        return text[:1].upper() + text[1:] if slot[0].isupper() else text
+
+    return re.sub(r"\{(\w+)\}", put, template)
+
+
+def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
+    """A question as a turn of a benchmark.
+
+    Args:
+        asked: The question in words.
+        story: Where it comes from.
+        draw: Orders the options.
+        asked_at_s: The moment of the question.
+    """
+    question, spec = asked.question, forms()[asked.question.kind]
+    types = (*spec.types, *(("REF",) if asked.rests and "REF" not in spec.types else ()))
+    thinking = "Grasping" if asked.rests and spec.thinking == "Recall" else spec.thinking
+    shown = [event.interval for event in question.evidence if event.interval is not None]
+    if not question.evidence and question.answer_type != "refusal" and story.duration_s is not None:
+        shown = [Interval(start_s=0.0, end_s=story.duration_s)]
+    options, correct = None, None
+    if question.distractors:
+        right = short_answer(question)
+        shuffled = [right, *question.distractors]
+        draw.shuffle(shuffled)
+        options, correct = tuple(shuffled), shuffled.index(right)
+    extra: dict[str, Json] = {
+        "kind": question.kind,
+        "form": asked.form,
+        "answer_type": question.answer_type,
+        "answer_key": question.key,
+        "params": dict(question.params),
+    }
+    return Turn(
+        question=asked.text,
+        references=(asked.answer,),
+        asked_at_s=asked_at_s,
+        evidence=_merged(shown),
+        options=options,
+        correct_option=correct,
+        labels={
+            "vdact.question_type": types,
+            "cogme.target": spec.target,
+            "cogme.content": spec.content,
+            "cogme.thinking": (thinking,),
+        },
+        extra=extra,
+    )
+
+
+def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
+    """Intervals in order, those that touch as one."""
+    merged: list[Interval] = []
+    for interval in sorted(intervals, key=lambda i: i.start_s):
+        if merged and interval.start_s <= merged[-1].end_s + 1e-6:
+            end_s = max(merged[-1].end_s, interval.end_s)
+            merged[-1] = Interval(start_s=merged[-1].start_s, end_s=end_s)
+        else:
+            merged.append(interval)
+    return tuple(merged)
+
+
+def short_answer(question: Question) -> str:
+    """The answer as an option of a multiple choice."""
+    return question.slots["option"]
+
+
+# What every question about an object needs: pronouns and forms of *to be* that agree with it.
+def _object_slots(name: str) -> dict[str, str]:
+    plural = phrases.is_plural(name)
+    return {
+        "o": phrases.noun(name),
+        "it": "them" if plural else "it",
+        "it_s": "they" if plural else "it",
+        "its": "their" if plural else "its",
+        "is": "are" if plural else "is",
+        "is_it": "are they" if plural else "is it",
+        "it_is": "they are" if plural else "it is",
+        "was_it": "were they" if plural else "was it",
+        "it_was": "they were" if plural else "it was",
+    }
+
+
+def _event_slots(event: StoryEvent, prefix: str = "") -> dict[str, str]:
+    given = {form: phrases.phrase(event.action, event.main, event.targets, form) for form in phrases.FORMS}
+    return {f"{prefix}{form}": text for form, text in given.items()}
+
+
+def _event_key(event: StoryEvent) -> str:
+    action, main, targets = event.signature
+    return "|".join([action, main, *targets])
+
+
+def _unique(story: Story) -> list[StoryEvent]:
+    """Events that are told apart from all others by what they are. Rooms that are walked to are left to other kinds."""
+    counts = Counter(event.signature for event in story.events)
+    return [event for event in story.events if counts[event.signature] == 1]
+
+
+def _only_object(event: StoryEvent) -> str | None:
+    """What *it* can mean after an event: its object, where it has no other."""
+    return event.main if event.main and not event.targets and class_of(event.main) not in _ROOMS else None
+
+
+_ROOMS: Final = frozenset({"kitchen", "livingroom", "bedroom", "bathroom"})
+
+
+def _objects_of(story: Story) -> list[str]:
+    """Everything that some event acts on, rooms left out, sorted."""
+    names = {event.main for event in story.events if event.main} | {t for e in story.events for t in e.targets}
+    return sorted(name for name in names if class_of(name) not in _ROOMS)
+
+
+def _other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
+    wrong = {class_of(r) for r in right}
+    names = sorted({phrases.noun(name) for name in _objects_of(story) if class_of(name) not in wrong})
+    return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
+
+
+def _other_rooms(right: str) -> tuple[str, ...]:
+    return tuple(f"the {name}" for name in ROOM_NAMES if name != right)
+
+
+def _other_counts(n: int) -> tuple[str, ...]:
+    return tuple(phrases.number(m) for m in (n + 1, n + 2, n - 1 if n > 1 else n + 3))
+
+
+def _grabs(story: Story) -> list[StoryEvent]:
+    return [event for event in story.events if event.action in GRABS and event.main]
+
+
+def _ends_of_grabs(story: Story, draw: random.Random) -> Iterator[Question]:
+    grabs = _grabs(story)
+    if len({event.main for event in grabs}) < 2:
+        return
+    for kind, event in (("first_thing", grabs[0]), ("last_thing", grabs[-1])):
+        assert event.main is not None
+        yield Question(
+            kind=kind,
+            key=event.main,
+            answer_type="object",
+            params={},
+            slots=_object_slots(event.main) | {"option": phrases.noun(event.main)},
+            evidence=(event,),
+            focus_object=event.main,
+            focus_event=event.order,
+            distractors=_other_objects(story, event.main, draw=draw),
+        )
+    others = [event.main for event in grabs if event.main != grabs[0].main and event.main]
+    names = list(dict.fromkeys(others))
+    if 1 <= len(names) <= 4:
+        yield Question(
+            kind="what_else",
+            key="|".join(sorted(names)),
+            answer_type="list",
+            params={"object": grabs[0].main or ""},
+            slots=_object_slots(grabs[0].main or "") | {"list": phrases.listed([phrases.noun(n) for n in names])},
+            evidence=tuple(event for event in grabs if event.main != grabs[0].main),
+            anchor=grabs[0].main,
+        )
+
+
+def _things_after(story: Story, draw: random.Random) -> Iterator[Question]:
+    unique = {event.order for event in _unique(story)}
+    for event in story.events:
+        later = next((grab for grab in _grabs(story) if grab.order > event.order), None)
+        if event.action == "walk" or later is None or later.main is None or event.order not in unique:
+            continue
+        if later.order - event.order > 6 or later.main == event.main:
+            continue
+        yield Question(
+            kind="thing_after",
+            key=later.main,
+            answer_type="object",
+            params={"event": event.order},
+            slots=_object_slots(later.main) | _event_slots(event) | {"option": phrases.noun(later.main)},
+            evidence=(event, later),
+            anchor=event.order,
+            focus_object=later.main,
+            focus_event=later.order,
+            distractors=_other_objects(story, later.main, draw=draw),
+        )
+
+
+def _acts(story: Story, draw: random.Random) -> Iterator[Question]:
+    done = {event.signature for event in story.events}
+    asked = [event for event in _unique(story) if event.action not in ("walk", "stand", "turnTo")]
+    for event in asked:
+        yield Question(
+            kind="acts",
+            key="yes",
+            answer_type="yes_no",
+            params={"signature": _event_key(event)},
+            slots=_event_slots(event),
+            evidence=(event,),
+            focus_object=_only_object(event),
+            focus_event=event.order,
+        )
+    # What is not done: the actions of the story on other objects that they fit, as often as what is done.
+    names = [name for name in _objects_of(story) if class_of(name) != "faucet"]
+    wrong = []
+    for event in asked:
+        for name in names:
+            other = (event.action, class_of(name), ())
+            if not event.targets and event.main and other not in done and _fits(event.action, name):
+                wrong.append((event.action, name))
+    for action, name in draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked))):
+        slots = {form: phrases.phrase(action, name, (), form) for form in phrases.FORMS}
+        yield Question(
+            kind="acts",
+            key="no",
+            answer_type="yes_no",
+            params={"signature": f"{action}|{class_of(name)}"},
+            slots=slots,
+        )
+
+
+_FITTING: Final = {
+    "open": {"fridge", "closet", "kitchencabinet", "bathroomcabinet", "washingmachine", "microwave"},
+    "close": {"fridge", "closet", "kitchencabinet", "bathroomcabinet", "washingmachine", "microwave"},
+    "switchOn": {"tv", "computer", "stove", "microwave", "toaster", "coffeemaker", "radio", "floorlamp", "tablelamp"},
+    "switchOff": {"tv", "computer", "stove", "microwave", "toaster", "coffeemaker", "radio", "floorlamp", "tablelamp"},
+    "sit": {"sofa", "bed", "chair", "toilet"},
+    "lie": {"sofa", "bed"},
+    "drink": {"milk", "juice", "wine", "mug", "waterglass", "wineglass"},
+    "eat": {"apple", "cupcake", "breadslice", "carrot", "salmon", "cereal"},
+    "read": {"book", "magazine", "notes"},
+}
+
+
+def _fits(action: str, name: str) -> bool:
+    kind = class_of(name)
+    if action == "grab":
+        return kind in _CARRIED
+    return kind in _FITTING.get(action, ())
+
+
+_CARRIED: Final = frozenset(
+    "milk juice wine waterglass wineglass mug plate dishbowl apple cupcake breadslice salmon carrot cereal "
+    "cutleryknife washingsponge book magazine remotecontrol cellphone notes pillow clothesshirt clothespile "
+    "slippers dumbbell towel toothbrush toothpaste barsoap facecream wateringcan".split()
+)
+
+
+def _times(story: Story, draw: random.Random) -> Iterator[Question]:
+    counts = Counter(event.signature for event in story.events)
+    seen = set()
+    for event in story.events:
+        if event.action in ("walk", "stand", "turnTo", "sit") or event.signature in seen:
+            continue
+        seen.add(event.signature)
+        n = counts[event.signature]
+        # A count of one is told apart from a yes-or-no question only now and then.
+        if n == 1 and draw.random() < 0.7:
+            continue
+        same = tuple(other for other in story.events if other.signature == event.signature)
+        yield Question(
+            kind="times",
+            key=str(n),
+            answer_type="count",
+            params={"signature": _event_key(event)},
+            slots=_event_slots(event) | {"times": phrases.times(n), "option": phrases.times(n)},
+            evidence=same,
+            anchor=event.order if n == 1 else None,
+            focus_object=_only_object(event),
+            distractors=tuple(phrases.times(m) for m in (n + 1, n + 2, n - 1 if n > 1 else n + 3)),
+        )
+
+
+def _places(story: Story, draw: random.Random) -> Iterator[Question]:
+    grabs = Counter(event.main for event in _grabs(story))
+    placings = Counter(event.main for event in story.events if event.action in PLACINGS)
+    places = sorted({_support_text(story, event, after=False) for event in _grabs(story)} - {None}, key=str)
+    for event in story.events:
+        name = event.main
+        if name is None or event.action not in GRABS | PLACINGS:
+            continue
+        found = story.support_before(event, name) if event.action in GRABS else story.support_after(event, name)
+        if found is None or class_of(found[0]) in ("character", "floor"):
+            continue
+        once = grabs[name] == 1 if event.action in GRABS else placings[name] == 1
+        if not once:
+            continue
+        text = phrases.place(found[0], inside=found[1])
+        wrong = [other for other in places if other is not None and other != text]
+        yield Question(
+            kind="where_from" if event.action in GRABS else "where_put",
+            key=found[0],
+            answer_type="place",
+            params={"object": name},
+            slots=_object_slots(name) | {"place": text, "option": text},
+            evidence=(event,),
+            anchor=name,
+            focus_object=name,
+            distractors=tuple(draw.sample(wrong, DISTRACTORS)) if len(wrong) >= DISTRACTORS else (),
+        )
+        if event.action in PLACINGS and grabs[name] == 1:
+            grab = next(g for g in _grabs(story) if g.main == name)
+            before = story.support_before(grab, name)
+            if before is not None and grab.order < event.order and class_of(before[0]) != "character":
+                yield Question(
+                    kind="puts_back",
+                    key="yes" if before[0] == found[0] else "no",
+                    answer_type="yes_no",
+                    params={"object": name},
+                    slots=_object_slots(name),
+                    evidence=(grab, event),
+                    anchor=name,
+                    focus_object=name,
+                )
+
+
+def _support_text(story: Story, event: StoryEvent, *, after: bool) -> str | None:
+    found = story.support_after(event, event.main or "") if after else story.support_before(event, event.main or "")
+    if found is None or class_of(found[0]) in ("character", "floor"):
+        return None
+    return phrases.place(found[0], inside=found[1])
+
+
+def _room_name(room: str) -> str:
+    return plain_name(room)
+
+
+def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
+    events = story.events
+    if any(event.from_room is None or event.to_room is None for event in events):
+        return
+    for kind, room, event in (
+        ("room_start", events[0].from_room, events[0]),
+        ("room_end", events[-1].to_room, events[-1]),
+    ):
+        assert room is not None
+        yield Question(
+            kind=kind,
+            key=class_of(room),
+            answer_type="room",
+            params={},
+            slots={"room": _room_name(room), "option": f"the {_room_name(room)}"},
+            evidence=(event,),
+            distractors=_other_rooms(_room_name(room)),
+        )
+    visited = {event.from_room for event in events} | {event.to_room for event in events}
+    n = len(visited)
+    yield Question(
+        kind="rooms_count",
+        key=str(n),
+        answer_type="count",
+        params={},
+        slots={
+            "n": phrases.number(n),
+            "rooms": "room" if n == 1 else "rooms",
+            "are_n": "is" if n == 1 else "are",
+            "option": phrases.number(n),
+        },
+        distractors=_other_counts(n),
+    )
+    for event in _unique(story):
+        if event.action in ("walk", "stand", "turnTo"):
+            continue
+        assert event.from_room is not None
+        room = _room_name(event.from_room)
+        yield Question(
+            kind="which_room",
+            key=class_of(event.from_room),
+            answer_type="room",
+            params={"event": event.order},
+            slots=_event_slots(event) | {"room": room, "option": f"the {room}"},
+            evidence=(event,),
+            anchor=event.order,
+            focus_object=_only_object(event),
+            focus_event=event.order,
+            distractors=_other_rooms(room),
+        )
+    for room in sorted({event.to_room for event in events if event.to_room}):
+        enters = [event for event in events if event.to_room == room and event.from_room != room]
+        if len(enters) != 1 or events[0].from_room == room:
+            continue
+        inside = [event for event in events[enters[0].order + 1 :] if event.action != "walk"]
+        if not inside or inside[0].from_room != room:
+            continue
+        first = inside[0]
+        does = phrases.phrase(first.action, first.main, first.targets, "does")
+        yield Question(
+            kind="first_in_room",
+            key=str(first.order),
+            answer_type="action",
+            params={"room": room},
+            slots={"room": _room_name(room), "next": does, "option": does},
+            evidence=(enters[0], first),
+            focus_object=_only_object(first),
+            focus_event=first.order,
+            distractors=_other_actions(story, first, draw=draw, walking=False),
+        )
+
+
+def _other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walking: bool = True) -> tuple[str, ...]:
+    texts = sorted(
+        {
+            phrases.phrase(event.action, event.main, event.targets, "does")
+            for event in story.events
+            if event.signature != right.signature and (walking or event.action != "walk")
+        }
+        - {phrases.phrase(right.action, right.main, right.targets, "does")}
+    )
+    return tuple(draw.sample(texts, DISTRACTORS)) if len(texts) >= DISTRACTORS else ()
+
+
+def _neighbours(story: Story, draw: random.Random) -> Iterator[Question]:
+    unique = {event.order for event in _unique(story)}
+    for first, second in zip(story.events, story.events[1:], strict=False):
+        if first.signature == second.signature:
+            continue
+        for kind, known, asked in (("next_action", first, second), ("previous_action", second, first)):
+            if known.order not in unique or known.action == "stand":
+                continue
+            text = phrases.phrase(asked.action, asked.main, asked.targets, "does")
+            yield Question(
+                kind=kind,
+                key=_event_key(asked),
+                answer_type="action",
+                params={"event": known.order},
+                slots=_event_slots(known) | {"next": text, "option": text},
+                evidence=(known, asked) if known.order < asked.order else (asked, known),
+                anchor=known.order,
+                focus_object=_only_object(asked),
+                focus_event=asked.order,
+                distractors=_other_actions(story, asked, draw=draw),
+            )
+
+
+def _orders(story: Story, draw: random.Random) -> Iterator[Question]:
+    events = [event for event in _unique(story) if event.action not in ("walk", "stand", "turnTo")]
+    pairs = [(a, b) for n, a in enumerate(events) for b in events[n + 1 :] if b.order - a.order > 1]
+    for first, second in draw.sample(pairs, min(len(pairs), 6)):
+        one, other = (first, second) if draw.random() < 0.5 else (second, first)
+        doing = phrases.phrase(first.action, first.main, first.targets, "doing")
+        wrong = phrases.phrase(second.action, second.main, second.targets, "doing")
+        yield Question(
+            kind="order",
+            key=_event_key(first),
+            answer_type="choice",
+            params={"event": one.order, "other": other.order},
+            slots=_event_slots(one)
+            | {"other": phrases.phrase(other.action, other.main, other.targets, "doing"), "first": doing}
+            | {"option": doing},
+            evidence=(first, second),
+            distractors=(wrong,),
+        )
+
+
+def _counts(story: Story, draw: random.Random) -> Iterator[Question]:
+    names = {event.main for event in _grabs(story)}
+    if len(names) > 1:
+        n = len(names)
+        yield Question(
+            kind="things_count",
+            key=str(n),
+            answer_type="count",
+            params={},
+            slots={"n": phrases.number(n), "things": "things", "option": phrases.number(n)},
+            evidence=tuple(_grabs(story)),
+            distractors=_other_counts(n),
+        )
+
+
+def _person(story: Story, draw: random.Random) -> Iterator[Question]:
+    looks = dict(value.split("_", 1) for value in story.attributes.get(story.agent, ()) if "_" in value)
+    for part, colour in sorted(looks.items()):
+        plural = part == "trousers"
+        word_ = {"yellow": "blond"}.get(colour, colour) if part == "hair" else colour
+        others = [c for c in ("red", "blue", "green", "black", "brown", "grey", "white", "purple") if c != word_]
+        yield Question(
+            kind="clothes_colour",
+            key=colour,
+            answer_type="colour",
+            params={"part": part},
+            slots={
+                "part": part,
+                "are": "are" if plural else "is",
+                "they": "they" if plural else "it",
+                "have": "have" if plural else "has",
+                "colour": word_,
+                "option": word_,
+            },
+            distractors=tuple(draw.sample(others, DISTRACTORS)),
+        )
+    if looks:
+        yield Question(
+            kind="people_count",
+            key="1",
+            answer_type="count",
+            params={},
+            slots={"n": "one", "option": "one"},
+            distractors=("two", "three", "none"),
+        )
+
+
+def _postures(story: Story, draw: random.Random) -> Iterator[Question]:
+    if story.events[0].from_room is None:
+        # Released activities are joined from separate videos: nothing says how the person begins each.
+        return
+    for event in _unique(story):
+        if event.action not in ("drink", "eat", "read", "watch", "type", "write", "text", "brush", "pour", "sleep"):
+            continue
+        posture = story.posture_before(event)
+        yield Question(
+            kind="posture",
+            key=posture,
+            answer_type="choice",
+            params={"event": event.order},
+            slots=_event_slots(event) | {"posture": posture, "option": posture},
+            evidence=(event,),
+            anchor=event.order,
+            focus_object=_only_object(event),
+            focus_event=event.order,
+            distractors=tuple(p for p in ("sitting", "lying", "standing") if p != posture),
+        )
+
+
+def _objects(story: Story, draw: random.Random) -> Iterator[Question]:
+    classes = Counter(class_of(name) for name in _objects_of(story))
+    for name in _objects_of(story):
+        colours = [
+            value.removeprefix("colour_") for value in story.attributes.get(name, ()) if value.startswith("colour_")
+        ]
+        shown = tuple(e for e in story.events if e.main == name or name in e.targets)
+        if len(colours) == 1 and classes[class_of(name)] == 1:
+            others = [c for c in ("red", "blue", "green", "yellow", "brown", "white", "grey") if c != colours[0]]
+            yield Question(
+                kind="object_colour",
+                key=colours[0],
+                answer_type="colour",
+                params={"object": name},
+                slots=_object_slots(name) | {"colour": colours[0], "option": colours[0]},
+                evidence=shown,
+                anchor=name,
+                focus_object=name,
+                distractors=tuple(draw.sample(others, DISTRACTORS)),
+            )
+        ever = {v for graph in story.graphs for values in graph.values.get(name, {}).values() for v in values}
+        for a, b in (("ON", "OFF"), ("OPEN", "CLOSED")):
+            now = [value for value in story.values_at_end(name) if value in (a, b)]
+            if len(now) == 1 and {a, b} <= ever and classes[class_of(name)] == 1:
+                yield Question(
+                    kind="state_end",
+                    key=now[0],
+                    answer_type="choice",
+                    params={"object": name, "value": a},
+                    slots=_object_slots(name)
+                    | {"a": STATE_WORDS[a], "b": STATE_WORDS[b], "state": STATE_WORDS[now[0]]}
+                    | {"option": STATE_WORDS[now[0]]},
+                    evidence=shown,
+                    anchor=name,
+                    focus_object=name,
+                    distractors=(STATE_WORDS[OPPOSITES[now[0]]],),
+                )
+        opens = [event for event in story.events if event.action == "open" and event.main == name]
+        if len(opens) == 1:
+            closes = [e for e in story.events if e.action == "close" and e.main == name and e.order > opens[0].order]
+            yield Question(
+                kind="closes_again",
+                key="yes" if closes else "no",
+                answer_type="yes_no",
+                params={"object": name},
+                slots=_object_slots(name),
+                evidence=(opens[0], closes[0]) if closes else (),
+                anchor=name,
+                focus_object=name,
+            )
+
+
+def _reasons(story: Story, draw: random.Random) -> Iterator[Question]:
+    counts = Counter(event.signature for event in story.events)
+    unique = {event.order for event in _unique(story)}
+    for event in story.events:
+        if event.action != "walk" or event.main is None:
+            continue
+        following = next(
+            (e for e in story.events[event.order + 1 :] if e.part == event.part and e.action != "walk"), None
+        )
+        if following is None:
+            continue
+        if class_of(event.main) in _ROOMS:
+            before = story.events[event.order - 1] if event.order else None
+            if (
+                before is None
+                or before.order not in unique
+                or before.action in ("walk", "stand")
+                or following.to_room != event.main
+                or following.action not in PURPOSEFUL
+            ):
+                continue
+            purpose = phrases.phrase(following.action, following.main, following.targets, "do")
+            yield Question(
+                kind="why_room",
+                key=_event_key(following),
+                answer_type="action",
+                params={"event": event.order},
+                slots=_event_slots(before) | {"room": _room_name(event.main), "purpose": purpose},
+                evidence=(event, following),
+                focus_object=_only_object(following),
+                focus_event=following.order,
+            )
+        elif counts[event.signature] == 1 and following.order == event.order + 1:
+            if event.main not in (following.main, *following.targets) or following.action not in PURPOSEFUL:
+                continue
+            pronoun = "them" if phrases.is_plural(event.main) else "it"
+            pronouns = {event.main: pronoun}
+            yield Question(
+                kind="why_walk",
+                key=_event_key(following),
+                answer_type="action",
+                params={"event": event.order},
+                slots=_object_slots(event.main)
+                | {"purpose": phrases.phrase(following.action, following.main, following.targets, "do", pronouns)},
+                evidence=(event, following),
+                focus_object=event.main,
+                focus_event=following.order,
+            )
+
+
+PURPOSEFUL: Final = (
+    GRABS
+    | PLACINGS
+    | frozenset(
+        {"open", "switchOn", "switchOff", "sit", "lie", "wipe", "scrub", "watch", "lookAt", "pour", "climb", "touch"}
+    )
+)
+
+
+def _cleaning(story: Story, draw: random.Random) -> Iterator[Question]:
+    by_target = Counter(e.targets[0] for e in story.events if e.action in ("wipe", "scrub") and e.targets)
+    tools: dict[str, set[tuple[str, str]]] = {}
+    for event in story.events:
+        if event.action in ("wipe", "scrub") and event.targets and event.main:
+            tools.setdefault(event.targets[0], set()).add((event.action, event.main))
+    for target in sorted(by_target):
+        if len(tools.get(target, ())) != 1:
+            continue
+        ((action, tool),) = tools[target]
+        same = tuple(e for e in story.events if e.action == action and e.main == tool and target in e.targets)
+        slots = _object_slots(tool) | {"t": phrases.noun(target), "option": phrases.noun(tool)}
+        yield Question(
+            kind="tool",
+            key=tool,
+            answer_type="object",
+            params={"object": target},
+            slots=slots,
+            evidence=same,
+            focus_object=tool,
+            distractors=_other_objects(story, tool, target, draw=draw),
+        )
+        yield Question(
+            kind="how_clean",
+            key=f"{action}|{class_of(tool)}",
+            answer_type="action",
+            params={"object": target},
+            slots=slots | {f: phrases.phrase(action, tool, (target,), f, {target: "it"}) for f in phrases.FORMS},
+            evidence=same,
+            focus_object=tool,
+        )
+
+
+def _lengths(story: Story, draw: random.Random) -> Iterator[Question]:
+    if story.duration_s is None:
+        return
+    whole = _rounded(story.duration_s)
+    yield Question(
+        kind="video_length",
+        key=str(whole),
+        answer_type="seconds",
+        params={},
+        slots={"n": str(whole), "option": f"about {whole} seconds"},
+        distractors=tuple(f"about {round(whole * f)} seconds" for f in (0.4, 1.7, 2.5)),
+    )
+    seen = set()
+    for event in story.events:
+        if event.action not in LASTING or event.signature in seen:
+            continue
+        seen.add(event.signature)
+        same = tuple(other for other in story.events if other.signature == event.signature)
+        lengths = [e.interval.end_s - e.interval.start_s for e in same if e.interval is not None]
+        seconds = _rounded(sum(lengths))
+        yield Question(
+            kind="duration",
+            key=str(seconds),
+            answer_type="seconds",
+            params={"signature": _event_key(event)},
+            slots=_event_slots(event) | {"n": str(seconds), "option": f"about {seconds} seconds"},
+            evidence=same,
+            anchor=event.order if len(same) == 1 else None,
+            focus_object=_only_object(event),
+            distractors=tuple(f"about {n} seconds" for n in (seconds * 2 + 1, seconds * 3 + 2, seconds * 5 + 3)),
+        )
+
+
+def _rounded(seconds: float) -> int:
+    """Whole seconds, halves upwards, as SPARQL's ROUND does."""
+    return int(round(seconds, 3) + 0.5)
+
+
+def _uses(story: Story, draw: random.Random) -> Iterator[Question]:
+    grabs = Counter(event.main for event in _grabs(story))
+    for grab in _grabs(story):
+        name = grab.main
+        if name is None or grabs[name] != 1:
+            continue
+        used = next((e for e in story.events[grab.order + 1 :] if e.main == name), None)
+        if used is None:
+            continue
+        pronouns = {name: "them" if phrases.is_plural(name) else "it"}
+        does = phrases.phrase(used.action, used.main, used.targets, "does", pronouns)
+        yield Question(
+            kind="use",
+            key=_event_key(used),
+            answer_type="action",
+            params={"object": name},
+            slots=_object_slots(name) | {"next": does},
+            evidence=(grab, used),
+            anchor=name,
+            focus_object=name,
+            focus_event=used.order,
+        )
+
+
+def _refusals(story: Story, draw: random.Random) -> Iterator[Question]:
+    """What the graphs cannot answer: things that are not there, opinions, and who the person is."""
+    known = {class_of(name) for graph in story.graphs for name in (*graph.shapes, *graph.main_objects)}
+    absent = [name for name in ABSENT if name not in known]
+    for name in draw.sample(absent, min(3, len(absent))):
+        yield Question(
+            kind="never_handled",
+            key="refusal",
+            answer_type="refusal",
+            params={"class": name},
+            slots={"absent": name},
+        )
+    lasting = [event for event in _unique(story) if event.action in LASTING | {"drink", "jump", "squat"}]
+    for event in draw.sample(lasting, min(2, len(lasting))):
+        yield Question(
+            kind="opinion",
+            key="refusal",
+            answer_type="refusal",
+            params={"event": event.order},
+            slots=_event_slots(event),
+        )
+    yield Question(kind="unknown_person", key="refusal", answer_type="refusal", params={}, slots={})
+
+
+_MAKERS: Final = (
+    _ends_of_grabs,
+    _things_after,
+    _acts,
+    _times,
+    _places,
+    _rooms,
+    _neighbours,
+    _orders,
+    _counts,
+    _person,
+    _postures,
+    _objects,
+    _reasons,
+    _cleaning,
+    _lengths,
+    _uses,
+    _refusals,
+)

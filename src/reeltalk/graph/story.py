@@ -1,0 +1,134 @@
+"""Activities that follow each other, as one run of events in the time of their video."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from reeltalk.graph.activity import ActivityGraph, agent_of
+from reeltalk.graph.joining import starts_s
+from reeltalk.graph.vocabulary import ROOMS, class_of
+from reeltalk.schema.intervals import Interval
+
+
+@dataclass(frozen=True)
+class StoryEvent:
+    """An event in the run of all."""
+
+    order: int
+    """Place among all events, from 0."""
+    part: int
+    """Which activity it belongs to, from 0."""
+    index: int
+    """Place in its activity, from 0."""
+    action: str
+    main: str | None
+    targets: tuple[str, ...]
+    from_room: str | None
+    to_room: str | None
+    interval: Interval | None
+    """When it happens, in seconds of the video; None where a graph before it has no times."""
+
+    @property
+    def signature(self) -> tuple[str, str, tuple[str, ...]]:
+        """What it is, whichever object of a class it acts on."""
+        return self.action, class_of(self.main or ""), tuple(class_of(target) for target in self.targets)
+
+
+class Story:
+    """A scenario's events.
+
+    Args:
+        graphs: Its activities in order.
+    """
+
+    def __init__(self, graphs: Sequence[ActivityGraph]) -> None:
+        self.graphs = tuple(graphs)
+
+    @cached_property
+    def events(self) -> tuple[StoryEvent, ...]:
+        """All events in order."""
+        starts = starts_s(self.graphs)
+        events: list[StoryEvent] = []
+        for part, graph in enumerate(self.graphs):
+            for event in graph.events:
+                at = graph.event_interval(event.index) if starts else None
+                shown = None
+                if at is not None and starts is not None:
+                    shown = Interval(start_s=round(starts[part] + at[0], 3), end_s=round(starts[part] + at[1], 3))
+                events.append(
+                    StoryEvent(
+                        order=len(events),
+                        part=part,
+                        index=event.index,
+                        action=event.action,
+                        main=event.main,
+                        targets=event.targets,
+                        from_room=event.from_room,
+                        to_room=event.to_room,
+                        interval=shown,
+                    )
+                )
+        return tuple(events)
+
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds from the start to the end, or None where they are not known."""
+        last = self.events[-1].interval if self.events else None
+        return last.end_s if last else None
+
+    @cached_property
+    def attributes(self) -> dict[str, tuple[str, ...]]:
+        """What does not change about an object or the person."""
+        found: dict[str, tuple[str, ...]] = {}
+        for graph in self.graphs:
+            found.update(graph.attributes)
+        return found
+
+    @property
+    def agent(self) -> str:
+        """The person's name in the graphs."""
+        return agent_of(self.graphs[0])
+
+    def support_before(self, event: StoryEvent, name: str) -> tuple[str, bool] | None:
+        """What an object rests on or in before an event, and whether it is in it; None where it is not known."""
+        return self._support(event.part, name, event.index)
+
+    def support_after(self, event: StoryEvent, name: str) -> tuple[str, bool] | None:
+        """What an object rests on or in after an event."""
+        return self._support(event.part, name, event.index + 1)
+
+    def _support(self, part: int, name: str, situation: int) -> tuple[str, bool] | None:
+        found = [
+            (placed.target.object, placed.kind == "inside")
+            for placed in self.graphs[part].placed_at(name, situation)
+            if placed.kind in ("inside", "on") and class_of(placed.target.object) not in ROOMS
+        ]
+        # More than one support, as in some released graphs, is not an answer.
+        return found[0] if len(found) == 1 else None
+
+    def posture_before(self, event: StoryEvent) -> str:
+        """`standing`, `sitting`, `lying` or `lying` after a fall: what the last such event led to."""
+        for earlier in reversed(self.events[: event.order]):
+            if earlier.action in POSTURES:
+                return POSTURES[earlier.action]
+        return "standing"
+
+    def values_at_end(self, name: str) -> tuple[str, ...]:
+        """State values of an object after everything: of the last activity that says anything of it."""
+        for graph in reversed(self.graphs):
+            if name in graph.values:
+                return graph.values_at(name, graph.situations - 1)
+        return ()
+
+
+POSTURES = {
+    "sit": "sitting",
+    "lie": "lying",
+    "stand": "standing",
+    "wakeUp": "sitting",
+    "fall": "lying",
+    "fallback": "lying",
+    "fallsit": "lying",
+    "climb": "standing",
+}
+"""The posture in which an action leaves the person."""
