@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum
 # Two cores are enough to gain from, and more do not hurt.
 JOBS ?= auto
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-metrics
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-metrics bench-world
 
 setup: $(STAMP)
 
@@ -42,6 +42,9 @@ bench-curate: setup ## One decode against the usual four passes
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py
+
+bench-world: setup ## How fast the household films itself, against real time
+	$(BIN)/python bench/world.py
 
 # pycocoevalcap is a baseline to measure and to test against, and no dependency: it gets an environment of its own.
 build/bench/venv/ready: | setup

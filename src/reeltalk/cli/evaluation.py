@@ -3,12 +3,15 @@
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from reeltalk.cli.app import OVERWRITE, app, hash_source, say, settings_of
 from reeltalk.errors import BenchmarkError, SettingError
+
+if TYPE_CHECKING:
+    from reeltalk.store.benchmark import Benchmark
 
 
 @app.command(sort_key=6)
@@ -155,14 +158,14 @@ def report(
     format: Literal["html", "json", "csv", "latex", "markdown"] = "html",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write runs, or a curated benchmark, as a static site; runs also as a table on standard output.
+    """Write runs, a curated benchmark or one with graphs as a static site; runs also as a table on standard output.
 
     Example: `reeltalk report runs/first runs/second --out site`, or `reeltalk report benchmarks/kitchen --out site`
 
     Parameters
     ----------
     runs
-        Folders that `score` wrote, or one benchmark that `curate` wrote.
+        Folders that `score` wrote, or one benchmark that `curate` or `world film` wrote.
     out
         Folder of the site that appears; for the other formats the file, or standard output where it is not given.
     format
@@ -170,7 +173,7 @@ def report(
     overwrite
         Replace what is there.
     """
-    from reeltalk.report.stage import render_table, write_curation_report, write_report
+    from reeltalk.report.stage import render_table, write_report
     from reeltalk.store.atomic import write_bytes, writing_directory
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
@@ -188,7 +191,7 @@ def report(
             raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
         with writing_directory(out, overwrite=overwrite) as folder:
             if benchmarks:
-                write_curation_report(Benchmark.open(benchmarks[0]), folder)
+                _write_benchmark_report(Benchmark.open(benchmarks[0]), folder)
             else:
                 write_report(opened, folder)
         print(f"report: {out / 'index.html'}")
@@ -204,3 +207,15 @@ def report(
     write_bytes(out, table.encode())
     print(f"report: {out}")
     return 0
+
+
+def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:
+    """What there is to show of a benchmark: its curation, or its scenarios."""
+    from reeltalk.report.curation import is_curated
+    from reeltalk.report.scenarios import has_scenarios, scenarios_of
+    from reeltalk.report.stage import write_curation_report, write_scenario_report
+
+    if not is_curated(benchmark) and has_scenarios(benchmark):
+        write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder)
+    else:
+        write_curation_report(benchmark, folder)

@@ -401,6 +401,49 @@ def _print_claims(claims: dict[str, list[str]]) -> None:
 
 
 @graph.command(sort_key=6)
+def see(
+    graphs: Path,
+    /,
+    *,
+    scenarios: Path | None = None,
+    out: Path,
+    only: str | None = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Show scenarios as pages: events on a time line, every object's states, and relations at each moment.
+
+    Example: `reeltalk graph see kg_activity.zip --scenarios scenario_to_activities.json --only 00001 --out pages`. Of
+    a benchmark with graphs, `reeltalk report` writes the same pages.
+
+    Parameters
+    ----------
+    graphs
+        Folder, zip archive or file of activity graphs.
+    scenarios
+        JSON object of lists of activities by scenario; without it each activity is shown alone.
+    out
+        Folder of the site that appears.
+    only
+        Comma-separated names of the scenarios to show; all by default.
+    overwrite
+        Replace the folder that is there.
+    """
+    from reeltalk.report.scenarios import ShownScenario
+    from reeltalk.report.stage import write_scenario_report
+    from reeltalk.store.atomic import writing_directory
+
+    by_scenario, _ = _scenarios(graphs, scenarios, None)
+    wanted = [name.strip() for name in only.split(",")] if only else list(by_scenario)
+    if missing := [name for name in wanted if name not in by_scenario]:
+        raise SettingError(f"--only {missing[0]}: there is no such scenario")
+    shown = [ShownScenario(name, by_scenario[name], f"{n:04d}.html") for n, name in enumerate(wanted, 1)]
+    with writing_directory(out, overwrite=overwrite) as folder:
+        write_scenario_report(graphs.name, shown, folder)
+    print(f"report: {out / 'index.html'}")
+    return 0
+
+
+@graph.command(sort_key=7)
 def questions(
     benchmark: Path,
     /,

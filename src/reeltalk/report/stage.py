@@ -22,12 +22,13 @@ from reeltalk.report.dialogues import (
 from reeltalk.report.export import TableFormat, render_table
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown, title_of
+from reeltalk.report.scenarios import ShownScenario, title_of_activity, write_scenarios
 from reeltalk.report.visible import visible
 from reeltalk.schema.runs import CurvePoint
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
-__all__ = ["TableFormat", "render_table", "write_curation_report", "write_report"]
+__all__ = ["TableFormat", "render_table", "write_curation_report", "write_report", "write_scenario_report"]
 
 STATIC: Final = ("style.css", "page.js")
 FEW_VIDEOS: Final = 30
@@ -93,6 +94,21 @@ def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
     return write_curation(benchmark, folder, _environment())
 
 
+def write_scenario_report(title: str, scenarios: Sequence[ShownScenario], folder: Path) -> Path:
+    """Write the pages about scenarios: time lines, states and relations.
+
+    Args:
+        title: What the scenarios belong to.
+        scenarios: Which.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+    """
+    _write_static(folder)
+    return write_scenarios(title, scenarios, folder, _environment())
+
+
 def _write_static(folder: Path) -> None:
     for name in STATIC:
         text = (files("reeltalk.report") / "static" / name).read_text(encoding="utf-8")
@@ -142,6 +158,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
+    environment.filters["title_of_activity"] = title_of_activity
     environment.globals.update(
         version=__version__,
         colours=figures.COLOURS,

@@ -1,0 +1,175 @@
+"""Questions from graphs: exact, checked on another path, in forms that no two splits share, and in good English."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from reeltalk.graph.activity import read_activity
+from reeltalk.graph.checking import Checker, checks
+from reeltalk.graph.questions import SPLITS, dialogue, forms, forms_of, questions, turn_of, word
+from reeltalk.graph.source import read_graphs, read_scenarios, scenario_graphs
+from reeltalk.graph.story import Story
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.labels import QuestionType, unknown_labels
+from reeltalk.world.activities import activities
+from reeltalk.world.film import carry_out_all, clip_graphs, plan
+from reeltalk.world.house import build_house
+from reeltalk.world.settings import FilmSettings
+
+
+def told(count: int, *, houses: int = 4) -> Iterator[tuple[Story, dict[str, str]]]:
+    """Stories of the household, not filmed, with their graphs as text."""
+    for planned in plan(FilmSettings(scenarios=count, houses=houses, seed=11)).plans:
+        house = build_house(planned.house)
+        parts = carry_out_all(house, planned.start_room, list(planned.activities))
+        known = [activities()[name] for name in planned.activities]
+        texts = dict(zip(planned.clips, clip_graphs(house, planned.clips, known, parts), strict=True))
+        yield Story([read_activity(text, file=f"{n}.nq", name=n) for n, text in texts.items()]), texts
+
+
+@pytest.fixture(scope="module")
+def stories(request: pytest.FixtureRequest) -> list[tuple[Story, dict[str, str]]]:
+    return list(told(80 if request.config.getoption("--full") else 8))
+
+
+def test_sparql_finds_every_answer_again(stories: list[tuple[Story, dict[str, str]]], full: bool) -> None:
+    """10,000 questions in full counts, a tenth otherwise; every kind among them."""
+    asked: Counter[str] = Counter()
+    for seed, (story, texts) in enumerate(stories):
+        checker = Checker(texts)
+        for question in questions(story, seed=seed):
+            assert checker.answer(question.kind, question.params) == question.key, (question.kind, question.params)
+            asked[question.kind] += 1
+    assert asked.total() >= (10_000 if full else 1_000)
+    assert set(asked) == set(checks()) == set(forms())
+
+
+def test_the_checker_finds_a_wrong_answer(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    story, texts = stories[0]
+    turns, _ = dialogue(story, split="train", seed=1)
+    checker = Checker(texts)
+    assert checker.disagreements(turns) == []
+    wrong = [turn.model_copy(update={"extra": turn.extra | {"answer_key": "unheard of"}}) for turn in turns]
+    assert len(checker.disagreements(wrong)) == len(turns)
+
+
+def test_a_graph_that_says_otherwise_gives_another_answer(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    """The checker reads the graph, not what was written: without its switchOn events a graph has other counts."""
+    changed = 0
+    for story, texts in stories:
+        for question in questions(story):
+            if question.kind == "times" and str(question.params["signature"]).startswith("grab|"):
+                main = str(question.params["signature"]).split("|")[1]
+                line = re.compile(rf".*/ontology/mainObject> <[^>]*/{main}\d+_scene\d+> .*\n")
+                fewer = Checker({name: line.sub("", text) for name, text in texts.items()})
+                assert fewer.answer("times", question.params) == "0"
+                changed += 1
+    assert changed
+
+
+def test_no_surface_form_is_in_two_splits() -> None:
+    by_split = {
+        split: {text for kind in forms() for ref in (False, True) for _, text in forms_of(kind, split, ref=ref)}
+        for split in SPLITS
+    }
+    assert sum(map(len, by_split.values())) >= 200
+    assert not by_split["train"] & by_split["test"]
+    assert not by_split["train"] & by_split["dev"]
+    assert not by_split["dev"] & by_split["test"]
+    for kind, form in forms().items():
+        for split in SPLITS:
+            assert forms_of(kind, split, ref=not form.forms), (kind, split)
+
+
+def test_every_question_type_of_vdact_is_asked() -> None:
+    types = {label for form in forms().values() for label in form.types} | {"REF"}
+    assert types == {str(label) for label in QuestionType}
+
+
+SLIPS = re.compile(
+    r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it) \1\b|\b(pick up|switch on|switch off) (it|them)\b"
+    r"|\bthey is\b|\bit are\b|[a-z][A-Z]|\d[a-z]"
+)
+
+
+def test_the_english_has_no_slips_that_a_rule_can_find(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    draw = random.Random(5)
+    seen = 0
+    for story, _ in stories:
+        for question in questions(story):
+            for split in SPLITS:
+                for rests in (False, True):
+                    if (rests and question.anchor is None) or not forms_of(question.kind, split, ref=rests):
+                        continue
+                    asked = word(question, split=split, draw=draw, first=draw.random() < 0.3, rests=rests)
+                    for said in (asked.text, asked.answer):
+                        assert not SLIPS.search(said), said
+                    assert asked.text[0].isupper(), asked.text
+                    assert asked.text[-1] in "?.", asked.text
+                    assert asked.answer[0].isupper(), asked.answer
+                    assert asked.answer[-1] == ".", asked.answer
+                    seen += 1
+    assert seen > 2000
+
+
+def test_turns_are_whole(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    for seed, (story, _) in enumerate(stories):
+        turns, asked = dialogue(story, split="dev", seed=seed, turns=12)
+        assert len(turns) == 12
+        identities = [(turn.extra["kind"], repr(turn.extra["params"])) for turn in turns]
+        assert len(set(identities)) == 12, "nothing is asked twice"
+        for turn, how in zip(turns, asked, strict=True):
+            check_turn(turn, story)
+            assert ("REF" in turn.labels["vdact.question_type"]) >= how.rests
+        assert not asked[0].rests, "the first turn rests on nothing"
+        assert "the person" in turns[0].question.lower() or not re.search(r"\b(he|his|him)\b", turns[0].question)
+
+
+def check_turn(turn: Turn, story: Story) -> None:
+    assert not unknown_labels(turn.labels)
+    assert turn.asked_at_s == story.duration_s
+    if turn.extra["answer_type"] == "refusal":
+        assert turn.evidence == ()
+    else:
+        assert turn.evidence
+        assert all(0 <= i.start_s < i.end_s <= (story.duration_s or 0) + 1e-6 for i in turn.evidence)
+    if turn.options is not None:
+        assert len(set(turn.options)) == len(turn.options) >= 2
+        assert turn.correct_option is not None
+
+
+def test_evidence_is_where_it_happens(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    story, _ = stories[0]
+    for question in questions(story):
+        turn = (
+            turn_of(word(question, split="train", draw=random.Random(0)), story, random.Random(0))
+            if forms_of(question.kind, "train", ref=False)
+            else None
+        )
+        for event in question.evidence:
+            assert turn is None or event.interval is not None
+            assert turn is None or any(
+                i.start_s <= event.interval.start_s and event.interval.end_s <= i.end_s + 1e-6  # type: ignore[union-attr]
+                for i in turn.evidence
+            )
+
+
+def test_dialogues_follow_from_their_seed(stories: list[tuple[Story, dict[str, str]]]) -> None:
+    story, _ = stories[0]
+    assert dialogue(story, split="train", seed=3)[0] == dialogue(story, split="train", seed=3)[0]
+    assert dialogue(story, split="train", seed=3)[0] != dialogue(story, split="train", seed=4)[0]
+
+
+def test_released_scenarios_can_be_asked_about_too(shared) -> None:  # type: ignore[no-untyped-def]
+    """Without times and rooms there are fewer kinds, and SPARQL still agrees."""
+    data = shared / "data/vdact"
+    graphs = read_graphs(data / "kg_activity.zip")
+    path = data / "derived/scenario_to_activities.json"
+    scenarios = scenario_graphs(read_scenarios(path), graphs, file=path)
+    for name in list(scenarios)[::200]:
+        kinds = {question.kind for question in questions(Story(scenarios[name]))}
+        assert {"times", "acts", "next_action", "what_else"} & kinds
+        assert not {"room_start", "video_length", "clothes_colour", "posture"} & kinds
