@@ -74,7 +74,9 @@ SPECIAL: Final = {
 }
 """What follows the verb for certain objects."""
 
-_IN: Final = frozenset({"sink", "closet", "fridge", "garbagecan", "washingmachine", "microwave", "kitchencabinet"})
+_IN: Final = frozenset(
+    {"fryingpan", "sink", "closet", "fridge", "garbagecan", "washingmachine", "microwave", "kitchencabinet"}
+)
 _NUMBERS: Final = (
     "no",
     "one",
@@ -148,7 +150,7 @@ def phrase(
         inside = class_of(target) in _IN
         called = pronouns.get(target)
         words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place(target, inside=False)
-        words["t_into"] = f"{'onto' if class_of(target) == 'fryingpan' else 'into'} {words['t']}"
+        words["t_into"] = f"into {words['t']}"
     # A pronoun stands between the parts of a verb: "pick it up", "switch it on".
     if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
         rest = f"{{o}} {particle[1]}"
