@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from reeltalk.cli.app import OVERWRITE, Bar, app, say
-from reeltalk.errors import InputError, SettingError
+from reeltalk.errors import InputError, ModelError, SettingError
 
 if TYPE_CHECKING:
     from reeltalk.graph.activity import ActivityGraph
@@ -257,7 +257,10 @@ def refine(
     asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), Prompt.load(refining.PROMPT)
 
     def ask(text: str) -> str:
-        return asked.ask(prompt.fill(text=text)).text
+        reply = asked.ask(prompt.fill(text=text))
+        if reply.cut_off:
+            raise ModelError(f"the reply did not end within {endpoint.max_tokens:,} tokens")
+        return reply.text
 
     with Bar() as bar:
         done = refining.refine(

@@ -1,9 +1,10 @@
 """Does a refined summary say only what its graph says? Claims that the graph cannot ground, sentence by sentence.
 
-Three checks, all without a model: a content word must belong to an object, room, state or action of the scenario, or
-to the small vocabulary of narration (`narration.txt`); an action word followed by an object in the same clause must be
-an event on that object; and *is on*, *is open* and their like must be a state that the object has at some time. A
-report lists what could not be grounded; it is a reason to look, not a proof of error.
+Four checks, all without a model: a content word must belong to an object, room, state or action of the scenario, or to
+the small vocabulary of narration (`narration.txt`); an action word followed by an object in the same clause must be an
+event on that object; *is on*, *is open* and their like must be a state that the object has at some time; and *is on the
+sofa*, *is in the kitchen* a place where it is at some time. A report lists what could not be grounded; it is a reason
+to look, not a proof of error.
 """
 
 import re
@@ -97,7 +98,7 @@ class Claim:
     sentence: int
     """Which sentence, from 1."""
     kind: str
-    """`word`, `event` or `state`."""
+    """`word`, `event`, `state` or `place`."""
     text: str
     """What was said."""
 
@@ -108,6 +109,7 @@ class Claim:
             "word": "not in the graph",
             "event": "no such event",
             "state": "never so",
+            "place": "never there",
         }[self.kind]
         return f"sentence {self.sentence}: {self.text!r} ({reason})"
 
@@ -172,13 +174,13 @@ def ungrounded(
     action_stems = {stem for action in actions for stem in _action_stems(action)}
     allowed = _narration() | stems | action_stems | {_stem(word) for word in STATE_WORDS}
     events = _events(graphs)
-    states = _states(graphs)
+    states, places = _states(graphs), _places(graphs)
     claims = []
     for number, sentence in enumerate(re.split(r"(?<=[.!?])\s+|\n+", text.strip()), 1):
         words = _words(sentence)
         claims += [Claim(number, "word", word) for word in dict.fromkeys(words) if _stem(word) not in allowed]
         for clause in re.split(r"[,;:.]|\band\b|\bthen\b|\bwhere\b|\bwhich\b|\bbefore\b|\bafter\b", sentence.lower()):
-            claims += _check_clause(number, _words(clause), objects, events, states)
+            claims += _check_clause(number, _words(clause), objects, events, states, places)
     return claims
 
 
@@ -212,12 +214,27 @@ def _states(graphs: Iterable[ActivityGraph]) -> Mapping[str, set[str]]:
     return found
 
 
+def _places(graphs: Iterable[ActivityGraph]) -> set[tuple[str, str]]:
+    """(class, class of what it is on or inside) at any time, through whatever lies between."""
+    pairs = {
+        (class_of(shape.object), class_of(placed.target.object))
+        for graph in graphs
+        for shape, found in graph.placed.items()
+        for placed in found
+        if placed.kind in ("on", "inside")
+    }
+    while further := {(a, d) for a, b in pairs for c, d in pairs if b == c and a != d} - pairs:
+        pairs |= further
+    return pairs
+
+
 def _check_clause(
     number: int,
     words: Sequence[str],
     objects: Mapping[tuple[str, ...], set[str]],
     events: set[tuple[str, str]],
     states: Mapping[str, set[str]],
+    places: set[tuple[str, str]],
 ) -> Iterable[Claim]:
     stems = [_stem(word) for word in words]
     verbs = {stem for action in ACTION_WORDS for stem in _action_stems(action)}
@@ -231,6 +248,11 @@ def _check_clause(
         elif words[start] in ("is", "are") and start + 1 < len(words):
             value = next((STATE_WORDS[w] for w in words[start + 1 : start + 3] if w in STATE_WORDS), None)
             before = _last_object(stems, start, objects)
+            found = _place_said(words, stems, start, objects)
+            if found is not None and before and "character" not in before | found[1]:
+                if not any((name, there) in places for name in before for there in found[1]):
+                    yield Claim(number, "place", " ".join(words[max(0, start - 2) : found[0]]))
+                continue
             # "is on the table" is a place, "is on" a state.
             ends = start + 2 >= len(words) or words[start + 2] not in ("the", "a", "his")
             if value and before and ends and not any(value in states.get(name, set()) for name in before):
@@ -244,6 +266,16 @@ def _match(
         name = tuple(stems[start : start + length])
         if len(name) == length and name in objects:
             return start + length, objects[name]
+    return None
+
+
+def _place_said(
+    words: Sequence[str], stems: Sequence[str], start: int, objects: Mapping[tuple[str, ...], set[str]]
+) -> tuple[int, set[str]] | None:
+    """The object that something is said to be on or in, after *is* or *are* at `start`."""
+    for place in range(start + 1, min(start + 4, len(words))):
+        if words[place] in ("on", "in", "inside"):
+            return _first_object(stems, place + 1, objects)
     return None
 
 
@@ -262,7 +294,8 @@ def _first_object(
 
 
 def _last_object(stems: Sequence[str], end: int, objects: Mapping[tuple[str, ...], set[str]]) -> set[str] | None:
-    for place in reversed(range(max(0, end - GAP_WORDS), end)):
-        if (found := _match(stems, place, objects)) is not None and found[0] <= end:
-            return found[1]
-    return None
+    """What was named last before a word: of "the kitchen cabinet is" the kitchen cabinet, not the cabinet."""
+    found = [_match(stems, place, objects) for place in range(max(0, end - GAP_WORDS), end)]
+    named = [match for match in found if match is not None and match[0] <= end]
+    last = max((match[0] for match in named), default=None)
+    return next((match[1] for match in named if match[0] == last), None)

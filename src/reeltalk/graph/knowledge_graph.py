@@ -85,11 +85,13 @@ class KnowledgeGraph:
             One row for each answer: names and literals by variable; a variable without value is left out.
 
         Raises:
-            SettingError: There is no query of that name, or a value that it needs is missing.
+            SettingError: There is no query or graph of that name, or a value that the query needs is missing.
         """
         text = named_queries().get(query)
         if text is None:
             raise SettingError(f"there is no query {query!r}; known: {', '.join(named_queries())}")
+        if graph is not None and graph_iri(graph) not in self.graphs():
+            raise SettingError(f"there is no graph {graph!r} among {len(self.graphs()):,}")
         values = values | ({"graph": graph} if graph is not None else {})
         missing = sorted({"object", "situation", "shape_of", "start", "end"} & _free(text) - set(values))
         if missing:

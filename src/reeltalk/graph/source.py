@@ -44,7 +44,9 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
         return
     if not zipfile.is_zipfile(source):
         if source.suffix.lower() not in SUFFIXES:
-            raise InputError("neither a folder, a zip archive nor a graph", file=source, hint=f"known: {SUFFIXES}")
+            raise InputError(
+                "neither a folder, a zip archive nor a graph", file=source, hint=f"known: {', '.join(SUFFIXES)}"
+            )
         yield graph_name(source), str(source), read_text(source)
         return
     with zipfile.ZipFile(source) as archive:
