@@ -21,6 +21,7 @@ _VERSION = re.compile(r"(?:shape_)?state(\d+)_(.+)")
 _EVENT = re.compile(r"event(\d+)_(.+)")
 _SITUATION = re.compile(r"home_situation(\d+)_(.+)")
 _OBJECT: Final = r"[a-z_]*[a-z]\d+"
+LONGEST_S: Final = 1e6
 KINDS: Final = (*SPATIAL, *HOLDING, "between")
 
 
@@ -41,13 +42,6 @@ class Placed(NamedTuple):
 
     kind: str
     target: Shape
-
-
-class Box(NamedTuple):
-    """An axis-parallel box in metres: centre and size, each (x, y, z) with y upwards."""
-
-    centre: tuple[float, float, float]
-    size: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,6 @@ class ActivityGraph:
     placed: dict[Shape, tuple[Placed, ...]] = field(repr=False)
     shapes: dict[str, tuple[int, ...]] = field(repr=False)
     """Versions of every shape that the graph names, ascending, by object."""
-    boxes: dict[Shape, Box] = field(default_factory=dict, repr=False)
     classes: dict[str, str] = field(default_factory=dict, repr=False)
     """Class by object, where the graph types its objects."""
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
@@ -235,7 +228,6 @@ class _Reader:
             values=values,
             placed=placed,
             shapes=shapes,
-            boxes=self._boxes(),
             classes={
                 self._object(triple.subject, triple): triple.object
                 for triple in self.by_predicate["rdf:type"]
@@ -406,32 +398,14 @@ class _Reader:
         beyond = sorted(since for since in versions if since > events)
         return (f"states begin after the last situation {events}: {', '.join(map(str, beyond))}",) if beyond else ()
 
-    def _boxes(self) -> dict[Shape, Box]:
-        first = {triple.subject: triple for triple in self.by_predicate["rdf:first"]}
-        rest = {triple.subject: triple.object for triple in self.by_predicate["rdf:rest"]}
-
-        def vector(head: str, owner: Triple) -> tuple[float, float, float]:
-            numbers: list[float] = []
-            while head in first and len(numbers) < 3:
-                numbers.append(self._seconds(first[head], "coordinate"))
-                head = rest.get(head, "rdf:nil")
-            if len(numbers) != 3:
-                raise self.fail(f"{owner.predicate} needs three numbers", owner)
-            return numbers[0], numbers[1], numbers[2]
-
-        centres = {triple.subject: vector(triple.object, triple) for triple in self.by_predicate["x3do:bboxCenter"]}
-        sizes = {triple.subject: vector(triple.object, triple) for triple in self.by_predicate["x3do:bboxSize"]}
-        return {
-            Shape(*match): Box(centre, sizes[node])
-            for node, centre in centres.items()
-            if node in sizes and (match := self._match_version(node)) is not None
-        }
-
-    def _seconds(self, triple: Triple, what: str = "duration") -> float:
+    def _seconds(self, triple: Triple) -> float:
         try:
-            return float(triple.object)
+            seconds = float(triple.object)
         except ValueError:
-            raise self.fail(f"a {what} is no number: {triple.object!r}", triple) from None
+            seconds = -1.0
+        if not 0 <= seconds < LONGEST_S:
+            raise self.fail(f"a duration is no number of seconds: {triple.object!r}", triple)
+        return seconds
 
     def _is_object(self, node: str) -> bool:
         return re.fullmatch(rf"{_OBJECT}_{re.escape(self.scene)}", _local(node)) is not None

@@ -16,7 +16,8 @@ from reeltalk.world.house import ROOM_ORDER, House
 from reeltalk.world.simulation import CannotError, Command, Situation, Step, do, location
 
 RECIPES: Final = Path(__file__).parent / "activities.txt"
-MACROS: Final = frozenset({"fetch", "go", "place", "stow"})
+NEAR_M: Final = 0.6
+"""Within this distance one need not walk."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,6 @@ class Activity:
     category: str
     """One of VDAct's twelve."""
     lines: tuple[tuple[str, ...], ...]
-
-    @property
-    def title(self) -> str:
-        """For people: `drink milk`."""
-        return self.name.replace("_", " ").lower()
 
 
 @cache
@@ -153,7 +149,3 @@ class _Planner:
         self._do("putIn", name, holder)
         if closed:
             self._do("close", holder)
-
-
-NEAR_M: Final = 0.6
-"""Within this distance one need not walk."""

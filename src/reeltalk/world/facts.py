@@ -8,9 +8,8 @@ leads from a current Shape to a current Shape. (VirtualHome2KG does the latter o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from reeltalk.graph.activity import Box
 from reeltalk.graph.vocabulary import AGENT, DCTERMS, HOME, INSTANCE, ONTOLOGY, RDF, RDFS, TIME, X3D, XSD, plain_name
 from reeltalk.world.house import ROOM_HEIGHT_M, ROOM_WIDTH_M, House
 from reeltalk.world.simulation import Situation, Step
@@ -22,11 +21,18 @@ _AGENT_DEPTH_M: Final = 1.0
 _EYE_M: Final = 1.6
 
 
+class _Box(NamedTuple):
+    """An axis-parallel box in metres: centre and size, each (x, y, z) with y upwards."""
+
+    centre: tuple[float, float, float]
+    size: tuple[float, float, float]
+
+
 @dataclass(frozen=True)
 class _Version:
     since: int
     values: frozenset[str]
-    box: Box
+    box: _Box
     relations: frozenset[tuple[str, str]]
     """(kind, object)."""
     supports: tuple[tuple[str, int], ...]
@@ -185,20 +191,20 @@ class _Graph:
             values = frozenset({posture} if posture else ())
         return _Version(number, values, self._box(situation, name), relations, supports)
 
-    def _box(self, situation: Situation, name: str) -> Box:
+    def _box(self, situation: Situation, name: str) -> _Box:
         if name in situation.things:
             thing, state = self.house.things[name], situation.things[name]
             width, height = thing.kind.width_m, thing.kind.height_m
             depth = _AGENT_DEPTH_M if state.support == AGENT else _DEPTH_M[thing.layer]
             y_m = 1.1 if state.support == AGENT else state.y_m
-            return Box((state.x_m, round(y_m + height / 2, 3), depth), (width, height, round(min(width, 0.6), 3)))
+            return _Box((state.x_m, round(y_m + height / 2, 3), depth), (width, height, round(min(width, 0.6), 3)))
         if name == AGENT:
             agent = situation.agent
             low = agent.posture in ("lie", "fallen")
             size = (1.7, 0.4, 0.6) if low else (0.5, 1.3 if agent.posture == "sit" else 1.75, 0.4)
-            return Box((agent.x_m, round(size[1] / 2, 3), _AGENT_DEPTH_M), size)
+            return _Box((agent.x_m, round(size[1] / 2, 3), _AGENT_DEPTH_M), size)
         height = 0.1 if name.startswith("floor") else ROOM_HEIGHT_M
-        return Box((ROOM_WIDTH_M / 2, height / 2, 1.0), (ROOM_WIDTH_M, height, 2.0))
+        return _Box((ROOM_WIDTH_M / 2, height / 2, 1.0), (ROOM_WIDTH_M, height, 2.0))
 
     def _relations(self, situation: Situation, name: str) -> frozenset[tuple[str, str]]:
         if name in self.house.rooms:

@@ -193,7 +193,7 @@ def draw(canvas: Canvas, person: Person, x_m: float, y_m: float, facing: int, po
     canvas.limb([at(pose.hip), at(shoulder)], shirt, 0.3)
     canvas.limb([at(shoulder), at(pose.neck)], shirt, 0.2)
     canvas.limb([at(pose.neck), at(pose.head)], skin, 0.1)
-    _head(canvas, at, pose, hair, skin, facing, person.long_hair)
+    _head(canvas, at, pose, hair, skin)
     arm(0, shade(shirt, -0.08))
     return at(pose.hands[0]), at(pose.hands[1])
 
@@ -204,8 +204,6 @@ def _head(
     pose: Pose,
     hair: tuple[int, int, int],
     skin: tuple[int, int, int],
-    facing: int,
-    long_hair: bool,
 ) -> None:
     up = (pose.head[0] - pose.neck[0], pose.head[1] - pose.neck[1])
     length = math.hypot(*up) or 1.0
@@ -221,8 +219,6 @@ def _head(
         return at((x, y))
 
     canvas.disc(*shifted(-0.035, 0.035), HEAD_M + 0.012, hair)
-    if long_hair:
-        canvas.limb([shifted(-0.1, 0.0), shifted(-0.13, -0.2)], hair, 0.12)
     canvas.disc(*shifted(0.01, -0.01), HEAD_M - 0.01, skin)
     canvas.limb([shifted(-0.06, 0.1), shifted(0.07, 0.105)], hair, 0.075)
     eye = shifted(0.075, 0.012)

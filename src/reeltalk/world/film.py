@@ -98,8 +98,8 @@ def plan(settings: FilmSettings) -> Planned:
         for scenario in _candidates(house, settings):
             if found == wanted:
                 break
-            names = [_CARD.fullmatch(card)[1] for card in scenario]  # type: ignore[index]
-            start_room = ROOM_ORDER[int(_CARD.fullmatch(scenario[0])[2]) - 1]  # type: ignore[index]
+            names = [_name_and_room(card)[0] for card in scenario]
+            start_room = _name_and_room(scenario[0])[1]
             try:
                 steps = [step for part in carry_out_all(house, start_room, names) for step in part]
             except CannotError as error:
@@ -132,6 +132,13 @@ def plan(settings: FilmSettings) -> Planned:
                 "use more --houses"
             )
     return Planned(tuple(plans), dict(passed_over))
+
+
+def _name_and_room(card: str) -> tuple[str, str]:
+    """The recipe and the start room of a card that `cards` named."""
+    match = _CARD.fullmatch(card)
+    assert match is not None
+    return match[1], ROOM_ORDER[int(match[2]) - 1]
 
 
 def _shares(total: int, parts: int) -> list[int]:

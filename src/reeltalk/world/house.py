@@ -166,7 +166,6 @@ class Person:
     trousers: str
     hair: str
     skin: tuple[int, int, int]
-    long_hair: bool
 
 
 @dataclass(frozen=True)
@@ -316,7 +315,6 @@ class _Builder:
             # Hair must stand out from the skin.
             hair=draw.choice(("brown", "black", "yellow", "grey", "red") if sum(skin) > 480 else ("black", "grey")),
             skin=skin,
-            long_hair=False,
         )
         return House(self.number, self.rooms, self.things, person, self.floors)
 

@@ -168,10 +168,6 @@ class Situation:
     things: Mapping[str, ThingState]
     agent: AgentState
 
-    def room_of(self, name: str) -> str:
-        """The room that an object or room is in."""
-        return self.things[name].room if name in self.things else name
-
 
 @dataclass(frozen=True)
 class Step:

@@ -51,6 +51,14 @@ def test_line_order_does_not_matter() -> None:
         ([line("event1_use_lamp1_scene1", "targetObject", f"{EX}desk3_scene2>")], "no object of scene1", 1),
         ([line("shape_state0_desk3_other1_scene1", "on", f"{EX}x>")], "not a state or shape", 1),
         ([line("other_scene1", "hasEvent", f"{EX}event0_other_scene1>")], "the activity is named", 1),
+        (
+            [
+                f"{EX}event0_use_lamp1_scene1> <http://www.w3.org/2006/time#hasDuration> _:d .",
+                '_:d <http://www.w3.org/2006/time#numericDuration> "soon" .',
+            ],
+            "no number of seconds: 'soon'",
+            2,
+        ),
         ([f"<http://example.org/virtualhome2kg/ontology/a> <http://x.org/b> {EX}c> ."], "pseudo-IRIs and absolute", 1),
     ],
 )
