@@ -366,7 +366,7 @@ def stats(
     elif opened is not None:
         from reeltalk.graph.asking import stories
 
-        joined = {video.id: [known[clip.id] for clip in clips] for video, clips, _ in stories(opened) if clips}
+        joined = {video.id: [known[name] for name in texts] for video, _, texts in stories(opened) if texts}
     activity = st.mean_counts([st.count_triples(graph.triples) for graph in known.values()])
     scenario = st.mean_counts([st.count_scenario(graphs) for graphs in joined.values()]) if joined else None
     print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")

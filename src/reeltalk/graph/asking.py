@@ -4,12 +4,14 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph.activity import read_activity
 from reeltalk.graph.checking import Checker
 from reeltalk.graph.questions import SPLITS, dialogue
+from reeltalk.graph.source import graph_of_clip
 from reeltalk.graph.story import Story
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
@@ -38,22 +40,22 @@ class Written:
 
 
 def stories(benchmark: Benchmark) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
-    """Each video with its clips in order and their graphs as N-Quads; none where a video has no graphs.
+    """Each video with its clips in order and their graphs as N-Quads by name; none where a video has no graphs.
 
     Raises:
         InputError: A table is damaged.
     """
-    clips: dict[str, list[Clip]] = defaultdict(list)
+    names = {Path(name).stem for name in benchmark.manifest.files if name.startswith(f"{GRAPHS}/")}
+    clips: dict[str, list[tuple[Clip, str]]] = defaultdict(list)
     for clip in benchmark.read(CLIPS):
-        if f"{GRAPHS}/{clip.id}.nq" in benchmark.manifest.files:
-            clips[clip.video_id].append(clip)
+        if (name := graph_of_clip(clip, names)) is not None:
+            clips[clip.video_id].append((clip, name))
     for video in benchmark.read(VIDEOS):
         # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
-        ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
-        texts = {
-            str(clip.id): (benchmark.path / GRAPHS / f"{clip.id}.nq").read_text(encoding="utf-8") for clip in ordered
-        }
-        yield video, ordered, texts
+        ordered = sorted(clips[video.id], key=lambda found: found[0].interval.start_s if found[0].interval else 0.0)
+        files = {name: benchmark.path / GRAPHS / f"{name}.nq" for _, name in ordered}
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+        yield video, [clip for clip, _ in ordered], texts
 
 
 def write_dialogues(
@@ -80,7 +82,11 @@ def write_dialogues(
         BrokenInvariantError: SPARQL finds another answer to a question; nothing is written then.
     """
     settings = {"per_video": per_video, "turns": turns, "seed": seed}
-    if benchmark.rows(DIALOGUES) and not overwrite:
+    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
+    if entry is not None and entry.stage != STAGE:
+        # Answers, scores and reviews may rest on them.
+        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
+    if entry is not None and not overwrite:
         raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(DIALOGUES):,} dialogues; pass --overwrite")
     rows: list[Dialogue] = []
     types: Counter[str] = Counter()

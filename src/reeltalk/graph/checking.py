@@ -6,15 +6,16 @@ situations. Then each kind of question has a query of its own, which shares no c
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import InputError
 from reeltalk.graph.rdf import engine, graph_iri, parse
-from reeltalk.graph.vocabulary import INSTANCE
+from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY
 from reeltalk.schema.dialogue import Turn
 
 CHECKS: Final = Path(__file__).parent / "checks.toml"
@@ -72,7 +73,7 @@ class Checker:
     """One scenario's graphs, ready to be asked.
 
     Args:
-        graphs: N-Quads or N-Triples by activity or clip.
+        graphs: N-Quads or N-Triples by activity, in order.
     """
 
     def __init__(self, graphs: Mapping[str, str]) -> None:
@@ -84,11 +85,20 @@ class Checker:
                 self._engine.Quad(triple.subject, triple.predicate, triple.object, graph)
                 for triple in parse(text, file=f"{name}.nq")
             )
+        self._join(list(graphs))
         scenes = {match[1] for name in graphs if (match := re.search(r"_(scene\d+)$", name.lower()))}
         if len(scenes) != 1:
             raise InputError("the activities of a scenario lie in one environment", file=next(iter(graphs), "graphs"))
         (self._scene,) = scenes
         self._rank()
+
+    def _join(self, names: Sequence[str]) -> None:
+        """Released activity graphs do not say what follows them; the order in which they are given does."""
+        following = self._engine.NamedNode(f"{ONTOLOGY}nextActivity")
+        if any(self._store.quads_for_pattern(None, following, None)):
+            return
+        nodes = [self._engine.NamedNode(f"{INSTANCE}{name.lower()}") for name in names]
+        self._store.extend(self._engine.Quad(a, following, b) for a, b in pairwise(nodes))
 
     def _rank(self) -> None:
         quad, node, literal = self._engine.Quad, self._engine.NamedNode, self._engine.Literal

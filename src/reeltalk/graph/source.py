@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph, read_activity
 from reeltalk.graph.rdf import SUFFIXES, graph_name
+from reeltalk.schema.media import Clip
 from reeltalk.store.documents import parse, read_json, read_text
 
 LARGEST_MEMBER_BYTES = 256 * 1024 * 1024
@@ -80,6 +81,12 @@ def read_graphs(source: Path, *, progress: Progress | None = None) -> dict[str, 
         if progress is not None:
             progress(done, len(texts))
     return graphs
+
+
+def graph_of_clip(clip: Clip, known: Container[str]) -> str | None:
+    """The graph that describes a clip: one of its own name, or of the activity that it is a part of a scenario for."""
+    activity = clip.extra.get("activity")
+    return next((name for name in (clip.id, activity) if isinstance(name, str) and name in known), None)
 
 
 def read_scenarios(path: Path) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.phrases import listed, noun, phrase
-from reeltalk.graph.source import read_graphs
+from reeltalk.graph.source import graph_of_clip, read_graphs
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
 from reeltalk.store.benchmark import GRAPHS, Benchmark
@@ -80,8 +80,8 @@ def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
     graphs = read_graphs(benchmark.path / GRAPHS)
     clips: dict[str, list[tuple[float, str]]] = {}
     for clip in benchmark.read(CLIPS):
-        if clip.id in graphs:
-            clips.setdefault(clip.video_id, []).append((clip.interval.start_s if clip.interval else 0.0, clip.id))
+        if (name := graph_of_clip(clip, graphs)) is not None:
+            clips.setdefault(clip.video_id, []).append((clip.interval.start_s if clip.interval else 0.0, name))
     shown: list[ShownScenario] = []
     for video in benchmark.read(VIDEOS):
         if video.id in clips:

@@ -2,15 +2,18 @@
 
 import random
 import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from reeltalk.cli import run
 from reeltalk.graph.activity import read_activity
 from reeltalk.graph.checking import Checker, checks
 from reeltalk.graph.questions import SPLITS, dialogue, forms, forms_of, questions, turn_of, word
-from reeltalk.graph.source import read_graphs, read_scenarios, scenario_graphs
+from reeltalk.graph.source import graph_texts, read_graphs, read_scenarios, scenario_graphs
 from reeltalk.graph.story import Story
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
@@ -163,13 +166,36 @@ def test_dialogues_follow_from_their_seed(stories: list[tuple[Story, dict[str, s
     assert dialogue(story, split="train", seed=3)[0] != dialogue(story, split="train", seed=4)[0]
 
 
-def test_released_scenarios_can_be_asked_about_too(shared) -> None:  # type: ignore[no-untyped-def]
+def test_released_scenarios_can_be_asked_about_too(shared: Path, full: bool) -> None:
     """Without times and rooms there are fewer kinds, and SPARQL still agrees."""
     data = shared / "data/vdact"
+    texts = {name: text for name, _, text in graph_texts(data / "kg_activity.zip")}
     graphs = read_graphs(data / "kg_activity.zip")
     path = data / "derived/scenario_to_activities.json"
     scenarios = scenario_graphs(read_scenarios(path), graphs, file=path)
-    for name in list(scenarios)[::200]:
-        kinds = {question.kind for question in questions(Story(scenarios[name]))}
+    for name in list(scenarios)[:: 10 if full else 100]:
+        checker = Checker({graph.name: texts[graph.name] for graph in scenarios[name]})
+        asked = questions(Story(scenarios[name]))
+        for question in asked:
+            assert checker.answer(question.kind, question.params) == question.key, (name, question.kind)
+        kinds = {question.kind for question in asked}
         assert {"times", "acts", "next_action", "what_else"} & kinds
         assert not {"room_start", "video_length", "clothes_colour", "posture"} & kinds
+
+
+def test_an_imported_release_is_asked_about_and_shown(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = str(tmp_path / "bench")
+    shutil.copytree(samples / "vdact/kg_activity", tmp_path / "release/kg_activity")
+    shutil.copy(samples / "vdact/scenario_to_activities.json", tmp_path / "release")
+    assert run(["import", "vdact", str(tmp_path / "release"), bench]) == 0
+    assert run(["graph", "questions", bench]) == 0
+    assert run(["graph", "questions", bench, "--overwrite"]) == 0
+    assert run(["validate", bench]) == 0
+    assert run(["report", bench, "--out", str(tmp_path / "site")]) == 0
+    assert "Wash mug" in (tmp_path / "site/scenarios/0001.html").read_text()
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "whole")]) == 0
+    capsys.readouterr()
+    assert run(["graph", "questions", str(tmp_path / "whole"), "--overwrite"]) == 2
+    assert "which are not replaced" in capsys.readouterr().err
