@@ -152,7 +152,7 @@ def tell(
     graphs
         Folder, zip archive, file or benchmark of activity graphs.
     scenarios
-        JSON object of lists of activities by scenario; without it each activity is told alone.
+        JSON object of lists of activities by scenario. Without it the videos of a benchmark, or each activity alone.
     initial_rooms
         JSON object of the room in which the person starts, by activity; by default the graphs' own, where they have it.
     out
@@ -202,6 +202,12 @@ def _scenarios(
         rooms = read_initial_rooms(initial_rooms)
     else:
         rooms = {name: room for name, activity in known.items() if (room := initial_room(activity))}
+    if scenarios is None and (graphs / "manifest.json").is_file():
+        from reeltalk.graph.asking import stories
+        from reeltalk.store.benchmark import Benchmark
+
+        opened = Benchmark.open(graphs)
+        return {video.id: [known[name] for name in texts] for video, _, texts in stories(opened) if texts}, rooms
     if scenarios is None:
         return {name: [activity] for name, activity in known.items()}, rooms
     return scenario_graphs(read_scenarios(scenarios), known, file=scenarios), rooms
@@ -231,7 +237,7 @@ def refine(
     graphs
         Folder, zip archive, file or benchmark of activity graphs.
     scenarios
-        JSON object of lists of activities by scenario.
+        JSON object of lists of activities by scenario. Without it the videos of a benchmark, or each activity alone.
     initial_rooms
         JSON object of start rooms by activity.
     out
@@ -423,7 +429,7 @@ def see(
     graphs
         Folder, zip archive or file of activity graphs.
     scenarios
-        JSON object of lists of activities by scenario; without it each activity is shown alone.
+        JSON object of lists of activities by scenario. Without it the videos of a benchmark, or each activity alone.
     out
         Folder of the site that appears.
     only

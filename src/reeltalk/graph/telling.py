@@ -31,6 +31,8 @@ def tell(graphs: Iterable[ActivityGraph], initial_rooms: dict[str, str]) -> str:
 
 def initial_room(graph: ActivityGraph) -> str | None:
     """The room in which the person is at the start, as it is told, where the graph says so."""
+    if graph.events and (room := graph.events[0].from_room):
+        return told_name(room)
     for placed in graph.placed_at(agent_of(graph), 0):
         if placed.kind == "inside" and class_of(placed.target.object) in ROOMS:
             return told_name(placed.target.object)

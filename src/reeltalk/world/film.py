@@ -19,12 +19,12 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.activity import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse, quads_of
 from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
 from reeltalk.graph.telling import initial_room, tell
-from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, told_name
+from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
@@ -322,13 +322,7 @@ def clip_graphs(
 
 def _summary(clips: Sequence[str], graphs: Sequence[str]) -> str:
     read = [read_activity(text, file=f"{clip}.nq", name=clip) for clip, text in zip(clips, graphs, strict=True)]
-    return tell(read, {graph.name: room for graph in read if (room := start_room_of(graph))})
-
-
-def start_room_of(graph: ActivityGraph) -> str | None:
-    """Where the person is when an activity starts, as it is told: events of the household say so."""
-    room = graph.events[0].from_room
-    return told_name(room) if room else initial_room(graph)
+    return tell(read, {graph.name: room for graph in read if (room := initial_room(graph))})
 
 
 def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[str, Json]) -> StageReport:

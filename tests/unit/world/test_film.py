@@ -276,6 +276,8 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
     assert "Table 3" in out
     assert "Figure 2a" in out
     assert run(["graph", "tell", str(bench), "--out", str(tmp_path / "told")]) == 0
+    for video in Benchmark.open(bench).read(VIDEOS):
+        assert (tmp_path / f"told/{video.id}.txt").read_text() == video.summaries["template"]
     dialogues = [json.loads(line) for line in (bench / "dialogues.jsonl").read_text().splitlines()]
     assert all(len(dialogue["turns"]) == 12 for dialogue in dialogues)
     assert run(["report", str(bench), "--out", str(tmp_path / "site")]) == 0
