@@ -326,7 +326,7 @@ def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, chromium
 
         assert not tab.locator("#duplicates-2").evaluate("element => element.open")
         tab.locator('a[href="#duplicates-2"]').click()
-        tab.wait_for_function("document.getElementById('duplicates-2').open")
+        tab.locator("#duplicates-2[open]").wait_for(state="attached")
 
         # A4 less its margins, at 96 pixels an inch: no column may fall off the paper.
         tab.set_viewport_size({"width": 688, "height": 1000})
