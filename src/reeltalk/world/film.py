@@ -72,7 +72,7 @@ class Planned:
 
     plans: tuple[Plan, ...]
     passed_over: dict[str, int]
-    """Scenarios that could not be carried out one after the other, by reason."""
+    """Scenarios whose activities could not be carried out one after the other, by reason."""
 
 
 def plan(settings: FilmSettings) -> Planned:
@@ -103,7 +103,7 @@ def plan(settings: FilmSettings) -> Planned:
             try:
                 steps = [step for part in carry_out_all(house, start_room, names) for step in part]
             except CannotError as error:
-                passed_over[str(error).split(": ")[-1].rstrip("0123456789")] += 1
+                passed_over[re.sub(r"\d+", "", str(error))] += 1
                 continue
             length = sum(step.duration_s for step in steps)
             if not settings.min_duration_s <= length <= settings.max_duration_s:
@@ -337,7 +337,7 @@ def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[st
             for clip, quads in zip(made.plan.clips, made.graphs, strict=True):
                 writer.add_graph(clip, quads)
     shutil.rmtree(work, ignore_errors=True)
-    passed = tuple(f"{n:,} scenarios passed over: {why}" for why, n in sorted(planned.passed_over.items()))
+    passed = tuple(f"scenarios passed over ({n:,}): {why}" for why, n in sorted(planned.passed_over.items()))
     counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips)}
     return StageReport(stage=STAGE, counts=counts, warnings=passed)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sample_graphs import LAMP, NAME, event, read, state
+from sample_videos import Numbered
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
@@ -162,6 +163,23 @@ def test_a_scenario_is_joined_by_next_activity(samples: Path, tmp_path: Path) ->
         "SELECT ?a ?b WHERE { GRAPH ?g { ?a <http://example.org/virtualhome2kg/ontology/nextActivity> ?b } }"
     )
     assert links == [{"a": "wash_mug1_scene1", "b": "read_book1_scene1"}]
+
+
+def test_videos_are_joined_with_their_graphs(samples: Path, tmp_path: Path) -> None:
+    data = samples / "vdact"
+    (tmp_path / "videos").mkdir()
+    for name, frames in (("Wash_mug1_scene1", 48), ("Read_book1_scene1", 24), ("Make_coffee1_scene2", 24)):
+        shutil.copy(Numbered("join-a.mp4", frames=frames).make()[0], tmp_path / f"videos/{name}.mp4")
+    command = ["scenario", "join", str(data / "scenario_to_activities.json"), str(data / "kg_activity")]
+    command += ["--videos", str(tmp_path / "videos"), "--out"]
+    assert run([*command, str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out/starts.json").read_text()) == {"09001": [0.0, 2.0], "09002": [0.0]}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("09001.nq", "09002.nq", "09001.mp4", "09002.mp4", "starts.json")
+    }
+    (tmp_path / "videos/Read_book1_scene1.mp4").write_bytes(b"no video")
+    assert run([*command, str(tmp_path / "broken")]) == 2
+    assert not (tmp_path / "broken").exists()
 
 
 def test_a_text_that_says_what_the_graph_says_has_no_claims() -> None:
