@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from reeltalk.errors import InputError
 from reeltalk.graph.rdf import Triple, parse, short_triples
-from reeltalk.graph.vocabulary import AGENT, HOLDING, SPATIAL, class_of
+from reeltalk.graph.vocabulary import AGENT, HOLDING, ROOMS, SPATIAL, class_of
 
 _VERSION = re.compile(r"(?:shape_)?state(\d+)_(.+)")
 _EVENT = re.compile(r"event(\d+)_(.+)")
@@ -158,7 +158,7 @@ class ActivityGraph:
             seen.add(name)
             supports = [placed for placed in self.placed_at(name, situation) if placed.kind in ("inside", "on")]
             for placed in supports:
-                if class_of(placed.target.object) in _ROOM_CLASSES:
+                if class_of(placed.target.object) in ROOMS:
                     return placed.target.object
             if not supports:
                 return None
@@ -172,9 +172,6 @@ class ActivityGraph:
             return None
         known = [duration for duration in durations if duration is not None]
         return sum(known[:-1]), sum(known)
-
-
-_ROOM_CLASSES: Final = frozenset({"kitchen", "bedroom", "livingroom", "bathroom"})
 
 
 def _latest(versions: Sequence[int], situation: int) -> int | None:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.vocabulary import OPPOSITES, class_of, plain_name
+from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, plain_name
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
@@ -29,6 +29,9 @@ SPLITS: Final = ("train", "dev", "test")
 DISTRACTORS: Final = 3
 FOLLOW_UP_SHARE: Final = 0.45
 """How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
+
+MOST_OF_A_KIND: Final = 2
+"""Questions of one kind in a dialogue."""
 
 AnswerType = Literal[
     "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal"
@@ -97,6 +100,7 @@ class Question:
     params: Mapping[str, str | int]
     """What the kind needs to find the answer again."""
     slots: Mapping[str, str]
+    """Words for the slots of its forms; `option` is the answer as a choice among several."""
     evidence: tuple[StoryEvent, ...] = ()
     """Events that show it; none where it takes the whole video."""
     anchor: str | int | None = None
@@ -106,7 +110,7 @@ class Question:
     focus_event: int | None = None
     """What *that* means in the turn after."""
     distractors: tuple[str, ...] = ()
-    pronouns: Mapping[str, str] = field(default_factory=dict)
+    """Wrong choices; none where the kind has no sensible ones."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,6 @@ def dialogue(
         chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
-
-
-MOST_OF_A_KIND: Final = 2
-"""Questions of one kind in a dialogue."""
 
 
 def _identity(question: Question) -> str:
@@ -238,7 +238,7 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         shown = [Interval(start_s=0.0, end_s=story.duration_s)]
     options, correct = None, None
     if question.distractors:
-        right = short_answer(question)
+        right = question.slots["option"]
         shuffled = [right, *question.distractors]
         draw.shuffle(shuffled)
         options, correct = tuple(shuffled), shuffled.index(right)
@@ -278,11 +278,6 @@ def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
     return tuple(merged)
 
 
-def short_answer(question: Question) -> str:
-    """The answer as an option of a multiple choice."""
-    return question.slots["option"]
-
-
 # What every question about an object needs: pronouns and forms of *to be* that agree with it.
 def _object_slots(name: str) -> dict[str, str]:
     plural = phrases.is_plural(name)
@@ -299,9 +294,8 @@ def _object_slots(name: str) -> dict[str, str]:
     }
 
 
-def _event_slots(event: StoryEvent, prefix: str = "") -> dict[str, str]:
-    given = {form: phrases.phrase(event.action, event.main, event.targets, form) for form in phrases.FORMS}
-    return {f"{prefix}{form}": text for form, text in given.items()}
+def _event_slots(event: StoryEvent) -> dict[str, str]:
+    return {form: phrases.phrase(event.action, event.main, event.targets, form) for form in phrases.FORMS}
 
 
 def _event_key(event: StoryEvent) -> str:
@@ -310,23 +304,20 @@ def _event_key(event: StoryEvent) -> str:
 
 
 def _unique(story: Story) -> list[StoryEvent]:
-    """Events that are told apart from all others by what they are. Rooms that are walked to are left to other kinds."""
+    """Events that are told apart from all others by what they are."""
     counts = Counter(event.signature for event in story.events)
     return [event for event in story.events if counts[event.signature] == 1]
 
 
 def _only_object(event: StoryEvent) -> str | None:
     """What *it* can mean after an event: its object, where it has no other."""
-    return event.main if event.main and not event.targets and class_of(event.main) not in _ROOMS else None
-
-
-_ROOMS: Final = frozenset({"kitchen", "livingroom", "bedroom", "bathroom"})
+    return event.main if event.main and not event.targets and class_of(event.main) not in ROOMS else None
 
 
 def _objects_of(story: Story) -> list[str]:
     """Everything that some event acts on, rooms left out, sorted."""
     names = {event.main for event in story.events if event.main} | {t for e in story.events for t in e.targets}
-    return sorted(name for name in names if class_of(name) not in _ROOMS)
+    return sorted(name for name in names if class_of(name) not in ROOMS)
 
 
 def _other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
@@ -798,7 +789,7 @@ def _reasons(story: Story, draw: random.Random) -> Iterator[Question]:
         )
         if following is None:
             continue
-        if class_of(event.main) in _ROOMS:
+        if class_of(event.main) in ROOMS:
             before = story.events[event.order - 1] if event.order else None
             if (
                 before is None
