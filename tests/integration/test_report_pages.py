@@ -298,8 +298,10 @@ def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, chromium
 
     problems: list[str] = []
     with sync_playwright() as playwright:
+        # As root, Chromium's zygotes may get a real-time priority and, once, spun with it: then nothing else ran.
         browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            executable_path=chromium,
+            args=["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking"],
         )
         for width in (390, 1280):
             tab = browser.new_page(viewport={"width": width, "height": 800})
@@ -353,7 +355,9 @@ def test_without_scripts_everything_is_there(site: Path, chromium: str) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
+        )
         tab = browser.new_context(java_script_enabled=False).new_page()
         tab.goto((site / "dialogues.html").as_uri())
         assert tab.locator("#dialogue-rows tr:visible").count() == len(DIALOGUES)
