@@ -10,9 +10,9 @@ from typing import Final
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph.activity import read_activity
 from reeltalk.graph.checking import Checker
-from reeltalk.graph.questions import SPLITS, dialogue
 from reeltalk.graph.source import graph_of_clip
 from reeltalk.graph.story import Story
+from reeltalk.graph.wording import SPLITS, dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.schema.media import Clip, Video

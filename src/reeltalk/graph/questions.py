@@ -1,37 +1,21 @@
 """Questions from facts: what a scenario's graphs can answer, with exact answers, evidence and distractors.
 
-Each kind of question finds its facts in a `Story` and is worded by a surface form of `forms.toml`. Forms are divided
-among the splits, so that no form of train occurs in test. What the graphs cannot answer becomes a refusal item, never a
-guess. `checking.py` answers every question again by SPARQL.
+Each kind of question finds its facts in a `Story`; `wording.py` puts them into words. What the graphs cannot answer
+becomes a refusal item, never a guess. `checking.py` answers every question again by SPARQL.
 """
 
 import random
-import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Final, Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import OPPOSITES, ROOMS, class_of, plain_name
-from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Json
 
-FORMS: Final = Path(__file__).parent / "forms.toml"
-SPLITS: Final = ("train", "dev", "test")
 DISTRACTORS: Final = 3
-FOLLOW_UP_SHARE: Final = 0.45
-"""How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
 
-MOST_OF_A_KIND: Final = 2
-"""Questions of one kind in a dialogue."""
 
 AnswerType = Literal[
     "yes_no", "object", "place", "room", "count", "action", "colour", "choice", "seconds", "list", "refusal"
@@ -53,40 +37,6 @@ ABSENT: Final = (
 )
 STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
 ROOM_NAMES: Final = ("kitchen", "living room", "bedroom", "bathroom")
-
-
-class Form(BaseModel):
-    """The surface forms of one kind."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    types: tuple[str, ...]
-    target: tuple[str, ...]
-    content: tuple[str, ...]
-    thinking: str
-    forms: tuple[str, ...]
-    ref: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
-    yes: tuple[str, ...] = ()
-    no: tuple[str, ...] = ()
-
-
-@cache
-def forms() -> Mapping[str, Form]:
-    """Surface forms by kind of question."""
-    raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
-    return {kind: Form.model_validate(form) for kind, form in raw.items()}
-
-
-def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
-    """The forms that a split may use, each with its name, as `where_put/ref/3`."""
-    given = forms()[kind].ref if ref else forms()[kind].forms
-    part = "ref" if ref else "forms"
-    return [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if _split_of(n) == split]
-
-
-def _split_of(number: int) -> str:
-    return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
 @dataclass(frozen=True)
@@ -113,18 +63,6 @@ class Question:
     """Wrong choices; none where the kind has no sensible ones."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question put into words."""
-
-    question: Question
-    form: str
-    text: str
-    answer: str
-    rests: bool
-    """True where it rests on the turn before."""
-
-
 def questions(story: Story, *, seed: int = 0) -> list[Question]:
     """All that a story's graphs can answer, in a fixed order.
 
@@ -134,148 +72,6 @@ def questions(story: Story, *, seed: int = 0) -> list[Question]:
     """
     draw = random.Random(f"questions {seed}")
     return [question for maker in _MAKERS for question in maker(story, draw)]
-
-
-def dialogue(
-    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
-) -> tuple[list[Turn], list[Asked]]:
-    """One dialogue about a scenario.
-
-    Args:
-        story: The scenario.
-        split: Whose surface forms are used.
-        seed: Decides what is asked and how.
-        turns: How many turns; fewer where the story does not give as many.
-        asked_at_s: The moment of the questions; the end of the video by default.
-
-    Returns:
-        The turns, and how each came about.
-    """
-    draw = random.Random(f"dialogue {seed}")
-    pool = questions(story, seed=seed)
-    chosen: list[Asked] = []
-    used: set[tuple[str, str]] = set()
-    kinds: Counter[str] = Counter()
-    while len(chosen) < turns:
-        last = chosen[-1].question if chosen else None
-        open_ = [q for q in pool if (q.kind, _identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        follow = [q for q in open_ if last is not None and _rests_on(q, last) and forms_of(q.kind, split, ref=True)]
-        fresh = [q for q in open_ if forms_of(q.kind, split, ref=False)]
-        rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
-        options = follow if rests else fresh
-        if not options:
-            break
-        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
-        question = draw.choices(options, weights)[0]
-        kinds[question.kind] += 1
-        used.add((question.kind, _identity(question)))
-        chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
-    at = story.duration_s if asked_at_s is None else asked_at_s
-    return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
-
-
-def _identity(question: Question) -> str:
-    return repr(sorted(question.params.items()))
-
-
-def _rests_on(question: Question, last: Question) -> bool:
-    if question.anchor is None:
-        return False
-    return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
-
-
-def word(question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False) -> Asked:
-    """Put a question and its answer into words.
-
-    Args:
-        question: What is asked.
-        split: Whose surface forms are used.
-        draw: Chooses among them.
-        first: True in the first turn of a dialogue, where nobody was spoken of yet.
-        rests: Use a form that rests on the turn before.
-    """
-    name, template = draw.choice(forms_of(question.kind, split, ref=rests))
-    spec = forms()[question.kind]
-    answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
-    text = _fill(template, question.slots, named=first or draw.random() < 0.3)
-    answer = _fill(draw.choice(answers), question.slots, named=False)
-    return Asked(question, name, phrases.sentence(text), phrases.sentence(answer), rests)
-
-
-def _fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
-    """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
-    mentioned = not named
-
-    def put(match: re.Match[str]) -> str:
-        nonlocal mentioned
-        slot = match[1]
-        person = {"he": "the person", "him": "the person", "his": "the person's"}
-        if slot.lower() in ("he", "he2", "him", "his"):
-            plain = slot.lower().rstrip("2")
-            text = person[plain] if not mentioned else plain
-            mentioned = True
-        else:
-            text = slots[slot.lower()] if slot.lower() in slots else slots[slot]
-        return text[:1].upper() + text[1:] if slot[0].isupper() else text
-
-    return re.sub(r"\{(\w+)\}", put, template)
-
-
-def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
-    """A question as a turn of a benchmark.
-
-    Args:
-        asked: The question in words.
-        story: Where it comes from.
-        draw: Orders the options.
-        asked_at_s: The moment of the question.
-    """
-    question, spec = asked.question, forms()[asked.question.kind]
-    types = (*spec.types, *(("REF",) if asked.rests and "REF" not in spec.types else ()))
-    thinking = "Grasping" if asked.rests and spec.thinking == "Recall" else spec.thinking
-    shown = [event.interval for event in question.evidence if event.interval is not None]
-    if not question.evidence and question.answer_type != "refusal" and story.duration_s is not None:
-        shown = [Interval(start_s=0.0, end_s=story.duration_s)]
-    options, correct = None, None
-    if question.distractors:
-        right = question.slots["option"]
-        shuffled = [right, *question.distractors]
-        draw.shuffle(shuffled)
-        options, correct = tuple(shuffled), shuffled.index(right)
-    extra: dict[str, Json] = {
-        "kind": question.kind,
-        "form": asked.form,
-        "answer_type": question.answer_type,
-        "answer_key": question.key,
-        "params": dict(question.params),
-    }
-    return Turn(
-        question=asked.text,
-        references=(asked.answer,),
-        asked_at_s=asked_at_s,
-        evidence=_merged(shown),
-        options=options,
-        correct_option=correct,
-        labels={
-            "vdact.question_type": types,
-            "cogme.target": spec.target,
-            "cogme.content": spec.content,
-            "cogme.thinking": (thinking,),
-        },
-        extra=extra,
-    )
-
-
-def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
-    """Intervals in order, those that touch as one."""
-    merged: list[Interval] = []
-    for interval in sorted(intervals, key=lambda i: i.start_s):
-        if merged and interval.start_s <= merged[-1].end_s + 1e-6:
-            end_s = max(merged[-1].end_s, interval.end_s)
-            merged[-1] = Interval(start_s=merged[-1].start_s, end_s=end_s)
-        else:
-            merged.append(interval)
-    return tuple(merged)
 
 
 # What every question about an object needs: pronouns and forms of *to be* that agree with it.
@@ -479,7 +275,7 @@ def _times(story: Story, draw: random.Random) -> Iterator[Question]:
 def _places(story: Story, draw: random.Random) -> Iterator[Question]:
     grabs = Counter(event.main for event in _grabs(story))
     placings = Counter(event.main for event in story.events if event.action in PLACINGS)
-    places = sorted({_support_text(story, event, after=False) for event in _grabs(story)} - {None}, key=str)
+    places = sorted({_taken_from(story, event) for event in _grabs(story)} - {None}, key=str)
     for event in story.events:
         name = event.main
         if name is None or event.action not in GRABS | PLACINGS:
@@ -519,15 +315,11 @@ def _places(story: Story, draw: random.Random) -> Iterator[Question]:
                 )
 
 
-def _support_text(story: Story, event: StoryEvent, *, after: bool) -> str | None:
-    found = story.support_after(event, event.main or "") if after else story.support_before(event, event.main or "")
+def _taken_from(story: Story, grab: StoryEvent) -> str | None:
+    found = story.support_before(grab, grab.main or "")
     if found is None or class_of(found[0]) in ("character", "floor"):
         return None
     return phrases.place(found[0], inside=found[1])
-
-
-def _room_name(room: str) -> str:
-    return plain_name(room)
 
 
 def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
@@ -544,9 +336,9 @@ def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
             key=class_of(room),
             answer_type="room",
             params={},
-            slots={"room": _room_name(room), "option": f"the {_room_name(room)}"},
+            slots={"room": plain_name(room), "option": f"the {plain_name(room)}"},
             evidence=(event,),
-            distractors=_other_rooms(_room_name(room)),
+            distractors=_other_rooms(plain_name(room)),
         )
     visited = {event.from_room for event in events} | {event.to_room for event in events}
     n = len(visited)
@@ -567,7 +359,7 @@ def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
         if event.action in ("walk", "stand", "turnTo"):
             continue
         assert event.from_room is not None
-        room = _room_name(event.from_room)
+        room = plain_name(event.from_room)
         yield Question(
             kind="which_room",
             key=class_of(event.from_room),
@@ -594,7 +386,7 @@ def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
             key=str(first.order),
             answer_type="action",
             params={"room": room},
-            slots={"room": _room_name(room), "next": does, "option": does},
+            slots={"room": plain_name(room), "next": does, "option": does},
             evidence=(enters[0], first),
             focus_object=_only_object(first),
             focus_event=first.order,
@@ -805,7 +597,7 @@ def _reasons(story: Story, draw: random.Random) -> Iterator[Question]:
                 key=_event_key(following),
                 answer_type="action",
                 params={"event": event.order},
-                slots=_event_slots(before) | {"room": _room_name(event.main), "purpose": purpose},
+                slots=_event_slots(before) | {"room": plain_name(event.main), "purpose": purpose},
                 evidence=(event, following),
                 focus_object=_only_object(following),
                 focus_event=following.order,

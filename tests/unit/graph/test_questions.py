@@ -12,9 +12,10 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.graph.activity import read_activity
 from reeltalk.graph.checking import Checker, checks
-from reeltalk.graph.questions import SPLITS, dialogue, forms, forms_of, questions, turn_of, word
+from reeltalk.graph.questions import questions
 from reeltalk.graph.source import graph_texts, read_graphs, read_scenarios, scenario_graphs
 from reeltalk.graph.story import Story
+from reeltalk.graph.wording import SPLITS, dialogue, forms, forms_of, turn_of, word
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
 from reeltalk.world.activities import activities
