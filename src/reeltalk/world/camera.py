@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from reeltalk.graph.vocabulary import plain_name
+from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.video.canvas import Canvas, Picture, Point
 from reeltalk.world.drawing import paint
 from reeltalk.world.figure import (
@@ -160,7 +160,7 @@ class Camera:
         return any(
             "ON" in state.values
             for name, state in situation.things.items()
-            if state.room == room and name.rstrip("0123456789") in lamps
+            if state.room == room and class_of(name) in lamps
         )
 
     # What does not move is painted once and kept until something changes.
@@ -233,7 +233,7 @@ class Camera:
         holder = situation.things[state.support]
         inside = sorted(n for n, other in situation.things.items() if other.support == state.support and other.inside)
         place = inside.index(name)
-        holder_class = state.support.rstrip("0123456789")
+        holder_class = class_of(state.support)
         shelves, per_shelf, first, step = _SHELVES.get(holder_class, (1, MOST_SHOWN_INSIDE, 0.08, 0.0))
         width = KINDS[holder_class].width_m - 0.16
         column = place // shelves if shelves > 1 else place
@@ -258,12 +258,12 @@ class Camera:
             ordered.append(name)
             closed = "CLOSED" in situation.things[name].values
             for child in sorted(children.get(name, ())):
-                if not situation.things[child].inside or (not closed and name.rstrip("0123456789") in _SHELVES):
+                if not situation.things[child].inside or (not closed and class_of(name) in _SHELVES):
                     add(child)
 
         roots = [n for n in children.get(room, ()) if self.house.things[n].layer == layer]
         # What was put on something of another layer is drawn with that.
-        for name in sorted(roots, key=lambda n: (KINDS[n.rstrip("0123456789")].height_m < 0.1, n)):
+        for name in sorted(roots, key=lambda n: (KINDS[class_of(n)].height_m < 0.1, n)):
             add(name)
         return ordered
 

@@ -10,7 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from reeltalk.graph.vocabulary import AGENT, DCTERMS, HOME, INSTANCE, ONTOLOGY, RDF, RDFS, TIME, X3D, XSD, plain_name
+from reeltalk.graph.vocabulary import (
+    AGENT,
+    DCTERMS,
+    HOME,
+    INSTANCE,
+    ONTOLOGY,
+    RDF,
+    RDFS,
+    TIME,
+    X3D,
+    XSD,
+    class_of,
+    plain_name,
+)
 from reeltalk.world.house import ROOM_HEIGHT_M, ROOM_WIDTH_M, House
 from reeltalk.world.simulation import Situation, Step
 
@@ -108,7 +121,7 @@ class _Graph:
 
     def _objects(self) -> None:
         for name in self._names():
-            class_name = name.rstrip("0123456789")
+            class_name = class_of(name)
             node = self._object(name)
             self._add(node, f"{RDF}type", f"<{ONTOLOGY}{class_name.capitalize()}>")
             self._add(node, f"{RDFS}label", f'"{plain_name(name)}"')

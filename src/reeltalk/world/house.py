@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from reeltalk.graph.vocabulary import class_of
+
 ROOM_WIDTH_M: Final = 6.4
 ROOM_HEIGHT_M: Final = 3.6
 ROOM_ORDER: Final = ("kitchen", "livingroom", "bedroom", "bathroom")
@@ -155,7 +157,7 @@ class Thing:
     @property
     def class_name(self) -> str:
         """Name of its class."""
-        return self.name.rstrip("0123456789")
+        return class_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Room:
     @property
     def class_name(self) -> str:
         """`kitchen`, `livingroom`, `bedroom` or `bathroom`."""
-        return self.name.rstrip("0123456789")
+        return class_of(self.name)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.errors import InputError, ReeltalkError
+from reeltalk.graph.vocabulary import class_of
 from reeltalk.world.house import DOOR_X_M, ROOM_WIDTH_M, House, Thing, surface_height_m
 
 REACH_M: Final = 1.3
@@ -86,7 +87,7 @@ class Command:
         """As VirtualHome writes it: `[PUTIN] <milk> (4) <fridge> (12)`."""
         parts = [f"[{self.action.upper()}]"]
         for name in ((self.main,) if self.main else ()) + self.targets:
-            class_name = name.rstrip("0123456789")
+            class_name = class_of(name)
             parts.append(f"<{class_name}> ({name[len(class_name) :]})")
         return " ".join(parts)
 
