@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from reeltalk.cli.app import OVERWRITE, Bar, app, say
-from reeltalk.errors import InputError, ModelError, SettingError
+from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 
 if TYPE_CHECKING:
     from reeltalk.graph.activity import ActivityGraph
@@ -258,6 +258,8 @@ def refine(
 
     if connections < 1:
         raise SettingError(f"--connections {connections}: at least one is needed")
+    if limit is not None and limit < 1:
+        raise SettingError(f"--limit {limit}: at least one scenario is needed")
     by_scenario, rooms = _scenarios(graphs, scenarios, initial_rooms)
     endpoint = Endpoint(model=model, base_url=base_url)
     asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), Prompt.load(refining.PROMPT)
@@ -364,6 +366,8 @@ def stats(
             print(f"{name:<16}{_shown(value):>12}{paper:>12}")
         print()
     if opened is not None and not any(name.startswith("graphs/") for name in opened.manifest.files):
+        if not opened.rows(DIALOGUES):
+            raise BenchmarkError(f"{source} has neither dialogues nor graphs to count")
         return 0
     known = read_known(source)
     joined: dict[str, list[ActivityGraph]] = {}

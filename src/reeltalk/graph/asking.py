@@ -78,7 +78,7 @@ def write_dialogues(
         progress: Called with videos done of videos.
 
     Raises:
-        BenchmarkError: The benchmark has dialogues already, or no graphs.
+        BenchmarkError: The benchmark has dialogues already, no graphs, or a split that has no forms.
         BrokenInvariantError: SPARQL finds another answer to a question; nothing is written then.
     """
     settings = {"per_video": per_video, "turns": turns, "seed": seed}
@@ -99,7 +99,12 @@ def write_dialogues(
             continue
         graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
         story, checker = Story(graphs), Checker(texts)
-        split = video.split if video.split in SPLITS else SPLITS[0]
+        split = video.split or SPLITS[0]
+        if split not in SPLITS:
+            # Forms are divided among these; another split would share its forms with one of them.
+            raise BenchmarkError(
+                f"video '{video.id}' is of split {split!r}; forms are divided among {', '.join(SPLITS)}"
+            )
         draw = random.Random(f"{seed} {video.id}")
         for number in range(per_video):
             written, _ = dialogue(

@@ -200,3 +200,7 @@ def test_an_imported_release_is_asked_about_and_shown(
     capsys.readouterr()
     assert run(["graph", "questions", str(tmp_path / "whole"), "--overwrite"]) == 2
     assert "which are not replaced" in capsys.readouterr().err
+    videos = tmp_path / "bench/videos.jsonl"
+    videos.write_text(videos.read_text().replace('"id":"09001"', '"id":"09001","split":"val"'))
+    assert run(["graph", "questions", bench, "--overwrite"]) == 2
+    assert "is of split 'val'" in capsys.readouterr().err
