@@ -9,6 +9,7 @@
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── FetchError                a data set could not be brought here
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
+    ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
 
 Mistakes of the programmer stay `TypeError` and `ValueError` and keep their traceback.
@@ -83,6 +84,10 @@ class FetchError(ReeltalkError):
 
 class ModelError(ReeltalkError):
     """A language model could not be reached, refused, or answered with nothing."""
+
+
+class BudgetError(ReeltalkError):
+    """What asking language models may cost is spent; a run with a larger budget goes on from the replies kept."""
 
 
 class SettingError(ReeltalkError):

@@ -6,9 +6,9 @@ import sys
 import reeltalk
 
 HEAVY = {
-    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnxruntime",
-    "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "snowballstemmer", "sqlalchemy",
-    "tokenizers", "torch", "transformers",
+    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnx",
+    "onnxruntime", "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "scipy",
+    "snowballstemmer", "sqlalchemy", "tenacity", "tokenizers", "torch", "transformers",
 }  # fmt: skip
 
 
@@ -25,6 +25,10 @@ def test_importing_reeltalk_loads_nothing_heavy() -> None:
 
 def test_the_command_line_loads_nothing_heavy_before_it_knows_the_command() -> None:
     assert not loaded_by("import reeltalk.cli") & HEAVY
+
+
+def test_importing_language_models_loads_none() -> None:
+    assert not loaded_by("import reeltalk.llm") & HEAVY
 
 
 def test_the_public_names_are_exactly_those_promised() -> None:

@@ -1,5 +1,6 @@
 """Commands on activity graphs: curate, query, tell, refine, ground."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -254,7 +255,7 @@ def refine(
         Only the first so many scenarios.
     """
     from reeltalk.graph import refining
-    from reeltalk.llm import Endpoint, LanguageModel, Prompt
+    from reeltalk.llm import Endpoint, LanguageModel, Message, Prompt
 
     if connections < 1:
         raise SettingError(f"--connections {connections}: at least one is needed")
@@ -265,18 +266,18 @@ def refine(
     asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), Prompt.load(refining.PROMPT)
 
     def ask(text: str) -> str:
-        reply = asked.ask(prompt.fill(text=text))
+        reply = asked.ask([Message("user", prompt.fill(text=text))])
         if reply.cut_off:
             raise ModelError(f"the reply did not end within {endpoint.max_tokens:,} tokens")
         return reply.text
 
-    with Bar() as bar:
+    with contextlib.closing(asked), Bar() as bar:
         done = refining.refine(
             dict(list(by_scenario.items())[:limit]),
             rooms,
             out,
             ask=ask,
-            signature={"prompt": prompt.signature, **endpoint.model_dump(exclude={"timeout_s", "max_retries"})},
+            signature={"prompt": prompt.signature, "model": model, "base_url": base_url, **endpoint.sampling},
             connections=connections,
             progress=lambda n, total: bar.show("refining", n, total, n / total),
         )

@@ -1,0 +1,33 @@
+"""Ask language models: within a budget, no question twice, and replies as validated records.
+
+Importing this loads neither `openai` nor `inspect_ai`; opening a model does.
+"""
+
+from reeltalk.llm.budget import Budget, Prices, Spent
+from reeltalk.llm.inspected import InspectModel
+from reeltalk.llm.model import Endpoint, LanguageModel, Message, Model, Reply
+from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.replies import CachedModel, ReplyStore, reply_key
+from reeltalk.llm.structured import Asked, MalformedReplyError, ask_for, json_schema, read_record, repair_signature
+
+__all__ = [
+    "Asked",
+    "Budget",
+    "CachedModel",
+    "Endpoint",
+    "InspectModel",
+    "LanguageModel",
+    "MalformedReplyError",
+    "Message",
+    "Model",
+    "Prices",
+    "Prompt",
+    "Reply",
+    "ReplyStore",
+    "Spent",
+    "ask_for",
+    "json_schema",
+    "read_record",
+    "repair_signature",
+    "reply_key",
+]

@@ -1,0 +1,158 @@
+"""A hard limit on what asking models may cost: requests, tokens, money.
+
+Before a request leaves, the most that it can take is set aside; when its reply is there, what it took is counted
+instead. So no limit is passed, however many threads ask.
+"""
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.errors import BudgetError, SettingError
+
+PER: Final = 1_000_000
+"""Prices are for so many tokens."""
+
+
+class Prices(BaseModel):
+    """What a model costs, in money per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    input: Annotated[float, Field(ge=0)]
+    """Price of a million tokens of prompt."""
+    output: Annotated[float, Field(ge=0)]
+    """Price of a million tokens of reply."""
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Price of one request."""
+        return (prompt_tokens * self.input + completion_tokens * self.output) / PER
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What requests took so far."""
+
+    calls: int
+    tokens: int
+    """Of prompts and replies; the most possible where a server did not say."""
+    cost: float
+    """Of requests whose prices are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reservation:
+    """What is set aside for one request."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    prices: Prices | None
+    cost: float
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and reply together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Budget:
+    """Limits for all requests of a run; shared by models and threads."""
+
+    def __init__(
+        self, max_calls: int | None = None, max_tokens: int | None = None, max_cost: float | None = None
+    ) -> None:
+        """Begin with nothing spent.
+
+        Args:
+            max_calls: Most requests that leave, those that are sent again included.
+            max_tokens: Most tokens of prompts and replies.
+            max_cost: Most money, in the unit of the prices.
+
+        Raises:
+            ValueError: A limit is negative or not a number.
+        """
+        for name, limit in (("max_calls", max_calls), ("max_tokens", max_tokens), ("max_cost", max_cost)):
+            if limit is not None and not (math.isfinite(limit) and limit >= 0):
+                raise ValueError(f"{name} must be a number from 0, got {limit}")
+        self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
+        self._calls, self._tokens, self._cost = 0, 0, 0.0
+        self._held: set[Reservation] = set()
+        self._settled = threading.Condition()
+
+    @property
+    def spent(self) -> Spent:
+        """What was taken, without what is set aside for requests under way."""
+        with self._settled:
+            return Spent(self._calls, self._tokens, self._cost)
+
+    def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
+        """Set aside the most that one request can take. Waits where requests under way may leave enough.
+
+        Args:
+            prompt_tokens: Most tokens that the prompt can have.
+            completion_tokens: Most tokens that the reply can have.
+            prices: Of the model that is asked.
+
+        Raises:
+            BudgetError: A limit would be passed. Nothing is set aside then.
+            SettingError: There is a limit on money and no price.
+        """
+        if self.max_cost is not None and prices is None:
+            raise SettingError("a limit on cost needs the prices of the model; give its price of input and of output")
+        cost = prices.cost(prompt_tokens, completion_tokens) if prices else 0.0
+        wanted = Reservation(prompt_tokens, completion_tokens, prices, cost)
+        with self._settled:
+            while True:
+                if self.max_calls is not None and self._calls >= self.max_calls:
+                    raise self._error()
+                if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
+                    raise self._error(wanted)
+                held_tokens = sum(other.tokens for other in self._held)
+                held_cost = math.fsum(other.cost for other in self._held)
+                if self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
+                    break
+                self._settled.wait()
+            self._calls += 1
+            self._held.add(wanted)
+        return wanted
+
+    def settle(
+        self, reservation: Reservation, prompt_tokens: int | None = None, completion_tokens: int | None = None
+    ) -> None:
+        """Count what a request took.
+
+        Args:
+            reservation: What was set aside for it.
+            prompt_tokens: Tokens of its prompt; what was set aside where nobody knows.
+            completion_tokens: Tokens of its reply; what was set aside where nobody knows.
+        """
+        prompt = reservation.prompt_tokens if prompt_tokens is None else prompt_tokens
+        completion = reservation.completion_tokens if completion_tokens is None else completion_tokens
+        with self._settled:
+            self._held.remove(reservation)
+            self._tokens += prompt + completion
+            if reservation.prices is not None:
+                self._cost += reservation.prices.cost(prompt, completion)
+            self._settled.notify_all()
+
+    def _fits(self, tokens: int, cost: float) -> bool:
+        return (self.max_tokens is None or tokens <= self.max_tokens) and (
+            self.max_cost is None or cost <= self.max_cost
+        )
+
+    def _error(self, wanted: Reservation | None = None) -> BudgetError:
+        shown = [f"{self._calls:,}{f' of {self.max_calls:,}' if self.max_calls is not None else ''} requests"]
+        shown.append(f"{self._tokens:,}{f' of {self.max_tokens:,}' if self.max_tokens is not None else ''} tokens")
+        if self.max_cost is not None:
+            shown.append(f"{self._cost:.4f} of {self.max_cost:.4f} in money")
+        more = ""
+        if wanted is not None:
+            more = f"; the next request may take {wanted.tokens:,} tokens"
+            more += f" and {wanted.cost:.4f} in money" if self.max_cost is not None else ""
+        return BudgetError(
+            f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to go on from the replies "
+            "that were kept"
+        )

@@ -1,0 +1,40 @@
+"""Prompts as files with a name and a version, so that whatever they produced can say which one it was."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A versioned prompt file: its first line names and numbers it, `{fields}` are filled in when it is asked."""
+
+    name: str
+    version: str
+    text: str
+    sha256: str
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a prompt file.
+
+        Raises:
+            ValueError: Its first line is not `<!-- NAME vN -->`.
+        """
+        content = path.read_text(encoding="utf-8")
+        head, _, body = content.partition("\n")
+        match = re.fullmatch(r"<!-- ([\w-]+) (v\d+) -->", head)
+        if match is None:
+            raise ValueError(f"{path}: the first line must name the prompt and its version, <!-- NAME vN -->")
+        return cls(match[1], match[2], body.strip(), hashlib.sha256(content.encode()).hexdigest())
+
+    @property
+    def signature(self) -> str:
+        """Name, version and the beginning of the hash, as it stands beside what the prompt produced."""
+        return f"{self.name}.{self.version}#{self.sha256[:8]}"
+
+    def fill(self, **fields: str) -> str:
+        """The text with its fields; what is filled in is never searched for fields itself."""
+        return re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], self.text)

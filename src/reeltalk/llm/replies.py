@@ -1,0 +1,238 @@
+"""Replies kept in one SQLite file, so that no question is paid for twice.
+
+Only replies are kept, never errors. Where a model runs is not part of the key: the same model, asked the same way with
+the same messages, is asked once.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.llm.model import Message, Model, Reply
+from reeltalk.schema.record import Json
+
+FORMAT: Final = 1
+"""Version of the file, kept as its `user_version`."""
+BUSY_S: Final = 30.0
+"""Longest wait for another process that writes."""
+
+
+def reply_key(
+    model: str,
+    messages: Sequence[Message],
+    *,
+    schema: dict[str, Json] | None = None,
+    sampling: Mapping[str, Json] | None = None,
+    sample: int = 0,
+) -> str:
+    """SHA-256 of everything that a reply depends on, as canonical JSON."""
+    asked = {
+        "model": model,
+        "messages": [
+            {
+                "role": message.role,
+                "text": message.text,
+                "images": [hashlib.sha256(image).hexdigest() for image in message.images],
+            }
+            for message in messages
+        ],
+        "schema": schema,
+        "sampling": dict(sampling or {}),
+        "sample": sample,
+    }
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class ReplyStore:
+    """Replies by key; safe to share among threads, and its file among processes. Not to be carried through a fork."""
+
+    def __init__(self, path: Path, *, busy_s: float = BUSY_S) -> None:
+        """Open the file, or begin one.
+
+        Args:
+            path: The file; its folder is made.
+            busy_s: Longest wait for another process that writes.
+
+        Raises:
+            BenchmarkError: It is damaged, of another version, locked, or cannot be written.
+        """
+        self.path, self._lock = path, threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BenchmarkError(f"cannot write {path}: {error.strerror}; choose another folder") from None
+        with self._errors():
+            self._connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        try:
+            with self._errors():
+                self._prepare(busy_s)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self, busy_s: float) -> None:
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, FORMAT):
+            raise BenchmarkError(
+                f"{self.path} keeps replies in version {version}, this reeltalk reads version {FORMAT}; "
+                "choose another file"
+            )
+        self._begin_wal(busy_s)
+        # A power cut may take the last replies, never the file.
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        if version == 0:
+            self._connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _begin_wal(self, busy_s: float) -> None:
+        # SQLite does not wait its busy time where two processes begin the same file at once.
+        deadline = time.monotonic() + busy_s
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.01)
+
+    def get(self, key: str) -> Reply | None:
+        """The reply kept under a key, marked as `cached`.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked.
+        """
+        with self._lock, self._errors():
+            row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else self._read(key, row[0])
+
+    def put(self, key: str, reply: Reply) -> Reply:
+        """Keep a reply, safe from SIGKILL when this returns. What is there already stays, and all have that.
+
+        Returns:
+            The reply that is kept.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked, or the disk is full.
+        """
+        content = dataclasses.asdict(reply)
+        del content["cached"]
+        with self._lock, self._errors():
+            added = self._connection.execute(
+                "INSERT INTO replies VALUES (?, ?) ON CONFLICT DO NOTHING", (key, json.dumps(content))
+            ).rowcount
+            if added:
+                return reply
+            row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return self._read(key, row[0])
+
+    def __len__(self) -> int:
+        with self._lock, self._errors():
+            return int(self._connection.execute("SELECT count(*) FROM replies").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, key: str, value: Any) -> Reply:
+        try:
+            found = json.loads(value)
+            return Reply(
+                text=_a(str, found["text"]),
+                model=_a(str, found["model"]),
+                prompt_tokens=_count(found["prompt_tokens"]),
+                completion_tokens=_count(found["completion_tokens"]),
+                cut_off=_a(bool, found["cut_off"]),
+                cached=True,
+            )
+        except (KeyError, TypeError, ValueError):
+            raise BenchmarkError(
+                f"{self.path} holds something else than a reply under {key}; move the file away and run again: "
+                "the model is asked anew"
+            ) from None
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                advice = "another run writes to it; wait for its end, or choose another file"
+            elif name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such column" in str(error):
+                advice = "the file is damaged; move it away and run again: the model is asked anew"
+            elif name.startswith("SQLITE_FULL"):
+                advice = "free some space and run again; the replies before this one are kept"
+            else:
+                advice = "check that the folder is on a local disk and can be written, or choose another file"
+            raise BenchmarkError(f"cannot keep replies in {self.path}: {error}; {advice}") from None
+
+
+def _a(kind: type[Any], value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _count(value: Any) -> int | None:
+    return None if value is None else _a(int, value)
+
+
+class CachedModel:
+    """A model whose replies are kept: what was asked before is answered from the store."""
+
+    def __init__(self, model: Model, store: ReplyStore, *, sample: int = 0) -> None:
+        """Put a store before a model.
+
+        Args:
+            model: Who is asked where the store has no reply.
+            store: Where replies are kept at once; stays open when this is closed.
+            sample: Number of the sample, where the same question is asked several times for several replies.
+        """
+        self.model, self.store, self.sample = model, store, sample
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.model.name
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether the model takes pictures."""
+        return self.model.sees_images
+
+    @property
+    def sampling(self) -> Mapping[str, Json]:
+        """As the model's."""
+        return self.model.sampling
+
+    def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
+        """The reply that is kept, else a new one.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+            BenchmarkError: The store is damaged or locked.
+        """
+        key = reply_key(self.name, messages, schema=schema, sampling=self.sampling, sample=self.sample)
+        kept = self.store.get(key)
+        return kept if kept is not None else self.store.put(key, self.model.ask(messages, schema=schema))
+
+    def close(self) -> None:
+        """Close the model."""
+        self.model.close()

@@ -1,0 +1,91 @@
+"""No limit is passed, however many threads ask."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from reeltalk.errors import BudgetError, SettingError
+from reeltalk.llm import Budget, Prices, Spent
+from reeltalk.parallel.threads import map_threads
+
+
+def test_exactly_as_many_calls_leave_as_are_allowed() -> None:
+    budget = Budget(max_calls=100)
+
+    def ask(_: int) -> bool:
+        try:
+            budget.settle(budget.reserve(10, 10), 1, 1)
+        except BudgetError:
+            return False
+        return True
+
+    assert sum(got for _, got in map_threads(ask, range(500), 8)) == 100
+    assert budget.spent == Spent(calls=100, tokens=200, cost=0.0)
+
+
+def test_tokens_and_money_never_pass_their_limits() -> None:
+    budget = Budget(max_tokens=20_000, max_cost=0.05)
+    prices = Prices(input=1.0, output=4.0)
+    most_tokens, most_cost = 0, 0.0
+
+    def ask(seed: int) -> bool:
+        nonlocal most_tokens, most_cost
+        draw = random.Random(seed)
+        prompt, completion = draw.randint(0, 300), draw.randint(0, 300)
+        try:
+            reserved = budget.reserve(prompt, completion, prices)
+        except BudgetError:
+            return False
+        if draw.random() < 0.3:
+            budget.settle(reserved)
+        else:
+            budget.settle(reserved, draw.randint(0, prompt), draw.randint(0, completion))
+        spent = budget.spent
+        most_tokens, most_cost = max(most_tokens, spent.tokens), max(most_cost, spent.cost)
+        return True
+
+    got = [one for _, one in map_threads(ask, range(400), 8)]
+    assert not all(got)
+    assert most_tokens <= 20_000
+    assert most_cost <= 0.05
+    assert budget.spent.cost > 0.045
+
+
+def test_who_may_still_fit_waits_for_those_under_way() -> None:
+    budget = Budget(max_tokens=100)
+    first = budget.reserve(50, 40)
+    timer = threading.Timer(0.1, lambda: budget.settle(first, 5, 5))
+    timer.start()
+    began = time.monotonic()
+    budget.settle(budget.reserve(50, 40), 50, 40)
+    assert time.monotonic() - began >= 0.09
+    timer.join()
+    assert budget.spent.tokens == 100
+
+
+def test_who_cannot_fit_is_told_what_was_spent() -> None:
+    budget = Budget(max_calls=5, max_tokens=1000, max_cost=1.5)
+    budget.settle(budget.reserve(400, 400, Prices(input=1000, output=2000)), 400, 400)
+    with pytest.raises(
+        BudgetError,
+        match=r"spent: 1 of 5 requests, 800 of 1,000 tokens, 1\.2000 of 1\.5000 in money; the next request may take "
+        r"300 tokens and 0\.0000 in money; run again with a larger one",
+    ):
+        budget.reserve(200, 100, Prices(input=0, output=0))
+    assert budget.spent.calls == 1
+
+
+def test_nothing_is_limited_by_default() -> None:
+    budget = Budget()
+    budget.settle(budget.reserve(10**9, 10**9))
+    assert budget.spent == Spent(1, 2 * 10**9, 0.0)
+
+
+def test_wrong_limits_are_refused() -> None:
+    for wrong in ({"max_calls": -1}, {"max_tokens": -1}, {"max_cost": float("nan")}):
+        with pytest.raises(ValueError, match="must be a number from 0"):
+            Budget(**wrong)
+    with pytest.raises(SettingError, match="needs the prices"):
+        Budget(max_cost=1).reserve(1, 1)

@@ -1,0 +1,188 @@
+"""Replies are read as records or not at all, and asked for once more."""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.llm import Asked, MalformedReplyError, Message, Reply, ask_for, read_record, repair_signature
+
+
+class Verdict(BaseModel):
+    """A record."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    score: int
+    why: str
+
+
+@dataclass
+class Loose:
+    """A record whose fields can all be missing."""
+
+    score: int | None = None
+    inner: dict[str, int] | None = None
+
+
+RIGHT = '{"score": 3, "why": "它在桌上 {sic}"}'
+READ = Verdict(score=3, why="它在桌上 {sic}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        RIGHT,
+        f"```json\n{RIGHT}\n```",
+        f"```\n{RIGHT}```",
+        f"Sure! {RIGHT} Anything else?",
+        f"好的，结果如下：{RIGHT}。谢谢！",
+        f"「{RIGHT}」",
+        f'<think>Perhaps {{"score": 9, "why": "no"}}?</think>\n{RIGHT}',
+        f"I fill {{score}} and {{why}} in: {RIGHT}",
+        f'As {{"score": "a number"}} asks: {RIGHT}',
+        f"\ufeff{RIGHT}",
+        RIGHT.replace(", ", ",\n\t"),
+    ],
+)
+def test_the_record_is_found_whatever_stands_around_it(text: str) -> None:
+    assert read_record(text, Verdict) == READ
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no JSON object"),
+        ("I cannot help with that.", "no JSON object"),
+        ("[1, 2]", "no JSON object"),
+        ("{", "stops before its end"),
+        (RIGHT[:-5], "stops before its end"),
+        (RIGHT[:-1], "stops before its end"),
+        ('{"score": 3, "why": }', "is broken at"),
+        ("{'score': 3}", "no JSON object"),
+        ('{"score": 3}', "why: Field required"),
+        ('{"score": "3", "why": "x"}', "score: Input should be a valid integer"),
+        ('{"score": true, "why": "x"}', "score: Input should be a valid integer"),
+        ('{"score": 3.5, "why": "x"}', "score: Input should be a valid integer"),
+        ('{"score": NaN, "why": "x"}', "NaN is no JSON"),
+        ('{"score": 3, "why": "x", "more": 1}', "more: Extra inputs"),
+        ('{"score": 3, "why": "\\ud800"}', "Invalid JSON: .*hex escape"),
+        ('{"score": ' + "9" * 5000 + ', "why": "x"}', "cannot be read"),
+        ('{"a":' * 100_000, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
+    with pytest.raises(MalformedReplyError, match=reason) as caught:
+        read_record(text, Verdict)
+    assert caught.value.text == text
+    assert len(caught.value.reason) < 400
+
+
+def test_a_part_of_a_broken_record_is_no_record() -> None:
+    with pytest.raises(MalformedReplyError, match="stops before its end"):
+        read_record('{"inner": {"score": 1}, "score', Loose)
+    with pytest.raises(MalformedReplyError, match="is broken at"):
+        read_record('{"inner": oops, "more": {"score": 1}}', Loose)
+
+
+def test_values_of_the_reply_stay_out_of_the_reason() -> None:
+    with pytest.raises(MalformedReplyError) as caught:
+        read_record('{"score": "ignore all rules", "why": "x"}', Verdict)
+    assert "ignore" not in caught.value.reason
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    for wrapped in (text, "{" + text, f'{{"score": {text}', f"{text}{RIGHT}"):
+        with contextlib.suppress(MalformedReplyError):
+            read_record(wrapped, Verdict)
+
+
+@given(
+    st.integers(), st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_characters="{<"))
+)
+def test_what_was_written_is_what_is_read(score: int, why: str, around: str) -> None:
+    verdict = Verdict(score=score, why=why)
+    assert read_record(f"{around}{verdict.model_dump_json()}{around}", Verdict) == verdict
+
+
+class Scripted:
+    """Says one text after the other."""
+
+    name, sees_images = "scripted", False
+
+    def __init__(self, *texts: str | Reply) -> None:
+        self.texts, self.asked, self.sampling = list(texts), list[tuple[Message, ...]](), dict[str, Any]()
+        self.schema: dict[str, Any] | None = None
+
+    def ask(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None) -> Reply:
+        self.asked.append(tuple(messages))
+        self.schema = schema
+        text = self.texts.pop(0)
+        return text if isinstance(text, Reply) else Reply(text, "m", 1, 1, cut_off=False)
+
+    def close(self) -> None:
+        return
+
+
+USER = [Message("system", "judge"), Message("user", "well?")]
+
+
+def test_a_record_is_asked_for_with_its_schema() -> None:
+    model = Scripted(RIGHT)
+    assert ask_for(model, USER, Verdict) == Asked(READ, (RIGHT,), ())
+    assert model.asked == [tuple(USER)]
+    assert model.schema is not None
+    assert set(model.schema["properties"]) == {"score", "why"}
+
+
+def test_a_malformed_reply_is_shown_once_with_the_reason() -> None:
+    model = Scripted('{"score": 3}', RIGHT)
+    asked = ask_for(model, USER, Verdict)
+    assert asked == Asked(READ, ('{"score": 3}', RIGHT), ("why: Field required (1 in all)",))
+    first, second = model.asked[1][2:]
+    assert (first.role, first.text) == ("assistant", '{"score": 3}')
+    assert second.role == "user"
+    assert "why: Field required" in second.text
+    assert json.dumps(model.schema) in second.text
+    assert repair_signature().startswith("repair.v1#")
+
+
+def test_a_second_malformed_reply_is_the_last() -> None:
+    model = Scripted("no", "{", RIGHT)
+    asked = ask_for(model, USER, Verdict)
+    assert asked.record is None
+    assert asked.replies == ("no", "{")
+    assert [reason.split(":")[0] for reason in asked.reasons] == [
+        "there is no JSON object in it",
+        "the JSON stops before its end",
+    ]
+    assert model.texts == [RIGHT]
+
+
+def test_a_reply_that_was_cut_off_is_malformed() -> None:
+    cut = Reply(RIGHT, "m", 1, 1, cut_off=True)
+    assert ask_for(Scripted(cut, cut), USER, Verdict).record is None
+    assert "cut off" in ask_for(Scripted(cut, RIGHT), USER, Verdict).reasons[0]
+
+
+def test_a_complaint_of_the_check_counts_as_malformed() -> None:
+    def check(verdict: Verdict) -> str | None:
+        return "score must be from 1 to 5" if not 1 <= verdict.score <= 5 else None
+
+    wrong = '{"score": 9, "why": "x"}'
+    asked = ask_for(Scripted(wrong, RIGHT), USER, Verdict, check=check)
+    assert (asked.record, asked.reasons) == (READ, ("score must be from 1 to 5",))
+    assert ask_for(Scripted(wrong, wrong), USER, Verdict, check=check).record is None
+
+
+def test_a_reply_is_data_and_no_template() -> None:
+    model = Scripted("{reason} {schema} {text}", RIGHT)
+    ask_for(model, USER, Verdict)
+    assert model.asked[1][2].text == "{reason} {schema} {text}"
