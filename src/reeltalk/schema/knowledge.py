@@ -1,10 +1,14 @@
 """A knowledge graph's content without RDF: entities, events and facts."""
 
-from pydantic import Field
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.schema.ids import ClipKey, EntityKey, EventKey, VideoKey
 from reeltalk.schema.intervals import Interval
-from reeltalk.schema.record import Name, Record
+from reeltalk.schema.record import Finite, Name, Record, Seconds
+
+Share = Annotated[Finite, Field(ge=0, le=1)]
 
 
 class Entity(Record):
@@ -42,3 +46,73 @@ class Fact(Record):
     predicate: Name
     object: Name
     interval: Interval | None = None
+
+
+class Box(BaseModel):
+    """A rectangle of a picture as shares of its width and height, from the upper left corner."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    left: Share
+    top: Share
+    right: Share
+    bottom: Share
+
+    @model_validator(mode="after")
+    def _has_an_area(self) -> Self:
+        if self.right <= self.left or self.bottom <= self.top:
+            raise ValueError("a box must be wider and higher than nothing")
+        return self
+
+    @property
+    def area(self) -> float:
+        """Share of the picture that it covers, above 0 to 1."""
+        return (self.right - self.left) * (self.bottom - self.top)
+
+    def iou(self, other: "Box") -> float:
+        """Intersection over union in [0, 1]."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        common = max(width, 0.0) * max(height, 0.0)
+        return common / (self.area + other.area - common)
+
+
+class KnownBox(Record):
+    """Where an object whose identity is known stands in one frame: of a filmed video, or labelled by hand."""
+
+    video_id: VideoKey
+    pts_s: Seconds
+    box: Box
+    class_name: Name
+    object: Name
+    """Who or what it is, the same throughout the video."""
+
+
+class Sighting(Record):
+    """An object that a detector found in one frame, and which object of the memory bank it was taken for."""
+
+    video_id: VideoKey
+    clip_id: ClipKey | None = None
+    pts_s: Seconds
+    box: Box
+    class_name: Name
+    confidence: Share
+    entity: EntityKey
+    caption: str | None = None
+    """What it looks like, in words."""
+    crop: Name | None = None
+    """A JPEG of what is in the box: a file of the benchmark."""
+
+
+class IdentityChange(Record):
+    """Two identities of the memory bank that became one, or one that became two."""
+
+    video_id: VideoKey
+    pts_s: Seconds
+    """When the bank noticed."""
+    kind: Literal["merge", "split"]
+    kept: EntityKey
+    other: EntityKey
+    """The identity that was given up (merge) or begun (split)."""
+    similarity: Finite
+    """What decided it."""

@@ -58,14 +58,23 @@ class Skill(StrEnum):
     """SVBench's nine skills (arXiv 2502.10810), by the abbreviations of its tables."""
 
     II = "II"
+    """Intention inference: why somebody does something."""
     PA = "PA"
+    """Potentiality assessment: whether something can be done."""
     CR = "CR"
+    """Counterfactual reasoning: what would be otherwise."""
     STS = "STS"
+    """Spatio-temporal speculation: how things lie in space and time."""
     RI = "RI"
+    """Relationship inference: how entities are related."""
     CST = "CST"
+    """Character state and transition: how somebody is, and becomes."""
     CTA = "CTA"
+    """Comparison and trend analysis: how things differ or develop."""
     CSI = "CSI"
+    """Common sense inference: what general knowledge adds."""
     ECA = "ECA"
+    """Event-centric analysis: a significant event in depth."""
 
 
 class Target(StrEnum):

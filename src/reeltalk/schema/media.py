@@ -106,6 +106,27 @@ class Shot(Record):
     """Content score of its first frame against the frame before, 0–255; None for the first shot."""
 
 
+class Scene(Record):
+    """Clips that belong together: neighbours whose captions say so, or, across scenes, what objects or themes join.
+
+    MT-Video-Bench's single scenes and cross-scene segments (arXiv 2510.17722).
+    """
+
+    id: Name
+    video_id: VideoKey
+    clip_ids: tuple[ClipKey, ...]
+    """In the order of time."""
+    kind: Literal["single", "cross"] = "single"
+    caption: str = ""
+    joined_by: tuple[Name, ...] = ()
+    """Why a cross-scene segment's parts were joined: `object:mug` or `theme:cooking`."""
+    parts: tuple[Name, ...] = ()
+    """The single scenes of a cross-scene segment."""
+    suitability: dict[str, Annotated[int, Field(ge=1, le=6)]] = Field(default_factory=dict)
+    """By task, how well it suits, 1 to 6."""
+    writer: Name | None = None
+
+
 class SampledFrame(Record):
     """A frame that was looked at, named by its presentation time, and whether it is a key frame."""
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
-from reeltalk.schema.knowledge import Entity, Event, Fact
-from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
+from reeltalk.schema.gates import GateResult
+from reeltalk.schema.knowledge import Entity, Event, Fact, IdentityChange, KnownBox, Sighting
+from reeltalk.schema.media import Clip, SampledFrame, Scene, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening, SourceFile
 from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
+from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.store.tables import TABLES
 
@@ -24,13 +26,19 @@ class Content:
     shots: list[Shot] = field(default_factory=list)
     frames: list[SampledFrame] = field(default_factory=list)
     clips: list[Clip] = field(default_factory=list)
+    scenes: list[Scene] = field(default_factory=list)
     chains: list[QAChain] = field(default_factory=list)
     linkages: list[Linkage] = field(default_factory=list)
+    rewrites: list[Rewrite] = field(default_factory=list)
     paths: list[DialoguePath] = field(default_factory=list)
     dialogues: list[Dialogue] = field(default_factory=list)
     entities: list[Entity] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
+    known_boxes: list[KnownBox] = field(default_factory=list)
+    sightings: list[Sighting] = field(default_factory=list)
+    identity_changes: list[IdentityChange] = field(default_factory=list)
+    gates: list[GateResult] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     scores: list[JudgedScore] = field(default_factory=list)
     rubrics: list[Rubric] = field(default_factory=list)

@@ -10,11 +10,13 @@ from pydantic import ValidationError
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain
-from reeltalk.schema.knowledge import Entity, Event, Fact
-from reeltalk.schema.media import Clip, SampledFrame, Shot, Video
+from reeltalk.schema.gates import GateResult
+from reeltalk.schema.knowledge import Entity, Event, Fact, IdentityChange, KnownBox, Sighting
+from reeltalk.schema.media import Clip, SampledFrame, Scene, Shot, Video
 from reeltalk.schema.outcomes import Rejected, Screening, SourceFile
 from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
+from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.store.documents import input_error
 
@@ -49,13 +51,19 @@ SCREENINGS = Table("screenings", Screening, lambda row: row.video_id)
 SHOTS = Table("shots", Shot, lambda row: f"{row.video_id}/{row.interval.start_s}")
 FRAMES = Table("frames", SampledFrame, lambda row: f"{row.video_id}/{row.pts_s}")
 CLIPS = Table("clips", Clip, lambda row: row.id)
+SCENES = Table("scenes", Scene, lambda row: row.id)
 CHAINS = Table("chains", QAChain, lambda row: row.id)
 LINKAGES = Table("linkages", Linkage, None)
+REWRITES = Table("rewrites", Rewrite, lambda row: row.id)
 PATHS = Table("paths", DialoguePath, lambda row: row.id)
 DIALOGUES = Table("dialogues", Dialogue, lambda row: row.id)
 ENTITIES = Table("entities", Entity, lambda row: row.id)
 EVENTS = Table("events", Event, lambda row: row.id)
 FACTS = Table("facts", Fact, None)
+KNOWN_BOXES = Table("known_boxes", KnownBox, None)
+SIGHTINGS = Table("sightings", Sighting, None)
+IDENTITY_CHANGES = Table("identity_changes", IdentityChange, None)
+GATES = Table("gates", GateResult, None)
 ANSWERS = Table("answers", Answer, _answer_key)
 SCORES = Table("scores", JudgedScore, _score_key)
 RUBRICS = Table("rubrics", Rubric, lambda row: f"{row.name}/{row.version}")
@@ -71,13 +79,19 @@ TABLES: dict[str, Table[Any]] = {
         SHOTS,
         FRAMES,
         CLIPS,
+        SCENES,
         CHAINS,
         LINKAGES,
+        REWRITES,
         PATHS,
         DIALOGUES,
         ENTITIES,
         EVENTS,
         FACTS,
+        KNOWN_BOXES,
+        SIGHTINGS,
+        IDENTITY_CHANGES,
+        GATES,
         ANSWERS,
         SCORES,
         RUBRICS,

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.scoring import JudgedScore
@@ -110,9 +111,15 @@ class _Relations:
             yield from self._unit("dialogues", dialogue.id, dialogue.video_id, dialogue.clip_ids)
             yield from self._turns("dialogues", dialogue.id, dialogue.video_id, dialogue.turns)
         for index, linkage in enumerate(self.content.linkages):
-            yield from self._linkage(index, linkage)
+            yield from self._linkage(f"linkages:{index}", linkage)
+        for rewrite in self.content.rewrites:
+            yield from self._linkage(f"rewrites:{rewrite.id}", rewrite.linkage)
+        for scene in self.content.scenes:
+            yield from self._unit("scenes", scene.id, scene.video_id, scene.clip_ids)
         for path in self.content.paths:
             yield from self._path(path)
+        for index, gate in enumerate(self.content.gates):
+            yield from self._gate(index, gate)
         for answer in self.content.answers:
             yield from self._answer(answer)
         for score in self.content.scores:
@@ -200,8 +207,7 @@ class _Relations:
             return after[0] < before[0]
         return after[1] < before[1]
 
-    def _linkage(self, index: int, linkage: Linkage) -> Iterator[Finding]:
-        where = f"linkages:{index}"
+    def _linkage(self, where: str, linkage: Linkage) -> Iterator[Finding]:
         for end, ref in (("source", linkage.source), ("target", linkage.target)):
             if self._resolve(ref) is None:
                 yield Finding(
@@ -242,6 +248,16 @@ class _Relations:
             found = self.chains.get(unit_id)
         return len(found.turns) if found else None
 
+    def _gate(self, index: int, gate: GateResult) -> Iterator[Finding]:
+        # What was dropped or never written is not in its table.
+        if gate.outcome in (GateOutcome.DROPPED, GateOutcome.UNWRITTEN) or gate.unit not in ("chain", "dialogue"):
+            return
+        turns = self._unit_turns(gate.unit, gate.unit_id)
+        if turns is None:
+            yield Finding("error", f"gates:{index}", f"is about {gate.unit} '{gate.unit_id}', which is not there")
+        elif gate.turn_index is not None and gate.turn_index >= turns:
+            yield Finding("error", f"gates:{index}", f"is about turn {gate.turn_index} of {turns} turns")
+
     def _answer(self, answer: Answer) -> Iterator[Finding]:
         where = f"answers:{answer.model}/{answer.unit_id}[{answer.turn_index}]"
         turns = self._unit_turns(answer.unit, answer.unit_id)
@@ -265,6 +281,9 @@ class _Relations:
         owners += [("entities", index, row.video_id) for index, row in enumerate(self.content.entities)]
         owners += [("events", index, row.video_id) for index, row in enumerate(self.content.events)]
         owners += [("facts", index, row.video_id) for index, row in enumerate(self.content.facts)]
+        owners += [("known_boxes", index, row.video_id) for index, row in enumerate(self.content.known_boxes)]
+        owners += [("sightings", index, row.video_id) for index, row in enumerate(self.content.sightings)]
+        owners += [("identity_changes", index, row.video_id) for index, row in enumerate(self.content.identity_changes)]
         for table, index, video_id in owners:
             if video_id not in self.videos:
                 yield Finding("error", f"{table}:{index}", f"belongs to video '{video_id}', which is not there")
