@@ -1,1 +1,1 @@
-"""Run networks. The only home of onnxruntime."""
+"""Run networks. The only home of onnx, onnxruntime, torch and transformers."""

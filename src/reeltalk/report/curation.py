@@ -55,13 +55,16 @@ def is_curated(benchmark: Benchmark) -> bool:
     return SCREENINGS.file_name in benchmark.manifest.files
 
 
-def write_curation(benchmark: Benchmark, folder: Path, environment: Environment) -> Path:
+def write_curation(
+    benchmark: Benchmark, folder: Path, environment: Environment, *, links: Sequence[tuple[str, str]] = ()
+) -> Path:
     """Write the pages: `index.html`, and one for each video that was kept.
 
     Args:
         benchmark: What `reeltalk curate` wrote.
         folder: An existing, empty folder.
         environment: Where the templates are.
+        links: What else the site shows: words and pages.
 
     Returns:
         Path of `index.html`.
@@ -107,6 +110,7 @@ def write_curation(benchmark: Benchmark, folder: Path, environment: Environment)
         categories=Counter(entry.video.category or "not stated" for entry in videos).most_common(),
         licences=Counter(entry.video.licence or "not stated" for entry in videos).most_common(),
         settings=settings,
+        links=links,
         clock=clock,
     )
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")

@@ -94,7 +94,14 @@ def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
     return shown
 
 
-def write_scenarios(title: str, shown: Sequence[ShownScenario], folder: Path, environment: Environment) -> Path:
+def write_scenarios(
+    title: str,
+    shown: Sequence[ShownScenario],
+    folder: Path,
+    environment: Environment,
+    *,
+    links: Sequence[tuple[str, str]] = (),
+) -> Path:
     """Write the pages: `index.html`, and one for each scenario.
 
     Args:
@@ -102,6 +109,7 @@ def write_scenarios(title: str, shown: Sequence[ShownScenario], folder: Path, en
         shown: The scenarios.
         folder: An existing, empty folder.
         environment: Where the templates are.
+        links: What else the site shows: words and pages.
 
     Returns:
         Path of `index.html`.
@@ -122,7 +130,7 @@ def write_scenarios(title: str, shown: Sequence[ShownScenario], folder: Path, en
         )
         (folder / "scenarios" / scenario.file).write_text(html, encoding="utf-8", newline="\n")
     html = environment.get_template("scenarios.html").render(
-        root="", name=title, shown=shown, title_of_activity=title_of_activity
+        root="", name=title, shown=shown, links=links, title_of_activity=title_of_activity
     )
     (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
     return folder / "index.html"

@@ -169,3 +169,74 @@ class Canvas:
         left = round((x - self.left) * self.scale - width_px / 2)
         base = round(self._height_px - (y - self.bottom) * self.scale)
         cv2.putText(self.pixels, words, (left, base), cv2.FONT_HERSHEY_SIMPLEX, size, colour, 1, cv2.LINE_AA)
+
+
+class Stencil(Canvas):
+    """A picture of what lies where: every shape leaves the number of the object that is being drawn.
+
+    It takes the same calls as a canvas, so that whatever can be drawn can also be found, and what is hidden behind
+    something else is not.
+
+    Args:
+        width_px: Width of the picture.
+        height_px: Height of the picture.
+        scale: Pixels of one unit.
+        left: The x that lies at the left edge.
+        bottom: The y that lies at the lower edge.
+    """
+
+    def __init__(self, width_px: int, height_px: int, *, scale: float, left: float = 0.0, bottom: float = 0.0) -> None:
+        super().__init__(
+            width_px, height_px, scale=scale, left=left, bottom=bottom, pixels=np.zeros((0, 0, 3), np.uint8)
+        )
+        self.numbers: NDArray[np.int16] = np.zeros((height_px, width_px), np.int16)
+        """(H, W) int16, 0 where nothing that has a number was drawn."""
+        self.number = 0
+        """Of what is drawn next."""
+
+    def polygon(
+        self, points: Sequence[Point], colour: Colour, *, outline: Colour | None = None, line: float = 0.015
+    ) -> None:
+        """The area of a polygon."""
+        at = self._points(points)
+        cv2.fillPoly(self.numbers, [at], self.number, cv2.LINE_8, _SHIFT)
+        if outline is not None:
+            cv2.polylines(self.numbers, [at], True, self.number, self._px(line), cv2.LINE_8, _SHIFT)
+
+    def line(self, points: Sequence[Point], colour: Colour, width: float) -> None:
+        """The area of a line."""
+        cv2.polylines(self.numbers, [self._points(points)], False, self.number, self._px(width), cv2.LINE_8, _SHIFT)
+
+    def disc(self, x: float, y: float, radius: float, colour: Colour) -> None:
+        """The area of a circle."""
+        at = self._points([(x, y)])[0]
+        r = max(1, round(radius * self.scale * _SCALE))
+        cv2.circle(self.numbers, (int(at[0]), int(at[1])), r, self.number, -1, cv2.LINE_8, _SHIFT)
+
+    def darken(self, share: float) -> None:
+        """Nothing: what is dark is where it was."""
+
+    def text(self, words: str, x: float, y: float, height: float, colour: Colour) -> None:
+        """Nothing: a label is no part of what it names."""
+
+    def boxes(self, *, smallest_px: int) -> dict[int, tuple[int, int, int, int]]:
+        """Left, top, right and bottom (both exclusive) in pixels of all that is to be seen of each number.
+
+        Args:
+            smallest_px: What shows fewer pixels is left out.
+        """
+        rows, columns = np.nonzero(self.numbers)
+        numbers = self.numbers[rows, columns]
+        order = np.argsort(numbers, kind="stable")
+        rows, columns, numbers = rows[order], columns[order], numbers[order]
+        found, starts, counts = np.unique(numbers, return_index=True, return_counts=True)
+        return {
+            int(number): (
+                int(columns[start : start + count].min()),
+                int(rows[start : start + count].min()),
+                int(columns[start : start + count].max()) + 1,
+                int(rows[start : start + count].max()) + 1,
+            )
+            for number, start, count in zip(found, starts, counts, strict=True)
+            if count >= smallest_px
+        }

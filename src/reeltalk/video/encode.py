@@ -32,6 +32,27 @@ def jpeg(rgb: NDArray[np.uint8], *, quality: int = JPEG_QUALITY) -> bytes:
     return encoded.tobytes()
 
 
+def pixels_of(picture: bytes) -> NDArray[np.uint8]:
+    """The (H, W, 3) uint8 RGB pixels of a JPEG or PNG file's content.
+
+    Raises:
+        ValueError: It is no picture.
+    """
+    decoded = cv2.imdecode(np.frombuffer(picture, np.uint8), cv2.IMREAD_COLOR)
+    if decoded is None:
+        raise ValueError("not a picture")
+    return np.ascontiguousarray(decoded[:, :, ::-1])
+
+
+def within(rgb: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
+    """A picture made smaller where its longer side has more than `longest_px` pixels."""
+    scale = longest_px / max(rgb.shape[:2])
+    if scale >= 1:
+        return rgb
+    size = max(1, round(rgb.shape[1] * scale)), max(1, round(rgb.shape[0] * scale))
+    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
 def upright(pixels: Picture, rotation_deg: int) -> Picture:
     """A picture turned clockwise by 0, 90, 180 or 270 degrees, as a player shows it."""
     return np.ascontiguousarray(np.rot90(pixels, -rotation_deg // 90))

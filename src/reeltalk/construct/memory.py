@@ -1,0 +1,534 @@
+"""The object memory bank: which sightings are of one object, in one pass over a video.
+
+MT-Video-Bench's bank (arXiv 2510.17722, section 3.2) grows by captions and visual similarity. This one also knows where
+it is: it keeps *places*, maps of what stood where in one view, finds the place that a frame shows and how far the
+camera turned or zoomed since, and so tells two equal chairs apart by where they stand. What is at no known position is
+an object that was seen before and is loose (it moved, or is missing where it was), or else a new one.
+
+A *track* is an object at a place; an identity is one track or several. Identities merge when two turn out to look alike
+and were never seen together, and split when one is seen where it was left while it also is where it was taken to be.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.metrics.matching import assign
+from reeltalk.schema.knowledge import Box, Share
+from reeltalk.video.appearance import Appearance, similarities
+
+Numbers = NDArray[np.float64]
+Corners = NDArray[np.float64]
+"""(N, 4): left, top, right, bottom."""
+
+
+class MemorySettings(BaseModel):
+    """Thresholds of the memory bank. Similarities are those of `video.appearance`, 0 to 1."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    same_view: Share = 0.8
+    """Frames whose whole pictures are at least this alike show one place, even where too few objects say so."""
+    place_matches: Annotated[int, Field(ge=1)] = 3
+    """So many objects must stand as a place has them for a frame to show it."""
+    place_share: Share = 0.4
+    """And so great a share of the objects of the frame."""
+    settled_share: Share = 0.7
+    """Where so many objects stand as before, the camera has not moved and no other place is tried."""
+    position_iou: Share = 0.3
+    """An object stands where it stood if its box overlaps at least so much."""
+    position_weight: Share = 0.5
+    """What position counts against appearance where both speak."""
+    min_match: Share = 0.35
+    """Least sum of both at which an object is one of the place's."""
+    min_visual: Share = 0.3
+    """Objects less alike than this are not matched, however near."""
+    reach_per_s: Annotated[float, Field(ge=0)] = 0.35
+    """How far an object may move in a second, in widths of the picture."""
+    reach_s: Annotated[float, Field(ge=0)] = 3.0
+    """How long after it was last seen an object may be looked for near where it was."""
+    other_class: Share = 0.2
+    """What is taken off for another class at the same position: detectors change their minds."""
+    loose_visual: Share = 0.55
+    """An object that is at no known position is one that is loose if they are at least this alike."""
+    settled_visual: Share = 0.94
+    """And one that was never seen to leave its position only if they are this alike."""
+    merge_visual: Share = 0.94
+    """Two identities that were never seen together become one if they are at least this alike."""
+    mature: Annotated[int, Field(ge=1)] = 3
+    """A track is compared for merging after so many sightings."""
+    moved_share: Annotated[float, Field(ge=0)] = 0.5
+    """An object moved if its middle moved by this share of its size."""
+    restless_share: Share = 0.15
+    """An identity that moved in this share of its sightings is always loose, also while it rests: people and pets."""
+    restless_moves: Annotated[int, Field(ge=1)] = 3
+    """And at least so many times."""
+    new_view: Share = 0.85
+    """An object that looks less alike than this to all its kept views adds a view."""
+    most_places: Annotated[int, Field(ge=1)] = 60
+    """How many places are compared with a frame, those that were seen last: a film has a new one in every shot."""
+    most_views: Annotated[int, Field(ge=1)] = 6
+    """How many views of a track are kept."""
+
+
+class Observation(NamedTuple):
+    """One object in one frame, as the bank is told of it."""
+
+    box: Box
+    class_name: str
+    colour: str
+    appearance: Appearance
+
+
+class Change(NamedTuple):
+    """Two identities that became one, or one that became two, by their numbers."""
+
+    pts_s: float
+    kind: Literal["merge", "split"]
+    kept: int
+    other: int
+    similarity: float
+
+
+class _View(NamedTuple):
+    """How a frame lies in its place: a point x of the frame is `x * scale + (left, top)` of the place."""
+
+    scale: float
+    left: float
+    top: float
+
+    def to_place(self, boxes: Corners) -> Corners:
+        return np.asarray(boxes * self.scale + np.array([self.left, self.top] * 2), np.float64)
+
+    def to_frame(self, boxes: Corners) -> Corners:
+        return np.asarray((boxes - np.array([self.left, self.top] * 2)) / self.scale, np.float64)
+
+
+EDGE: Final = 0.005
+"""A box that comes so near to the picture's edge may be cut off by it."""
+_STRAIGHT: Final = _View(1.0, 0.0, 0.0)
+
+
+@dataclass
+class _Track:
+    """An object at a place."""
+
+    number: int
+    identity: int
+    place: int
+    box: Numbers
+    """In the place."""
+    views: list[Appearance]
+    classes: Counter[str]
+    colours: Counter[str]
+    first_s: float
+    last_s: float
+    moved_s: float
+    """When it last moved; minus infinity where it never did."""
+    seen: int = 0
+    moves: int = 0
+    missed: int = 0
+    """In how many frames since it was last seen its position was in view and it was not there."""
+    unsure: bool = False
+    """Linked to an identity that was not known to have left its position."""
+
+    @property
+    def class_name(self) -> str:
+        return min(self.classes, key=lambda name: (-self.classes[name], name))
+
+    def is_loose(self, settings: MemorySettings) -> bool:
+        return self.missed > 0 or self.last_s - self.moved_s <= settings.reach_s
+
+    def look_at(self, observation: Observation, settings: MemorySettings) -> None:
+        self.classes[observation.class_name] += 1
+        self.colours[observation.colour] += 1
+        self.seen += 1
+        self.missed = 0
+        alike = float(similarities(observation.appearance[None], np.stack(self.views)).max()) if self.views else 0.0
+        if alike < settings.new_view:
+            if len(self.views) == settings.most_views:
+                # The second oldest goes: the first is what it was found as.
+                self.views.pop(1 if len(self.views) > 1 else 0)
+            self.views.append(observation.appearance)
+
+
+@dataclass
+class _Place:
+    """What stood where in one view."""
+
+    number: int
+    tracks: list[_Track] = field(default_factory=list)
+    picture: Appearance | None = None
+    last_s: float = 0.0
+
+
+class MemoryBank:
+    """The identities of one video. Frames are shown in the order of time; the same frames give the same identities.
+
+    Args:
+        settings: Thresholds.
+    """
+
+    def __init__(self, settings: MemorySettings | None = None) -> None:
+        self.settings = settings or MemorySettings()
+        self.changes: list[Change] = []
+        """Merges and splits so far."""
+        self._places: list[_Place] = []
+        self._tracks: list[_Track] = []
+        self._identities = 0
+        self._together: set[tuple[int, int]] = set()
+        self._place: _Place | None = None
+        self._view = _STRAIGHT
+
+    def see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
+        """Take a frame.
+
+        Args:
+            pts_s: Its time, later than that of the frame before.
+            picture: The appearance of the whole frame.
+            objects: What was found in it.
+
+        Returns:
+            For each object the number of its track; `identity_of` says whose it is in the end.
+        """
+        # Their order in the list decides nothing.
+        order = sorted(range(len(objects)), key=lambda n: (*_corners(objects[n : n + 1])[0], objects[n].class_name))
+        tracks = dict(zip(order, self._see(pts_s, picture, [objects[n] for n in order]), strict=True))
+        return [tracks[n] for n in range(len(objects))]
+
+    def _see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
+        boxes = _corners(objects)
+        place = self._find_place(picture, objects, boxes)
+        tracks: list[_Track | None] = [None] * len(objects)
+        rivals = place.tracks
+        for row, column in self._at_their_places(pts_s, objects, boxes, rivals):
+            tracks[row] = rivals[column]
+        self._note_missing(rivals, [track for track in tracks if track is not None], boxes)
+        self._link(pts_s, place, objects, boxes, tracks)
+        found: list[_Track] = []
+        for observation, corners, track in zip(objects, boxes, tracks, strict=True):
+            if track is None:
+                track = self._begin(pts_s, place, corners, self._identities)
+                self._identities += 1
+            self._update(pts_s, track, observation, self._view.to_place(corners), corners)
+            found.append(track)
+        self._split_doubles(pts_s, found)
+        identities = sorted({track.identity for track in found})
+        self._together.update((a, b) for n, a in enumerate(identities) for b in identities[n + 1 :])
+        for track in found:
+            if track.seen == self.settings.mature:
+                self._merge(pts_s, track)
+        place.picture, place.last_s = picture, pts_s
+        return [track.number for track in found]
+
+    def identity_of(self, track: int) -> int:
+        """The identity that a track belongs to, by what is known so far."""
+        return self._tracks[track].identity
+
+    def class_of(self, identity: int) -> str:
+        """The class that most of an identity's sightings have."""
+        return _most(self._votes(identity, "classes"))
+
+    def colour_of(self, identity: int) -> str:
+        """The colour that most of an identity's sightings have."""
+        return _most(self._votes(identity, "colours"))
+
+    def _votes(self, identity: int, what: Literal["classes", "colours"]) -> Counter[str]:
+        votes: Counter[str] = Counter()
+        for track in self._tracks:
+            if track.identity == identity:
+                votes.update(getattr(track, what))
+        return votes
+
+    # Where the frame is.
+
+    def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> _Place:
+        settings, current = self.settings, self._place
+        if current is not None and objects:
+            stay, _ = self._agreement(current, objects, boxes, self._view)
+            if stay >= settings.settled_share * len(objects):
+                # The camera may drift: what stands still tells how far.
+                self._view = self._refined(current, objects, boxes, self._view)
+                return current
+        best: tuple[float, int, _View] | None = None
+        if objects:
+            for place in sorted(self._places, key=lambda p: (-p.last_s, p.number))[: settings.most_places]:
+                for view in self._candidates(place, objects, boxes):
+                    score, matches = self._agreement(place, objects, boxes, view)
+                    enough = matches >= settings.place_matches and matches >= settings.place_share * len(objects)
+                    if enough and (best is None or score > best[0] + 1e-9):
+                        best = score, place.number, view
+        if best is not None:
+            self._place = self._places[best[1]]
+            self._view = self._refined(self._place, objects, boxes, best[2])
+            return self._place
+        if current is not None and current.picture is not None:
+            alike = float(similarities(picture[None], current.picture[None])[0, 0])
+            if alike >= settings.same_view or not objects:
+                return current
+        self._place = _Place(len(self._places))
+        self._places.append(self._place)
+        self._view = _STRAIGHT
+        return self._place
+
+    def _candidates(self, place: _Place, objects: Sequence[Observation], boxes: Corners) -> list[_View]:
+        """Views in which one object stands as the place has it; each pair of a class gives one."""
+        views = [self._view, _STRAIGHT] if place is self._place else [_STRAIGHT]
+        inside = np.asarray((boxes[:, :2] > EDGE).all(axis=1) & (boxes[:, 2:] < 1 - EDGE).all(axis=1))
+        for number, observation in enumerate(objects):
+            if not inside[number]:
+                # What the edge cuts off says nothing of size.
+                continue
+            for track in place.tracks:
+                if observation.class_name not in track.classes:
+                    continue
+                size, known = boxes[number, 2:] - boxes[number, :2], track.box[2:] - track.box[:2]
+                ratio = known / size
+                if not 0.8 < ratio[0] / ratio[1] < 1.25:
+                    continue
+                scale = float(np.sqrt(ratio[0] * ratio[1]))
+                middle = (boxes[number, :2] + boxes[number, 2:]) / 2
+                offset = (track.box[:2] + track.box[2:]) / 2 - middle * scale
+                views.append(_View(scale, float(offset[0]), float(offset[1])))
+        return views
+
+    def _agreement(
+        self, place: _Place, objects: Sequence[Observation], boxes: Corners, view: _View
+    ) -> tuple[float, int]:
+        """How much of a frame stands as a place has it: sum of overlaps, and number of objects that do."""
+        if not place.tracks:
+            return 0.0, 0
+        iou = _overlaps(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
+        same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects])
+        best = np.where(same, iou, 0.0).max(axis=1)
+        good = best >= 0.5
+        return float(best[best >= self.settings.position_iou].sum()), int(good.sum())
+
+    def _refined(self, place: _Place, objects: Sequence[Observation], boxes: Corners, view: _View) -> _View:
+        """The view that fits the corners of all objects that stand as before, by least squares."""
+        known = np.stack([track.box for track in place.tracks])
+        iou = _overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
+        still = np.array([self._is_still(track) for track in place.tracks])
+        same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
+        pairs = [pair for pair in assign(np.where(same, iou, 0.0), least=0.6)]
+        if len(pairs) < 2:
+            return view
+        here = np.concatenate([boxes[row] for row, _ in pairs])
+        there = np.concatenate([known[column] for _, column in pairs])
+        # Corners that the picture's edge cuts off are not where the object's are.
+        inner = (here > EDGE) & (here < 1 - EDGE)
+        across = np.tile([1.0, 0.0, 1.0, 0.0], len(pairs))
+        rows = np.stack([here, across, 1 - across], axis=1)[inner]
+        if len(rows) < 6:
+            return view
+        found, _, rank, _ = np.linalg.lstsq(rows, there[inner], rcond=None)
+        if rank < 3 or not 0.2 < found[0] < 5:
+            return view
+        return _View(float(found[0]), float(found[1]), float(found[2]))
+
+    def _is_still(self, track: _Track) -> bool:
+        return track.last_s - track.moved_s > self.settings.reach_s
+
+    # Which object is which.
+
+    def _at_their_places(
+        self, pts_s: float, objects: Sequence[Observation], boxes: Corners, tracks: Sequence[_Track]
+    ) -> list[tuple[int, int]]:
+        """Objects that stand, or still move, where the place has them."""
+        if not tracks or not objects:
+            return []
+        settings = self.settings
+        there = self._view.to_frame(np.stack([track.box for track in tracks]))
+        iou = _overlaps(boxes, np.clip(there, 0, 1))
+        visual = _alike(objects, tracks)
+        middles = (boxes[:, None, :2] + boxes[:, None, 2:] - there[None, :, :2] - there[None, :, 2:]) / 2
+        distance = np.linalg.norm(middles, axis=2)
+        waited = np.array([pts_s - track.last_s for track in tracks])
+        reach = np.where(waited <= settings.reach_s, settings.reach_per_s * np.maximum(waited, 0.1), 1e-9)
+        near = settings.position_iou * np.clip(1 - distance / reach[None], 0, 1)
+        position = np.where(iou >= settings.position_iou, iou, np.maximum(near, 0.0))
+        agrees = np.array([[o.class_name in track.classes for track in tracks] for o in objects])
+        score = settings.position_weight * position + (1 - settings.position_weight) * visual
+        score = np.where(agrees, score, np.where(iou >= 0.5, score - settings.other_class, 0.0))
+        allowed = (position > 0) & ((visual >= settings.min_visual) | (iou >= 0.5))
+        return assign(np.where(allowed, score, 0.0), least=settings.min_match)
+
+    def _note_missing(self, tracks: Sequence[_Track], found: Sequence[_Track], boxes: Corners) -> None:
+        seen = {track.number for track in found}
+        for track in tracks:
+            if track.number in seen:
+                continue
+            there = self._view.to_frame(track.box[None])[0]
+            inside = np.clip(there, 0, 1)
+            area, full = _area(inside), _area(there)
+            if full <= 0 or area < 0.8 * full:
+                continue
+            low, high = np.maximum(boxes[:, :2], inside[:2]), np.minimum(boxes[:, 2:], inside[2:])
+            covered = np.maximum(high - low, 0).prod(axis=1)
+            # What something else stands before may be there all the same.
+            if not len(covered) or covered.max() < 0.3 * area:
+                track.missed += 1
+
+    def _link(
+        self,
+        pts_s: float,
+        place: _Place,
+        objects: Sequence[Observation],
+        boxes: Corners,
+        tracks: list[_Track | None],
+    ) -> None:
+        """Give objects at no known position to identities that were seen elsewhere."""
+        open_ones = [row for row, track in enumerate(tracks) if track is None]
+        present = {track.identity for track in tracks if track is not None}
+        wanted = {objects[row].class_name for row in open_ones}
+        by_identity: dict[int, list[_Track]] = {}
+        for track in self._tracks:
+            if track.seen and track.identity not in present:
+                by_identity.setdefault(track.identity, []).append(track)
+        latest = (max(own, key=lambda t: (t.last_s, t.number)) for _, own in sorted(by_identity.items()))
+        free = [track for track in latest if track.class_name in wanted]
+        if not open_ones or not free:
+            return
+        candidates = [objects[row] for row in open_ones]
+        visual = np.stack(
+            [_alike(candidates, by_identity[track.identity]).max(axis=1) for track in free],
+            axis=1,
+        )
+        agrees = np.array([[o.class_name == track.class_name for track in free] for o in candidates])
+        loose = np.array(
+            [track.is_loose(self.settings) or self._is_restless(by_identity[track.identity]) for track in free]
+        )
+        least = np.where(loose, self.settings.loose_visual, self.settings.settled_visual)[None]
+        # Of two that look equal the loose one is taken, and of two loose ones that which was seen last.
+        recent = np.array([1 / (1 + pts_s - track.last_s) for track in free])
+        score = np.where(agrees & (visual >= least), visual + 0.2 * loose[None] + 0.05 * recent[None], 0.0)
+        for index, column in assign(score):
+            row, old = open_ones[index], free[column]
+            if old.place == place.number:
+                tracks[row] = old
+            else:
+                begun = self._begin(pts_s, place, boxes[row], old.identity)
+                begun.unsure = not loose[column]
+                tracks[row] = begun
+
+    def _is_restless(self, tracks: Sequence[_Track]) -> bool:
+        moves, seen = sum(track.moves for track in tracks), sum(track.seen for track in tracks)
+        return moves >= self.settings.restless_moves and moves >= self.settings.restless_share * seen
+
+    def _begin(self, pts_s: float, place: _Place, corners: Numbers, identity: int) -> _Track:
+        track = _Track(
+            number=len(self._tracks),
+            identity=identity,
+            place=place.number,
+            box=self._view.to_place(corners),
+            views=[],
+            classes=Counter(),
+            colours=Counter(),
+            first_s=pts_s,
+            last_s=pts_s,
+            moved_s=-np.inf,
+        )
+        self._tracks.append(track)
+        place.tracks.append(track)
+        return track
+
+    def _update(self, pts_s: float, track: _Track, observation: Observation, box: Numbers, corners: Numbers) -> None:
+        size = max(1e-6, float(np.sqrt(_area(track.box))))
+        moved = float(np.linalg.norm((box[:2] + box[2:] - track.box[:2] - track.box[2:]) / 2))
+        cut = bool((corners < EDGE).any() or (corners > 1 - EDGE).any())
+        if not cut:
+            if track.seen and moved > self.settings.moved_share * size:
+                track.moved_s = pts_s
+                track.moves += 1
+            track.box = box
+        elif moved > size:
+            track.box = box
+        self._return(pts_s, track)
+        track.last_s = pts_s
+        track.look_at(observation, self.settings)
+
+    def _return(self, pts_s: float, track: _Track) -> None:
+        """An identity that is seen at an old place of its own: was it brought back, or did it never leave?"""
+        others = [t for t in self._tracks if t.identity == track.identity and t is not track]
+        for other in others:
+            if other.unsure and other.first_s > track.last_s and other.seen and not other.is_loose(self.settings):
+                self._split(pts_s, track, other)
+
+    def _split_doubles(self, pts_s: float, found: Sequence[_Track]) -> None:
+        """Two objects of one frame are two."""
+        first: dict[int, _Track] = {}
+        for track in sorted(found, key=lambda t: (t.first_s, t.number)):
+            if track.identity in first:
+                self._split(pts_s, first[track.identity], track)
+            first.setdefault(track.identity, track)
+
+    def _split(self, pts_s: float, kept: _Track, other: _Track) -> None:
+        alike = float(similarities(np.stack(kept.views), np.stack(other.views)).max()) if other.views else 0.0
+        old, new = kept.identity, self._identities
+        self._identities += 1
+        other.identity = new
+        other.unsure = False
+        self.changes.append(Change(pts_s, "split", old, new, alike))
+
+    def _merge(self, pts_s: float, track: _Track) -> None:
+        """Join a track that has been seen often enough to a loose identity that it equals."""
+        own = [t for t in self._tracks if t.identity == track.identity]
+        rivals = sorted({t.identity for t in self._tracks} - {track.identity})
+        best: tuple[float, int] | None = None
+        for identity in rivals:
+            if (min(identity, track.identity), max(identity, track.identity)) in self._together:
+                continue
+            theirs = [t for t in self._tracks if t.identity == identity]
+            last = max(theirs, key=lambda t: (t.last_s, t.number))
+            if last.class_name != track.class_name or not last.is_loose(self.settings):
+                continue
+            alike = min(float(similarities(np.stack(a.views), np.stack(last.views)).max()) for a in own if a.views)
+            if alike >= self.settings.merge_visual and (best is None or alike > best[0]):
+                best = alike, identity
+        if best is None:
+            return
+        kept, other = min(best[1], track.identity), max(best[1], track.identity)
+        for t in self._tracks:
+            if t.identity == other:
+                t.identity = kept
+        self._together = {
+            (min(a, b), max(a, b))
+            for a, b in ((kept if a == other else a, kept if b == other else b) for a, b in self._together)
+            if a != b
+        }
+        self.changes.append(Change(pts_s, "merge", kept, other, best[0]))
+
+
+def _corners(objects: Sequence[Observation]) -> Corners:
+    return np.array([(o.box.left, o.box.top, o.box.right, o.box.bottom) for o in objects], np.float64).reshape(-1, 4)
+
+
+def _area(box: Numbers) -> float:
+    return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
+
+
+def _overlaps(first: Corners, second: Corners) -> Numbers:
+    """Intersection over union of (N, 4) with (M, 4) corners; 0 with what has no area."""
+    low = np.maximum(first[:, None, :2], second[None, :, :2])
+    high = np.minimum(first[:, None, 2:], second[None, :, 2:])
+    common = np.maximum(high - low, 0).prod(axis=2)
+    area_a = np.maximum(first[:, 2:] - first[:, :2], 0).prod(axis=1)
+    area_b = np.maximum(second[:, 2:] - second[:, :2], 0).prod(axis=1)
+    union: Numbers = area_a[:, None] + area_b[None] - common
+    return np.where(union > 0, common / np.maximum(union, 1e-12), 0.0)
+
+
+def _alike(objects: Sequence[Observation], tracks: Sequence[_Track]) -> Numbers:
+    """(N, M) greatest similarity of each object to any view of each track."""
+    looks = np.stack([o.appearance for o in objects])
+    columns = [similarities(looks, np.stack(track.views)).max(axis=1) for track in tracks]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _most(votes: Counter[str]) -> str:
+    return min(votes, key=lambda name: (-votes[name], name))

@@ -1,0 +1,170 @@
+"""Objects in sampled frames: where they are, what they look like, and what one says of them.
+
+Frames as MT-Video-Bench chooses them (arXiv 2510.17722, section 3.2): at two a second, without what is blurred and
+without what is like the one kept before; `reeltalk curate` does that and calls them key frames.
+"""
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.construct.frames import LONGEST_PX
+from reeltalk.construct.memory import MemorySettings
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.knowledge import Box
+from reeltalk.schema.media import SampledFrame, Video
+from reeltalk.schema.record import Seconds
+from reeltalk.video.appearance import APPEARANCE_VALUES, colour_name, cut_box, describe
+from reeltalk.video.encode import jpeg, upright, within
+from reeltalk.video.frames import frames_at
+from reeltalk.video.sampling import fixed_rate
+from reeltalk.video.stream import rgb
+
+CROP_PX: Final = 160
+"""Longer side of a crop that is kept."""
+CROP_QUALITY: Final = 85
+FRONT_SHARE: Final = 0.8
+"""A box that reaches further down than this share of the picture is in the front."""
+
+Describe = Callable[[bytes, str], str]
+"""Says what the JPEG crop of an object of a class looks like: a vision model, for one."""
+
+
+class ObjectSettings(BaseModel):
+    """How objects are looked for and kept apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    fps: Annotated[float, Field(gt=0, le=30)] = 1.0
+    """Frames a second in which objects are looked for where a video has no key frames from `reeltalk curate`."""
+    crops: Annotated[int, Field(ge=0, le=100)] = 2
+    """How many crops of each object are kept as files."""
+    memory: MemorySettings = MemorySettings()
+    """Thresholds of the memory bank."""
+
+
+class FoundBox(NamedTuple):
+    """What a detector, or who knows, says of one object in one frame."""
+
+    box: Box
+    class_name: str
+    confidence: float
+
+
+class FrameBoxes(NamedTuple):
+    """The objects of one frame."""
+
+    pts_s: float
+    objects: list[FoundBox]
+
+
+class LookedAt(BaseModel):
+    """What one object looks like in one frame."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    appearance: Annotated[str, Field(max_length=8 * APPEARANCE_VALUES)]
+    """`video.appearance.Appearance` as float16 in base64."""
+    colour: Annotated[str, Field(max_length=20)]
+    crop: str
+    """JPEG in base64."""
+
+
+class LookedAtFrame(BaseModel):
+    """What a frame and its objects look like."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pts_s: Seconds
+    view: Annotated[str, Field(max_length=8 * APPEARANCE_VALUES)]
+    """The appearance of the whole frame."""
+    objects: tuple[LookedAt, ...]
+
+
+def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) -> list[float]:
+    """When a video's objects are looked for: at its key frames, else so many times a second.
+
+    Args:
+        video: What is sampled.
+        frames: Its rows of the frames table; none where it was not curated.
+        fps: Times a second where it was not curated.
+    """
+    if frames:
+        return sorted({frame.pts_s for frame in frames if frame.key_frame})
+    if not video.duration_s:
+        return [0.0]
+    return list(fixed_rate(Interval(start_s=0.0, end_s=video.duration_s), fps=fps))
+
+
+def look(argument: dict[str, Any]) -> list[dict[str, Any]]:
+    """Describe the objects in frames. Runs in a child process.
+
+    Args:
+        argument: `path`, `rotation_deg`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
+
+    Returns:
+        `LookedAtFrame` as JSON for each.
+    """
+    frames = argument["frames"]
+    found = []
+    for frame, wanted in zip(
+        frames_at(Path(argument["path"]), [frame["pts_s"] for frame in frames]), frames, strict=True
+    ):
+        picture = upright(within(rgb(frame.picture), LONGEST_PX), argument["rotation_deg"])
+        objects = []
+        for left, top, right, bottom in wanted["boxes"]:
+            crop = cut_box(picture, Box(left=left, top=top, right=right, bottom=bottom))
+            small = np.ascontiguousarray(within(crop, CROP_PX))
+            objects.append(
+                LookedAt(
+                    appearance=packed(describe(crop)),
+                    colour=colour_name(crop),
+                    crop=base64.b64encode(jpeg(small, quality=CROP_QUALITY)).decode(),
+                )
+            )
+        made = LookedAtFrame(pts_s=wanted["pts_s"], view=packed(describe(picture)), objects=tuple(objects))
+        found.append(made.model_dump(mode="json"))
+    return found
+
+
+def packed(values: NDArray[np.float32]) -> str:
+    """An appearance as text."""
+    return base64.b64encode(values.astype("<f2").tobytes()).decode()
+
+
+def unpacked(text: str) -> NDArray[np.float32]:
+    """An appearance from text.
+
+    Raises:
+        ValueError: It is none.
+    """
+    values = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float32)
+    if values.shape != (APPEARANCE_VALUES,) or not np.isfinite(values).all():
+        raise ValueError(f"must be an appearance with shape ({APPEARANCE_VALUES},), but got shape {values.shape}")
+    return values
+
+
+def caption(class_name: str, colour: str, box: Box) -> str:
+    """What one sees offline: class, colour and place, as `blue mug, left, back`."""
+    across = (box.left + box.right) / 2
+    side = "left" if across < 1 / 3 else "right" if across > 2 / 3 else "middle"
+    return f"{colour} {class_name}, {side}, {'front' if box.bottom > FRONT_SHARE else 'back'}"
+
+
+def parts_of(frames: Sequence[FrameBoxes], *, most_boxes: int) -> Iterator[list[FrameBoxes]]:
+    """Frames in groups of at most so many boxes, or one frame."""
+    part: list[FrameBoxes] = []
+    count = 0
+    for frame in frames:
+        if part and count + len(frame.objects) + 1 > most_boxes:
+            yield part
+            part, count = [], 0
+        part.append(frame)
+        count += len(frame.objects) + 1
+    if part:
+        yield part
