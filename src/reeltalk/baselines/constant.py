@@ -1,0 +1,93 @@
+"""Answers from habit: what is answered most often to questions of the same form."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from reeltalk.baselines.answerer import Frames, Pair, Said, as_option
+from reeltalk.baselines.likeness import LikeIndex
+from reeltalk.metrics.agree import essence, is_yes_no
+
+FORM_WORDS: Final = frozenset(
+    """who whom whose which what where when why how many much often long is are was were do does did has have had can
+    could will would should may might must before after first last next then again back or else most more than times
+    colour color room end beginning start total number while posture kind seconds video people""".split()
+)
+"""Words that make the form of a question; all others are what it is about."""
+_HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
+_HEAD: Final = re.compile(
+    r"\b(how (?:many|much|often|long)(?: \w+)?|what colou?r|which \w+"
+    r"|(?:what|which|who|whom|whose|where|when|why|how))\b"
+)
+
+
+def question_form(question: str) -> str:
+    """The form of a question: its question words and auxiliaries in order, `_` for all between.
+
+    *Does he open the fridge?* and *Does the person take a mug?* are both `does _`; *What colour is it?* is `what colour
+    is _`. Chinese questions have the form of their question words.
+    """
+    han = _HAN_FORM.findall(question)
+    if han:
+        return " ".join(han)
+    form: list[str] = []
+    for word in re.findall(r"[\w']+", question.lower()):
+        if word in FORM_WORDS:
+            form.append(word)
+        elif not form or form[-1] != "_":
+            form.append("_")
+    return " ".join(form)
+
+
+def question_head(question: str) -> str:
+    """A coarser form: `yes/no`, or the question word with the word after it, as `how many`."""
+    han = _HAN_FORM.search(question)
+    if han:
+        return "yes/no" if han.group() in ("吗", "是否", "有没有", "是不是") else han.group()
+    if is_yes_no(question):
+        return "yes/no"
+    match = _HEAD.search(question.lower())
+    return match[1] if match else "other"
+
+
+class Constant:
+    """The most frequent answer to questions of one form. It shows what a bias, as of *Yes* before *No*, is worth.
+
+    Args:
+        pairs: Known questions and answers.
+    """
+
+    name: Final = "constant"
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._fingerprint = LikeIndex(pairs).fingerprint
+        counts: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        words: dict[tuple[str, ...], str] = {}
+        for pair in pairs:
+            said = essence(pair.answer, pair.question)
+            words.setdefault(said, pair.answer)
+            for form in (question_form(pair.question), question_head(pair.question)):
+                counts[form][said] += 1
+        # Counter.most_common keeps the order of first occurrence among equals.
+        self._answers = {form: [words[said] for said, _ in found.most_common()] for form, found in counts.items()}
+
+    @property
+    def signature(self) -> str:
+        """Name and what it learnt from."""
+        return f"baseline:constant|train:{self._fingerprint}"
+
+    def answer(
+        self,
+        question: str,
+        history: Said = (),
+        options: Sequence[str] | None = None,
+        frames: Frames | None = None,
+    ) -> str | None:
+        """The habit of the question's form, or of its head where no known question has the form."""
+        for form in (question_form(question), question_head(question)):
+            for answer in self._answers.get(form, ()):
+                chosen = as_option(answer, options)
+                if chosen is not None:
+                    return chosen
+        return None

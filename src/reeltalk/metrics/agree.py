@@ -1,0 +1,302 @@
+"""Whether two short answers say the same, decided offline from their words.
+
+A yes/no head decides alone; otherwise numbers, negation and place relations must not clash, and the words that an
+answer adds to its question must be found again. This is a gate's rough measure, not a score to publish: it knows no
+synonyms and no facts.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal
+
+from reeltalk.metrics.tokenise import tokenise_coco
+
+SIGNATURE: Final = "agree:v1"
+"""Names these rules and thresholds wherever a number rests on them."""
+RECALL: Final = 0.6
+"""Share of the reference's new words that an answer must have: two of three, but not one of two."""
+PRECISION: Final = 0.4
+"""Share of the answer's new words that the reference must have; an answer may tell somewhat more."""
+
+Polarity = Literal["yes", "no"]
+
+FUNCTION_WORDS: Final = frozenset(
+    """a an the this that these those he she it they them him her his hers its their theirs we us our you your i me
+    my person man woman one's someone somebody who whom whose which what where when why how is are was were be
+    been being am 's 're 'm 'd 'll 've do does did done doing so has have had having will would shall should can
+    could may might must and or but if as of to for from with by at than then there here first next just before
+    after that's also only different about approximately roughly appear spend visit around apart while during
+    into onto upon up down out again later finally end beginning start video clip see seen show shown happen
+    happens occur get go goes thing things please tell yes no not n't never any some each everyone every both all very
+    really actually too now ever else other because want wants order earlier come comes somewhere afterwards
+    anything same more in on inside off under behind beside near""".split()
+)
+"""Words that carry no fact of their own; place relations and negation are compared on their own."""
+_LIGHT_VERBS: Final = frozenset("tak pick grab get put leav plac us use find".split())
+"""Verbs, stemmed, that an answer may change or leave out where it names something besides."""
+_VERBS: Final = {"pick": "tak", "find": "tak", "grab": "tak", "get": "tak", "leav": "put", "plac": "put", "set": "put"}
+_RELATIONS: Final = {
+    "in": "in", "inside": "in", "into": "in", "within": "in",
+    "on": "on", "onto": "on", "upon": "on", "atop": "on",
+    "off": "off", "under": "under", "below": "under", "beneath": "under", "underneath": "under",
+    "behind": "behind", "beside": "beside", "near": "beside", "above": "above", "over": "above",
+}  # fmt: skip
+_NEGATIONS: Final = frozenset("not n't never no none nothing nobody nowhere neither nor cannot without".split())
+_YES: Final = frozenset("yes yeah yep yup indeed correct".split())
+_NO: Final = frozenset("no nope nah".split())
+_NUMBERS: Final = {
+    word: str(n)
+    for n, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+}
+_TIMES: Final = {"once": "1", "twice": "2", "thrice": "3"}
+_IRREGULAR: Final = {
+    "took": "take", "taken": "take", "went": "go", "gone": "go", "sat": "sit", "lay": "lie", "lying": "lie",
+    "stood": "stand", "drank": "drink", "drunk": "drink", "ate": "eat", "eaten": "eat", "wrote": "write",
+    "written": "write", "held": "hold", "left": "leave", "leaves": "leave", "knives": "knife", "shelves": "shelf",
+    "found": "find", "began": "begin", "came": "come", "people": "person", "children": "child", "women": "woman",
+    "men": "man", "got": "get", "made": "make", "gave": "give", "given": "give", "slept": "sleep", "kept": "keep",
+    "using": "use", "used": "use",
+}  # fmt: skip
+_COUNT: Final = re.compile(
+    r"\bhow (?:many|much|often|long)\b|\bnumber of\b|\bhow many times\b|\bcount|\bseconds\b|\blength\b|\btotal\b",
+    re.IGNORECASE,
+)
+_AUXILIARY: Final = frozenset(
+    "is are was were does do did has have had can could will would should may might must am".split()
+)
+_ASKS_MORE: Final = re.compile(
+    r"\b(?:can|could|would|will) you (?:please )?(?:tell|describe|say|name)\b"
+    r"|\band (?:what|which|how|where|when|who|why)\b",
+    re.IGNORECASE,
+)
+"""*Can you tell me its colour?* and *Is there more than one, and how many?* are not answered by yes or no."""
+_LETTER: Final = re.compile(r"\s*\(?([A-Za-z])(?:[).:]\s*(.*)|\))?\s*\.?\s*", re.DOTALL)
+_HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_HAN_FUNCTION: Final = frozenset("的了在是他她它我你们吗呢吧啊这那有个之和与及也就都着把被从到对中")
+_HAN_NO: Final = re.compile(r"^\s*(?:不|没|否|非)")
+_HAN_YES: Final = re.compile(r"^\s*(?:是|对|有的|会的|当然)(?:[的,，。!！]|$)")
+
+
+def stem(word: str) -> str:
+    """A word without its English inflection, as `put` of *putting* and `tak` of *takes*; the same for like words.
+
+    A tiny rule of our own: it need not give words, only the same for the forms of one word.
+    """
+    word = _IRREGULAR.get(word, word)
+    if len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
+    for suffix in ("ing", "ed"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and re.search("[aeiouy]", word[: -len(suffix)]):
+            word = word[: -len(suffix)]
+            if word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    # "notes" must not become a denial.
+    return word[:-1] if len(word) > 3 and word.endswith("e") and word[:-1] not in FUNCTION_WORDS else word
+
+
+@lru_cache(maxsize=65_536)
+def words_of(text: str) -> tuple[str, ...]:
+    """All words of a text in order, stemmed, number words as digits; single characters of Chinese."""
+    if _HAN.search(text):
+        return tuple(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[A-Za-z]+|\d+", text.lower()))
+    found: list[str] = []
+    for token in tokenise_coco(text):
+        for part in re.findall(r"n't|'\w+|\w+", token):
+            if part in _TIMES:
+                found += [_TIMES[part], stem("time")]
+            elif part in _NUMBERS:
+                found.append(_NUMBERS[part])
+            elif part in FUNCTION_WORDS or part in _RELATIONS:
+                found.append(part)
+            else:
+                found.append(stem(part))
+    return tuple(found)
+
+
+@lru_cache(maxsize=65_536)
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a text that carry facts, stemmed, each once, in order; numbers are among them."""
+    return tuple(
+        dict.fromkeys(w for w in words_of(text) if w not in FUNCTION_WORDS | _HAN_FUNCTION and w not in _RELATIONS)
+    )
+
+
+@lru_cache(maxsize=65_536)
+def polarity(answer: str) -> Polarity | None:
+    """`yes` or `no` where an answer begins so; None where it does not."""
+    if _HAN.search(answer):
+        return "no" if _HAN_NO.match(answer) else "yes" if _HAN_YES.match(answer) else None
+    tokens = tokenise_coco(answer[:80])
+    head = tokens[0] if tokens else ""
+    # "No toothbrush is on the shelf." and "None." answer something else than yes or no.
+    if head in _NO:
+        return "no" if len(tokens) == 1 or re.match(r"\s*\w+\s*[,.;:!–—-]", answer) else None
+    return "yes" if head in _YES else None
+
+
+@lru_cache(maxsize=65_536)
+def is_yes_no(question: str) -> bool:
+    """True where a question can be answered by yes or no: it has an auxiliary first, or after a comma, and no *or*."""
+    if _HAN.search(question):
+        return "吗" in question or bool(re.search(r"是不是|有没有|(\w)不\1", question))
+    for part in re.split(r"[,.:;?]\s*", question.lower()):
+        tokens = part.split()
+        while tokens and tokens[0] in ("and", "so", "then", "but"):
+            tokens = tokens[1:]
+        if tokens and tokens[0] in _AUXILIARY:
+            return " or " not in question.lower() and not _ASKS_MORE.search(question)
+    return False
+
+
+def is_negated(text: str) -> bool:
+    """True where a text denies something."""
+    if _HAN.search(text):
+        return bool(re.search("不|没", text))
+    return any(word in _NEGATIONS for word in words_of(text))
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(word for word in words_of(text) if word.isdigit())
+
+
+def _relations(text: str) -> frozenset[str]:
+    words = words_of(text)
+    return frozenset(_RELATIONS[word] for word in words if word in _RELATIONS)
+
+
+@lru_cache(maxsize=65_536)
+def essence(answer: str, question: str = "") -> tuple[str, ...]:
+    """What an answer adds to its question, in a form that like answers share.
+
+    `yes` or `no` alone where it begins so, the number where a number is asked for, and its new content words in
+    alphabetical order otherwise. *On* and *off* and their like stand where there is nothing else.
+    """
+    head = polarity(answer)
+    if head is not None:
+        return (head,)
+    numbers = _numbers(answer)
+    if numbers and _COUNT.search(question):
+        return tuple(sorted(numbers))
+    asked = frozenset(content_words(question))
+    words = content_words(answer)
+    new = [word for word in words if word not in asked]
+    return tuple(sorted(new or words or _relations(answer) or set(words_of(answer))))
+
+
+def chosen_option(answer: str, options: Sequence[str]) -> int | None:
+    """Which option an answer names, from 0: by its letter, its text, or most of its words; None where it is unclear."""
+    match = _LETTER.fullmatch(answer)
+    if match is not None and (index := ord(match[1].lower()) - ord("a")) < len(options):
+        return index
+    plain = [" ".join(words_of(option)) for option in options]
+    said = " ".join(words_of(answer))
+    if said in plain:
+        return plain.index(said)
+    agreeing = [index for index, option in enumerate(options) if _same(answer, option, "")]
+    return agreeing[0] if len(agreeing) == 1 else None
+
+
+def agrees(
+    answer: str, references: Sequence[str], question: str | None = None, options: Sequence[str] | None = None
+) -> bool:
+    """Whether an answer says the same as one of the references.
+
+    Args:
+        answer: What was answered; a letter too, where there are options.
+        references: Reference answers; there is no agreement with none.
+        question: What was asked. Its words count for nothing in either answer.
+        options: The choices, where there are some: both must then name the same.
+    """
+    if not answer.strip():
+        return False
+    if options:
+        chosen = chosen_option(answer, options)
+        right = [chosen_option(reference, options) for reference in references]
+        if chosen is not None and any(index is not None for index in right):
+            return chosen in right
+    return any(
+        _same(answer, text, question or "")
+        for reference in references
+        for text in dict.fromkeys((reference, first_sentence(reference)))
+    )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text that says more than yes or no; a short answer comes first, its reasons after it."""
+    match = re.match(r"(.{4,}?[.!?。!?])\s*\S", text, re.DOTALL)
+    return match[1] if match and content_words(match[1]) else text
+
+
+@lru_cache(maxsize=65_536)
+def _same(answer: str, reference: str, question: str) -> bool:
+    if words_of(answer) == words_of(reference):
+        return bool(words_of(answer))
+    expected, given = polarity(reference), polarity(answer)
+    if expected is not None and given is not None:
+        return expected == given
+    if expected is not None and is_yes_no(question):
+        # A statement in place of yes or no: it must speak of what was asked.
+        topic, told = content_words(question), frozenset(content_words(answer))
+        covered = sum(word in told for word in topic)
+        return ("no" if is_negated(answer) else "yes") == expected and covered >= RECALL * len(topic) > 0
+    if expected is None and given is None and is_negated(answer) != is_negated(reference):
+        return False
+    if _COUNT.search(question) and _numbers(reference):
+        return bool(_numbers(answer) & _numbers(reference))
+    if not _compatible(_numbers(answer), _numbers(reference)):
+        return False
+    places, expected_places = _relations(answer), _relations(reference)
+    if not _compatible(places, expected_places) or ("off" in places) != ("off" in expected_places):
+        return False
+    asked, given_words, whole = _classed(question), _classed(answer), _classed(reference)
+    said, due = given_words - asked, whole - asked
+    if not due or not said:
+        # Both repeat words of the question, as "off" to "on or off?".
+        said, due = given_words, whole
+        if not due:
+            return not said and bool(expected_places) and places == expected_places
+    elif (whole & asked) - given_words and said - due:
+        # "He walks to the door" is not "he walks to the fridge", though the question speaks of the fridge.
+        return False
+    common = len(said & due)
+    return common >= RECALL * len(due) and common >= PRECISION * len(said)
+
+
+def _classed(text: str) -> frozenset[str]:
+    """Content words with verbs of taking as one, and of putting down."""
+    return frozenset(_VERBS.get(word, word) for word in content_words(text))
+
+
+@lru_cache(maxsize=65_536)
+def states(text: str, reference: str, question: str = "") -> bool:
+    """Whether a longer text holds what a reference adds to its question, whatever else it tells.
+
+    Unlike `agrees` it lets the text say more. Numbers, place relations and denials of the reference must stand in it.
+    """
+    if polarity(reference) is not None:
+        return polarity(text) == polarity(reference)
+    reference = first_sentence(reference)
+    if is_negated(text) != is_negated(reference):
+        return False
+    if _COUNT.search(question) and _numbers(reference):
+        return bool(_numbers(text) & _numbers(reference))
+    if not _compatible(_relations(text), _relations(reference)):
+        return False
+    asked, said = frozenset(content_words(question)), frozenset(content_words(text))
+    whole = frozenset(content_words(reference))
+    due = (whole - asked - _LIGHT_VERBS) or (whole - asked) or whole
+    if not due:
+        return bool(_relations(reference)) and _relations(reference) <= _relations(text)
+    common = len(due & said)
+    return common == len(due) if len(due) <= 2 else common >= RECALL * len(due)
+
+
+def _compatible(some: frozenset[str], others: frozenset[str]) -> bool:
+    return not some or not others or bool(some & others)

@@ -1,0 +1,148 @@
+"""What a constructed benchmark consists of, counted: by type, relation, skill, task, and in words."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long things are, on average."""
+
+    turns: int
+    units: int
+    question_words: float
+    answer_words: float
+
+    @property
+    def turns_a_unit(self) -> float:
+        """Rounds of a chain or dialogue."""
+        return self.turns / self.units if self.units else 0.0
+
+
+@dataclass
+class Counted:
+    """Numbers of a benchmark."""
+
+    ours: Lengths
+    """Chains and dialogues that a writer wrote."""
+    others: Lengths | None
+    """Dialogues that came from elsewhere, to stand beside them."""
+    question_types: Counter[str] = field(default_factory=Counter)
+    other_types: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+    skills: Counter[str] = field(default_factory=Counter)
+    methods: Counter[str] = field(default_factory=Counter)
+    coherent: int = 0
+    tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Dialogues by task and by kind of scene."""
+    checklists: int = 0
+    scenes: Counter[str] = field(default_factory=Counter)
+    paths: int = 0
+    path_turns: int = 0
+    gates: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Checks by gate and outcome."""
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Why writers gave nothing, by gate and reason."""
+    malformed: int = 0
+    """Units that a model gave no usable reply for; the raw replies are in the table of gates."""
+
+
+def words_of(text: str) -> int:
+    """How many words a text has; of Chinese, how many characters."""
+    return len(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['\u2019][a-z]+)?", text))
+
+
+def lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
+    """Turns and words of chains or dialogues."""
+    turns = [turn for unit in units for turn in unit]
+    answers = [turn.references[0] for turn in turns if turn.references]
+    return Lengths(
+        turns=len(turns),
+        units=len(units),
+        question_words=fmean(words_of(turn.question) for turn in turns) if turns else 0.0,
+        answer_words=fmean(map(words_of, answers)) if answers else 0.0,
+    )
+
+
+def counted(benchmark: Benchmark) -> Counted:
+    """Count a benchmark.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    chains, dialogues = list(benchmark.read(CHAINS)), list(benchmark.read(DIALOGUES))
+    units: list[QAChain | Dialogue] = [*chains, *dialogues]
+    own = [unit for unit in units if "writer" in unit.extra]
+    foreign = [unit for unit in units if "writer" not in unit.extra]
+    found = Counted(
+        ours=lengths([unit.turns for unit in own]),
+        others=lengths([unit.turns for unit in foreign]) if foreign else None,
+        question_types=_types(turn for unit in own for turn in unit.turns),
+        other_types=_types(turn for unit in foreign for turn in unit.turns),
+    )
+    found.relations.update(linkage.relation for linkage in benchmark.read(LINKAGES))
+    for rewrite in benchmark.read(REWRITES):
+        found.skills[rewrite.skill] += 1
+        found.methods[rewrite.method] += 1
+        found.coherent += rewrite.coherent
+    for dialogue in dialogues:
+        if "writer" in dialogue.extra:
+            found.tasks[dialogue.task or "none", str(dialogue.extra.get("kind", "single"))] += 1
+            found.checklists += sum(turn.checklist is not None for turn in dialogue.turns)
+    found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
+    for path in benchmark.read(PATHS):
+        found.paths += 1
+        found.path_turns += len(path.steps)
+    for gate in benchmark.read(GATES):
+        found.gates[gate.gate, gate.outcome.value] += 1
+        if gate.outcome is GateOutcome.UNWRITTEN:
+            found.reasons[gate.gate, gate.reason or "no reason given"] += 1
+            found.malformed += bool(gate.raw)
+    return found
+
+
+def _types(turns: Iterable[Turn]) -> Counter[str]:
+    return Counter(label for turn in turns for label in turn.labels.get("vdact.question_type", ()))
+
+
+def lines(found: Counted) -> Iterable[str]:
+    """The numbers as lines of text."""
+    yield f"{found.ours.units:,} chains and dialogues, {found.ours.turns:,} turns: {_shown(found.ours)}"
+    if found.others is not None:
+        yield f"beside {found.others.units:,} from elsewhere, {found.others.turns:,} turns: {_shown(found.others)}"
+    for title, counts in (
+        ("question types", found.question_types),
+        ("relations", found.relations),
+        ("skills of drafts", found.skills),
+        ("methods of drafts", found.methods),
+    ):
+        if counts:
+            yield f"{title}: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
+    if found.skills:
+        yield f"drafts coherent with their neighbours: {found.coherent:,} of {found.skills.total():,}"
+    for task in dict.fromkeys(task for task, _ in sorted(found.tasks)):
+        kinds = ", ".join(f"{kind} {n:,}" for (name, kind), n in sorted(found.tasks.items()) if name == task)
+        yield f"dialogues, {task}: {kinds}"
+    if found.checklists:
+        yield f"checklists: {found.checklists:,} of five items"
+    if found.paths:
+        yield f"paths: {found.paths:,}, {found.path_turns / found.paths:.1f} turns each"
+    for gate in dict.fromkeys(gate for gate, _ in sorted(found.gates)):
+        outcomes = ", ".join(f"{outcome} {n:,}" for (name, outcome), n in sorted(found.gates.items()) if name == gate)
+        yield f"{gate}: {outcomes}"
+    if found.malformed:
+        yield f"unusable replies: {found.malformed:,} units are unwritten for them; all are kept in the table of gates"
+    for (gate, reason), n in found.reasons.most_common(12):
+        yield f"  {gate}: {n:,} times, {reason}"
+
+
+def _shown(of: Lengths) -> str:
+    return f"{of.turns_a_unit:.2f} a unit, questions of {of.question_words:.1f} words, answers of {of.answer_words:.1f}"

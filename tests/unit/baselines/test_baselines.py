@@ -1,0 +1,128 @@
+"""Baselines that need no weights: what each answers, and when it says nothing."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from reeltalk.baselines.answerer import Answerer, Frames, Pair
+from reeltalk.baselines.blind import Blind
+from reeltalk.baselines.constant import Constant, question_form, question_head
+from reeltalk.baselines.history import History
+from reeltalk.baselines.likeness import LikeIndex
+from reeltalk.baselines.nearest import Nearest
+
+PAIRS = [
+    Pair("Where does he take the milk from?", "From the fridge.", "v1"),
+    Pair("Where does she take the milk from?", "In the fridge.", "v2"),
+    Pair("What colour is the sofa?", "It is red.", "v1"),
+    Pair("Does he open the fridge?", "Yes.", "v1"),
+    Pair("Does he close the closet?", "Yes, he does.", "v2"),
+    Pair("Does he read the book?", "No.", "v3"),
+]
+HISTORY = [
+    ("What does he pick up first?", "The mug."),
+    ("Where does he put it?", "On the kitchen table. At the end he opens the fridge."),
+]
+
+
+def frames(value: int) -> Frames:
+    return [np.full((2, 2, 3), value, dtype=np.uint8)]
+
+
+def mean_colour(pictures: Frames) -> np.ndarray:
+    return np.array([float(np.mean(pictures[0])), 255.0 - float(np.mean(pictures[0]))])
+
+
+def every() -> list[Answerer]:
+    seen = [Pair(p.question, p.answer, p.video_id, mean_colour(frames(n * 40))) for n, p in enumerate(PAIRS)]
+    return [Blind(PAIRS), History(), Constant(PAIRS), Nearest(seen, mean_colour, features_name="mean-colour")]
+
+
+@pytest.mark.parametrize("answerer", every(), ids=lambda answerer: answerer.name)
+def test_every_baseline_answers_alike_each_time_and_names_itself(answerer: Answerer) -> None:
+    assert answerer.signature.startswith(f"baseline:{answerer.name}")
+    options = ["on the sofa", "in the fridge", "on the kitchen table", "in the closet"]
+    for question in ("Where does he take the milk from?", "Does he open it?", "Где молоко?"):
+        for choices in (None, options):
+            first = answerer.answer(question, HISTORY, choices, frames(3))
+            assert first == answerer.answer(question, HISTORY, choices, frames(3))
+            assert first is None or choices is None or first in choices
+
+
+def test_blind_takes_the_likest_questions_answer() -> None:
+    blind = Blind(PAIRS)
+    assert blind.answer("Where does he take the milk from?") == "From the fridge."
+    assert blind.answer("So where did he take milk from?", [], ["on the sofa", "in the fridge"]) == "in the fridge"
+    assert blind.answer("Pourquoi?") is None
+    assert Blind([]).answer("Where?") is None
+
+
+def test_a_videos_own_questions_can_be_left_out() -> None:
+    index = LikeIndex(PAIRS)
+    best = index.likest("Where does he take the milk from?", without="v1")[0]
+    assert best.pair.video_id == "v2"
+    assert 0.5 < best.likeness <= 1.0
+    assert index.likest("Where does he take the milk from?")[0].likeness == pytest.approx(1.0)
+
+
+def test_history_finds_what_was_answered_or_stated() -> None:
+    history = History()
+    assert history.answer("Where does he put the mug?", HISTORY) == HISTORY[1][1]
+    assert history.answer("Does he open the fridge?", HISTORY) == "Yes."
+    assert history.answer("Does he open the closet?", HISTORY) is None
+    assert history.answer("Which thing is taken first?", HISTORY) == "The mug."
+    assert history.answer("What colour is the sofa?", HISTORY) is None
+    assert history.answer("Where does he put the mug?", []) is None
+
+
+def test_history_picks_the_one_option_that_was_mentioned() -> None:
+    assert History().answer("What does he wash?", HISTORY, ["the plate", "the mug", "the apple"]) == "the mug"
+    assert History().answer("What does he wash?", HISTORY, ["the fridge", "the mug", "the apple"]) is None
+
+
+def test_constant_answers_from_habit() -> None:
+    constant = Constant(PAIRS)
+    assert constant.answer("Does he jump?") == "Yes."
+    assert constant.answer("Can he be seen jumping?") == "Yes."
+    assert constant.answer("Does he jump?", [], ["No", "Yes"]) == "Yes"
+    assert constant.answer("Why does he jump?") is None
+
+
+def test_nearest_weighs_pictures_against_words() -> None:
+    pairs = [
+        Pair("What colour is the sofa?", "It is red.", "v1", mean_colour(frames(10))),
+        Pair("What colour is the sofa?", "It is blue.", "v2", mean_colour(frames(240))),
+    ]
+    nearest = Nearest(pairs, mean_colour, features_name="mean-colour")
+    assert nearest.answer("What colour is the sofa?", frames=frames(20)) == "It is red."
+    assert nearest.answer("What colour is the sofa?", frames=frames(230)) == "It is blue."
+    assert nearest.answer("What colour is the sofa?") is None
+    with pytest.raises(ValueError, match="features"):
+        Nearest(PAIRS, mean_colour, features_name="mean-colour")
+
+
+def test_questions_of_a_form_differ_in_what_they_are_about() -> None:
+    assert question_form("Does he open the fridge?") == question_form("Does the person take a mug?") == "does _"
+    assert question_form("Does he close it again?") == "does _ again"
+    assert question_head("After opening it, does he close it?") == "yes/no"
+    assert question_head("How many rooms does he visit?") == "how many rooms"
+    assert question_head("他打开冰箱了吗?") == "yes/no"
+
+
+def test_two_thousand_questions_against_two_thousand_take_seconds(full: bool) -> None:
+    draw = random.Random(3)
+    words = [f"thing{n}" for n in range(800)]
+
+    def question() -> str:
+        return f"Where does he put the {draw.choice(words)} after taking the {draw.choice(words)} to the kitchen?"
+
+    pairs = [Pair(question(), f"On the {draw.choice(words)}.", f"v{n % 50}") for n in range(2_000)]
+    asked = [question() for _ in range(1_939 if full else 300)]
+    begun = time.perf_counter()
+    blind, constant = Blind(pairs), Constant(pairs)
+    for text in asked:
+        assert blind.answer(text)
+        constant.answer(text)
+    assert time.perf_counter() - begun < 20
