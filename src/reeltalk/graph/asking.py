@@ -4,6 +4,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -39,8 +40,12 @@ class Written:
     """Videos that are left out, having no clip with a graph."""
 
 
-def stories(benchmark: Benchmark) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
+def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
     """Each video with its clips in order and their graphs as N-Quads by name; none where a video has no graphs.
+
+    Args:
+        benchmark: Where they lie.
+        limit: Stop after this many videos; all by default.
 
     Raises:
         InputError: A table is damaged.
@@ -50,7 +55,7 @@ def stories(benchmark: Benchmark) -> Iterator[tuple[Video, list[Clip], dict[str,
     for clip in benchmark.read(CLIPS):
         if (name := graph_of_clip(clip, names)) is not None:
             clips[clip.video_id].append((clip, name))
-    for video in benchmark.read(VIDEOS):
+    for video in islice(benchmark.read(VIDEOS), limit):
         # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
         ordered = sorted(clips[video.id], key=lambda found: found[0].interval.start_s if found[0].interval else 0.0)
         files = {name: benchmark.path / GRAPHS / f"{name}.nq" for _, name in ordered}

@@ -19,6 +19,7 @@ from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY
 from reeltalk.schema.dialogue import Turn
 
 CHECKS: Final = Path(__file__).parent / "checks.toml"
+LINKED_CHECKS: Final = Path(__file__).parent / "linked_checks.toml"
 _RANK: Final = "urn:reeltalk:rank"
 _PREFIX: Final = """
 PREFIX : <http://example.org/virtualhome2kg/ontology/>
@@ -53,9 +54,15 @@ def checks() -> Mapping[str, str]:
     return dict(tomllib.loads(CHECKS.read_text(encoding="utf-8")))
 
 
+@cache
+def linked_checks() -> Mapping[str, str]:
+    """SPARQL by kind of question about two scenes."""
+    return dict(tomllib.loads(LINKED_CHECKS.read_text(encoding="utf-8")))
+
+
 _LITERAL: Final = frozenset({"signature", "part", "value", "class"})
-_NUMBER: Final = frozenset({"event", "other"})
-_NO_EVENT: Final = {"posture": "standing"}
+_NUMBER: Final = frozenset({"event", "other", "boundary"})
+_NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
 """What holds where no event decides it."""
 
 
@@ -95,9 +102,13 @@ class Checker:
     def _join(self, names: Sequence[str]) -> None:
         """Released activity graphs do not say what follows them; the order in which they are given does."""
         following = self._engine.NamedNode(f"{ONTOLOGY}nextActivity")
-        if any(self._store.quads_for_pattern(None, following, None)):
-            return
         nodes = [self._engine.NamedNode(f"{INSTANCE}{name.lower()}") for name in names]
+        inside = [q for q in self._store.quads_for_pattern(None, following, None) if q.object in nodes]
+        if len(inside) == len(nodes) - 1 and inside:
+            return
+        # Parts of a scenario, some of it left out in between, follow each other as they are given.
+        for quad in inside:
+            self._store.remove(quad)
         self._store.extend(self._engine.Quad(a, following, b) for a, b in pairwise(nodes))
 
     def _rank(self) -> None:
@@ -122,7 +133,7 @@ class Checker:
         Returns:
             The answer in the form of a question's key; empty where there is none.
         """
-        text = checks()[kind]
+        text = checks()[kind] if kind in checks() else linked_checks()[kind]
         for name, value in params.items():
             if name in _NUMBER:
                 term = str(int(str(value)))
@@ -139,7 +150,7 @@ class Checker:
         found = []
         for turn in turns:
             kind, params = turn.extra.get("kind"), turn.extra.get("params")
-            if isinstance(kind, str) and kind in checks() and isinstance(params, dict):
+            if isinstance(kind, str) and kind in checks().keys() | linked_checks().keys() and isinstance(params, dict):
                 again, written = self.answer(kind, params), str(turn.extra.get("answer_key"))
                 if again != written:
                     found.append(Disagreement(turn.question, kind, written, again))

@@ -322,9 +322,14 @@ def _taken_from(story: Story, grab: StoryEvent) -> str | None:
     return phrases.place(found[0], inside=found[1])
 
 
+def rooms_known(story: Story) -> bool:
+    """True where every event says in which room it is; released graphs do not."""
+    return all(event.from_room is not None and event.to_room is not None for event in story.events)
+
+
 def _rooms(story: Story, draw: random.Random) -> Iterator[Question]:
     events = story.events
-    if any(event.from_room is None or event.to_room is None for event in events):
+    if not rooms_known(story):
         return
     for kind, room, event in (
         ("room_start", events[0].from_room, events[0]),

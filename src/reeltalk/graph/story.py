@@ -39,15 +39,19 @@ class Story:
 
     Args:
         graphs: Its activities in order.
+        begins_s: When each begins in its video; one after the other from 0 where it is not given.
     """
 
-    def __init__(self, graphs: Sequence[ActivityGraph]) -> None:
+    def __init__(self, graphs: Sequence[ActivityGraph], *, begins_s: Sequence[float] | None = None) -> None:
         self.graphs = tuple(graphs)
+        self._begins_s = begins_s
 
     @cached_property
     def events(self) -> tuple[StoryEvent, ...]:
         """All events in order."""
         starts = starts_s(self.graphs)
+        if starts is not None and self._begins_s is not None:
+            starts = list(self._begins_s)
         events: list[StoryEvent] = []
         for part, graph in enumerate(self.graphs):
             for event in graph.events:
@@ -71,10 +75,15 @@ class Story:
         return tuple(events)
 
     @property
+    def interval(self) -> Interval | None:
+        """From the start of the first activity to the end of the last, or None where times are not known."""
+        first, last = (self.events[0].interval, self.events[-1].interval) if self.events else (None, None)
+        return Interval(start_s=first.start_s, end_s=last.end_s) if first and last else None
+
+    @property
     def duration_s(self) -> float | None:
         """Seconds from the start to the end, or None where they are not known."""
-        last = self.events[-1].interval if self.events else None
-        return last.end_s if last else None
+        return self.interval.duration_s if self.interval else None
 
     @cached_property
     def attributes(self) -> dict[str, tuple[str, ...]]:

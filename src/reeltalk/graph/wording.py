@@ -24,6 +24,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 
 FORMS: Final = Path(__file__).parent / "forms.toml"
+LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
 SPLITS: Final = ("train", "dev", "test")
 FOLLOW_UP_SHARE: Final = 0.45
 """How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
@@ -50,18 +51,34 @@ class Form(BaseModel):
 @cache
 def forms() -> Mapping[str, Form]:
     """Surface forms by kind of question."""
-    raw = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    return _read(FORMS)
+
+
+@cache
+def linked_forms() -> Mapping[str, Form]:
+    """Surface forms of the questions about two scenes, by kind."""
+    return _read(LINKED_FORMS)
+
+
+def form_of(kind: str) -> Form:
+    """What is known of a kind of question, about one scene or two."""
+    return forms()[kind] if kind in forms() else linked_forms()[kind]
+
+
+def _read(path: Path) -> dict[str, Form]:
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
     return {kind: Form.model_validate(form) for kind, form in raw.items()}
 
 
 def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
     """The forms that a split may use, each with its name, as `where_put/ref/3`."""
-    given = forms()[kind].ref if ref else forms()[kind].forms
+    given = form_of(kind).ref if ref else form_of(kind).forms
     part = "ref" if ref else "forms"
-    return [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if _split_of(n) == split]
+    return [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of(n) == split]
 
 
-def _split_of(number: int) -> str:
+def split_of(number: int) -> str:
+    """The split that may use the form with this place in its list."""
     return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
@@ -99,8 +116,8 @@ def dialogue(
     kinds: Counter[str] = Counter()
     while len(chosen) < turns:
         last = chosen[-1].question if chosen else None
-        open_ = [q for q in pool if (q.kind, _identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
-        follow = [q for q in open_ if last is not None and _rests_on(q, last) and forms_of(q.kind, split, ref=True)]
+        open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        follow = [q for q in open_ if last is not None and rests_on(q, last) and forms_of(q.kind, split, ref=True)]
         fresh = [q for q in open_ if forms_of(q.kind, split, ref=False)]
         rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
         options = follow if rests else fresh
@@ -109,17 +126,19 @@ def dialogue(
         weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
-        used.add((question.kind, _identity(question)))
+        used.add((question.kind, identity(question)))
         chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
 
-def _identity(question: Question) -> str:
+def identity(question: Question) -> str:
+    """Tells a question apart from others of its kind."""
     return repr(sorted(question.params.items()))
 
 
-def _rests_on(question: Question, last: Question) -> bool:
+def rests_on(question: Question, last: Question) -> bool:
+    """True where *it* or *that* in a question can mean what the turn before was about."""
     if question.anchor is None:
         return False
     return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
@@ -136,14 +155,14 @@ def word(question: Question, *, split: str, draw: random.Random, first: bool = F
         rests: Use a form that rests on the turn before.
     """
     name, template = draw.choice(forms_of(question.kind, split, ref=rests))
-    spec = forms()[question.kind]
+    spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
-    text = _fill(template, question.slots, named=first or draw.random() < 0.3)
-    answer = _fill(draw.choice(answers), question.slots, named=False)
+    text = fill(template, question.slots, named=first or draw.random() < 0.3)
+    answer = fill(draw.choice(answers), question.slots, named=False)
     return Asked(question, name, phrases.sentence(text), phrases.sentence(answer), rests)
 
 
-def _fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
+def fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
     """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
     mentioned = not named
 
@@ -171,12 +190,12 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         draw: Orders the options.
         asked_at_s: The moment of the question.
     """
-    question, spec = asked.question, forms()[asked.question.kind]
+    question, spec = asked.question, form_of(asked.question.kind)
     types = (*spec.types, *(("REF",) if asked.rests and "REF" not in spec.types else ()))
     thinking = "Grasping" if asked.rests and spec.thinking == "Recall" else spec.thinking
     shown = [event.interval for event in question.evidence if event.interval is not None]
-    if not question.evidence and question.answer_type != "refusal" and story.duration_s is not None:
-        shown = [Interval(start_s=0.0, end_s=story.duration_s)]
+    if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
+        shown = [story.interval]
     options, correct = None, None
     if question.distractors:
         right = question.slots["option"]

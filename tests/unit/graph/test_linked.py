@@ -1,0 +1,90 @@
+"""Questions about two scenes: exact, found again by SPARQL, in forms that no two splits share, and in good English."""
+
+import random
+import re
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from reeltalk.graph.activity import read_activity
+from reeltalk.graph.checking import Checker, linked_checks
+from reeltalk.graph.linked import METHODS, choose, linked_questions
+from reeltalk.graph.story import Story
+from reeltalk.graph.wording import SPLITS, forms_of, linked_forms, word
+from reeltalk.schema.labels import Relation, Skill
+from reeltalk.schema.rewriting import catalogue
+from reeltalk.world.activities import activities
+from reeltalk.world.film import carry_out_all, clip_graphs, plan
+from reeltalk.world.house import build_house
+from reeltalk.world.settings import FilmSettings
+
+SLIPS = re.compile(
+    r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it) \1\b|\b(pick up|switch on|switch off) (it|them)\b"
+    r"|\bthey is\b|\bit are\b|[a-z][A-Z]|\d[a-z]"
+)
+
+
+@pytest.fixture(scope="module")
+def pairs(request: pytest.FixtureRequest) -> list[tuple[Story, int, dict[str, str]]]:
+    """Two activities of a scenario: both as one story, the later one's first event, their graphs."""
+    planned = [
+        (p.house, p.start_room, list(p.activities))
+        for p in plan(FilmSettings(scenarios=40 if request.config.getoption("--full") else 4, seed=11)).plans
+    ]
+    # Few scenarios come back to an object; these do.
+    planned += [(1, "bedroom", ["Read_bedtime_story", "Read_book"]), (1, "kitchen", ["Drink_milk", "Heat_milk"])]
+    found = []
+    for number, room, names in planned:
+        house = build_house(number)
+        parts = carry_out_all(house, room, names)
+        clips = [f"{name}1_{house.scene}" for name in names]
+        texts = clip_graphs(house, clips, [activities()[name] for name in names], parts)
+        graphs = [read_activity(text, file=f"{n}.nq", name=n) for n, text in zip(clips, texts, strict=True)]
+        for n, m in combinations(range(len(graphs)), 2):
+            texts_of = {clips[n]: texts[n], clips[m]: texts[m]}
+            found.append((Story([graphs[n], graphs[m]]), len(graphs[n].events), texts_of))
+    return found
+
+
+def test_sparql_finds_every_answer_again(pairs: list[tuple[Story, int, dict[str, str]]], full: bool) -> None:
+    asked: Counter[str] = Counter()
+    for story, boundary, texts in pairs:
+        checker = Checker(texts)
+        for question in linked_questions(story, boundary):
+            assert checker.answer(question.kind, question.params) == question.key, (question.kind, question.params)
+            asked[question.kind] += 1
+    assert asked.total() >= (5000 if full else 500)
+    assert set(asked) == set(linked_checks()) == set(linked_forms()) == set(METHODS)
+
+
+def test_methods_are_those_of_the_catalogue() -> None:
+    assert len(catalogue()) == 31
+    assert {method.relation for method in catalogue().values()} == {str(relation) for relation in Relation}
+    assert {skill for method in catalogue().values() for skill in method.skills} == {str(skill) for skill in Skill}
+    assert {method for methods in METHODS.values() for method in methods} <= set(catalogue())
+
+
+def test_the_english_has_no_slips_that_a_rule_can_find(pairs: list[tuple[Story, int, dict[str, str]]]) -> None:
+    draw, seen = random.Random(5), 0
+    for story, boundary, _ in pairs:
+        for question in linked_questions(story, boundary):
+            for split in SPLITS:
+                assert forms_of(question.kind, split, ref=False)
+                asked = word(question, split=split, draw=draw, first=draw.random() < 0.3)
+                for said in (asked.text, asked.answer):
+                    assert not SLIPS.search(said), said
+                    assert said[0].isupper()
+                assert asked.text[-1] == "?"
+                assert asked.answer[-1] == "."
+                seen += 1
+    assert seen > 1000
+
+
+def test_a_method_chooses_what_carries_it_out(pairs: list[tuple[Story, int, dict[str, str]]]) -> None:
+    story, boundary, _ = max(pairs, key=lambda pair: len(pair[0].events))
+    questions = list(linked_questions(story, boundary))
+    chosen = choose(questions, "Events/repetition", draw=random.Random(1), limit=2)
+    assert {question.kind for question in chosen} == {"linked_again"}
+    assert len(chosen) == 2
+    assert choose(questions, "Objects/inference", draw=random.Random(1), limit=2) == []
