@@ -210,12 +210,23 @@ def report(
 
 
 def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:
-    """What there is to show of a benchmark: its curation, or its scenarios."""
+    """What there is to show of a benchmark: its curation, its scenarios, what was constructed, or its objects."""
+    from reeltalk.report.construction import is_constructed
     from reeltalk.report.curation import is_curated
+    from reeltalk.report.objects import has_objects
     from reeltalk.report.scenarios import has_scenarios, scenarios_of
-    from reeltalk.report.stage import write_curation_report, write_scenario_report
+    from reeltalk.report.stage import (
+        write_construction_report,
+        write_curation_report,
+        write_object_report,
+        write_scenario_report,
+    )
 
     if not is_curated(benchmark) and has_scenarios(benchmark):
-        write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder)
+        write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
+    elif not is_curated(benchmark) and is_constructed(benchmark):
+        write_construction_report(benchmark, folder)
+    elif not is_curated(benchmark) and has_objects(benchmark):
+        write_object_report(benchmark, folder)
     else:
         write_curation_report(benchmark, folder)

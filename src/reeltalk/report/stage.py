@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
+from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
+from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
 from reeltalk.report.dialogues import (
     NEAR_ZERO_FOR_ONE_ANSWER,
@@ -22,13 +24,23 @@ from reeltalk.report.dialogues import (
 from reeltalk.report.export import TableFormat, render_table
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown, title_of
+from reeltalk.report.objects import PAGE as OBJECTS_PAGE
+from reeltalk.report.objects import has_objects, write_objects
 from reeltalk.report.scenarios import ShownScenario, title_of_activity, write_scenarios
 from reeltalk.report.visible import visible
 from reeltalk.schema.runs import CurvePoint
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
 
-__all__ = ["TableFormat", "render_table", "write_curation_report", "write_report", "write_scenario_report"]
+__all__ = [
+    "TableFormat",
+    "render_table",
+    "write_construction_report",
+    "write_curation_report",
+    "write_object_report",
+    "write_report",
+    "write_scenario_report",
+]
 
 STATIC: Final = ("style.css", "page.js")
 FEW_VIDEOS: Final = 30
@@ -75,7 +87,7 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
 
 
 def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
-    """Write the pages about a curation.
+    """Write the pages about a curation, and those about objects where they were sighted.
 
     The same benchmark gives the same bytes.
 
@@ -91,22 +103,92 @@ def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table is damaged.
     """
     _write_static(folder)
-    return write_curation(benchmark, folder, _environment())
+    environment = _environment()
+    page = write_curation(benchmark, folder, environment, links=_links(benchmark))
+    _write_more(benchmark, folder, environment)
+    return page
 
 
-def write_scenario_report(title: str, scenarios: Sequence[ShownScenario], folder: Path) -> Path:
+def write_scenario_report(
+    title: str, scenarios: Sequence[ShownScenario], folder: Path, *, benchmark: Benchmark | None = None
+) -> Path:
     """Write the pages about scenarios: time lines, states and relations.
 
     Args:
         title: What the scenarios belong to.
         scenarios: Which.
         folder: An existing, empty folder.
+        benchmark: Where they come from; the pages about its objects are added where they were sighted.
 
     Returns:
         Path of `index.html`.
     """
     _write_static(folder)
-    return write_scenarios(title, scenarios, folder, _environment())
+    environment = _environment()
+    page = write_scenarios(title, scenarios, folder, environment, links=_links(benchmark) if benchmark else ())
+    if benchmark is not None:
+        _write_more(benchmark, folder, environment)
+    return page
+
+
+def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about objects as a site of their own.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: In whose videos objects were sighted.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: No objects were sighted.
+        InputError: A table is damaged.
+    """
+    _write_static(folder)
+    return write_objects(benchmark, folder, _environment(), page="index.html")
+
+
+def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about construction as a site of their own, with those about objects where they were sighted.
+
+    Args:
+        benchmark: What `reeltalk construct` wrote.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    _write_static(folder)
+    environment = _environment()
+    links = _links(benchmark)[1:]
+    page = write_construction(benchmark, folder, environment, page="index.html", links=links)
+    if has_objects(benchmark):
+        write_objects(benchmark, folder, environment)
+    return page
+
+
+def _links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
+    """What else the site shows: words and pages."""
+    links = []
+    if is_constructed(benchmark):
+        links.append(("Chains, dialogues and what the checks found", CONSTRUCTION_PAGE))
+    if has_objects(benchmark):
+        links.append(("Objects along the time line", OBJECTS_PAGE))
+    return tuple(links)
+
+
+def _write_more(benchmark: Benchmark, folder: Path, environment: Environment) -> None:
+    """The pages that `_links` names."""
+    if is_constructed(benchmark):
+        write_construction(benchmark, folder, environment)
+    if has_objects(benchmark):
+        write_objects(benchmark, folder, environment)
 
 
 def _write_static(folder: Path) -> None:

@@ -1,0 +1,163 @@
+"""SVBench's line: chains, linkages with drafts of rewriting, paths."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from reeltalk.construct.paths import PathStatistics, Walker
+from reeltalk.construct.quality import written_chain, written_linkages
+from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.step import Made, Run, StepSpec, signed, unwritten, with_tags
+from reeltalk.construct.writers import Unwritten
+from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
+
+
+def write_chains(run: Run) -> Made:
+    """A chain for every clip, linted, judged and sent back where a judge is not content."""
+    clips = run.clips()
+    work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
+
+    def write(item: tuple[Video, Clip]) -> tuple[QAChain | None, list[GateResult]]:
+        video, clip = item
+        chain, gates = written_chain(
+            run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
+        )
+        return (None if chain is None else with_tags(run, chain, gates)), gates
+
+    made = Made({CHAINS: []})
+    for chain, gates in run.each("writing chains", work, write):
+        made.rows[CHAINS] += signed([chain], run.writer.signature) if chain else []
+        made.gates += gates
+    return made
+
+
+def adjacent(run: Run) -> list[tuple[Video, QAChain, QAChain]]:
+    """Chains that follow each other in a video, in the order of its clips."""
+    chains = chains_by_video(run)
+    return [(video, a, b) for video in run.videos() for a, b in pairwise(chains.get(video.id, ()))]
+
+
+def chains_by_video(run: Run) -> dict[str, list[QAChain]]:
+    """Chains by video, in the order of their clips."""
+    order = {clip.id: n for clips in run.clips().values() for n, clip in enumerate(clips)}
+    found: dict[str, list[QAChain]] = {}
+    for chain in run.ours(CHAINS):
+        found.setdefault(chain.video_id, []).append(chain)
+    for chains in found.values():
+        chains.sort(key=lambda chain: order.get(chain.clip_id, -1) if chain.clip_id else -1)
+    return found
+
+
+def write_linkages(run: Run) -> Made:
+    """Linkages between adjacent chains, and drafts that rewrite their later turns."""
+
+    def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
+        video, before, after = pair
+        linkages, gates = written_linkages(run.writer, video, before, after)
+        rewrites: list[Rewrite] = []
+        for linkage in linkages:
+            drafts = run.writer.rewrite(video, linkage, before, after)
+            if isinstance(drafts, Unwritten):
+                gates = [
+                    *gates,
+                    unwritten("rewrite", "chain", after.id, drafts, turn=linkage.target.turn_index),
+                ]
+            else:
+                rewrites += drafts[: run.settings.drafts]
+        return linkages, rewrites, gates
+
+    made = Made({LINKAGES: [], REWRITES: []})
+    for linkages, rewrites, gates in run.each("linking chains", adjacent(run), write):
+        made.rows[LINKAGES] += signed(linkages, run.writer.signature)
+        made.rows[REWRITES] += signed(_unique(rewrites), run.writer.signature)
+        made.gates += gates
+    return made
+
+
+def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
+    return list({rewrite.id: rewrite for rewrite in rewrites}.values())
+
+
+def walked(
+    settings: ConstructSettings, videos: Sequence[Video], chains: dict[str, list[QAChain]], linkages: Sequence[Linkage]
+) -> tuple[list[DialoguePath], PathStatistics]:
+    """The paths of all videos, and what became of the walks.
+
+    Args:
+        settings: How many paths, how likely a jump, and the seed.
+        videos: In the order in which their paths are written.
+        chains: By video, in the order of time.
+        linkages: Of all of them.
+    """
+    statistics = PathStatistics()
+    paths: list[DialoguePath] = []
+    for video in videos:
+        own = chains.get(video.id, [])
+        names = {chain.id for chain in own}
+        linked = [linkage for linkage in linkages if linkage.source.unit_id in names]
+        walker = Walker(own, linked, jump_probability=settings.jump_probability)
+        paths += walker.paths(video.id, count=settings.paths, seed=settings.seed, statistics=statistics)
+    return paths, statistics
+
+
+def write_paths(run: Run) -> Made:
+    """Seeded walks, fixed in the benchmark."""
+    chains = chains_by_video(run)
+    known = {chain.id for own in chains.values() for chain in own}
+    linkages = [linkage for linkage in run.ours(LINKAGES) if linkage.source.unit_id in known]
+    paths, _ = walked(run.settings, run.videos(), chains, linkages)
+    counts: dict[str, int] = {}
+    for path in paths:
+        counts[path.video_id] = counts.get(path.video_id, 0) + 1
+    short = [
+        GateResult(
+            gate="paths",
+            unit="video",
+            unit_id=video.id,
+            outcome=GateOutcome.FLAGGED,
+            reason=f"{counts.get(video.id, 0)} different paths of {run.settings.paths}",
+            value=counts.get(video.id, 0),
+        )
+        for video in run.videos()
+        if chains.get(video.id) and counts.get(video.id, 0) < run.settings.paths
+    ]
+    return Made({PATHS: signed(paths, f"walk:{run.settings.seed}")}, short)
+
+
+CHAIN_STEPS = (
+    StepSpec(
+        "chains",
+        write_chains,
+        reads=(VIDEOS, CLIPS, SIGHTINGS),
+        writes=(CHAINS,),
+        settings=(
+            "language",
+            "limit",
+            "seed",
+            "min_turns",
+            "max_turns",
+            "quality",
+            "attempts",
+            "frames",
+            "balance",
+            "targets",
+        ),
+    ),
+    StepSpec(
+        "linkages",
+        write_linkages,
+        reads=(VIDEOS, CLIPS, CHAINS),
+        writes=(LINKAGES, REWRITES),
+        settings=("language", "limit", "seed", "pairs", "drafts"),
+    ),
+    StepSpec(
+        "paths",
+        write_paths,
+        reads=(VIDEOS, CLIPS, CHAINS, LINKAGES),
+        writes=(PATHS,),
+        settings=("limit", "seed", "paths", "jump_probability"),
+    ),
+)

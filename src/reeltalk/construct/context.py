@@ -1,0 +1,112 @@
+"""What a model gets to see of a part of a video: frames as JPEG files, or detected objects with times as text."""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from reeltalk.construct.frames import read_frames
+from reeltalk.construct.prompting import Seen
+from reeltalk.errors import BenchmarkError
+from reeltalk.parallel import Executor
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.knowledge import Sighting
+from reeltalk.schema.media import Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import SIGHTINGS
+from reeltalk.video.sampling import uniform
+
+KEPT: Final = 32
+"""Parts whose frames are kept: a scene is asked about for every task, and its frames decoded once."""
+MOST_SIGHTINGS: Final = 60
+"""Lines of objects that a model without eyes is told of a part."""
+
+
+class VideoContext:
+    """Looks at the videos of a benchmark. Safe to share among threads.
+
+    Args:
+        benchmark: Holds the videos, and the sightings for models that see no images.
+        executor: Decodes.
+        frames: Frames of a part.
+        longest_px: Longer side of a frame at most.
+        sees_images: False to leave the videos closed and tell of sightings.
+    """
+
+    def __init__(
+        self, benchmark: Benchmark, executor: Executor, *, frames: int, longest_px: int, sees_images: bool
+    ) -> None:
+        self._benchmark, self._executor, self._sees = benchmark, executor, sees_images
+        self._frames, self._longest_px = frames, longest_px
+        self._lock = Lock()
+        self._sightings: dict[str, list[Sighting]] | None = None
+        self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], Seen] = OrderedDict()
+
+    def __call__(self, video: Video, intervals: Sequence[Interval]) -> Seen:
+        """Frames from inside the intervals, or the objects in them.
+
+        Raises:
+            BenchmarkError: The video is not at hand or cannot be decoded.
+        """
+        if not self._sees:
+            return Seen(objects_text=self._told(video, intervals))
+        key = (video.id, tuple(intervals))
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        times = frame_times(intervals, self._frames)
+        found = read_frames(
+            video_path(self._benchmark, video),
+            times,
+            executor=self._executor,
+            rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
+            longest_px=self._longest_px,
+        )
+        seen = Seen(images=tuple(frame.jpeg for frame in found), times_s=tuple(frame.pts_s for frame in found))
+        with self._lock:
+            self._kept[key] = seen
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return seen
+
+    def _told(self, video: Video, intervals: Sequence[Interval]) -> str:
+        with self._lock:
+            if self._sightings is None:
+                self._sightings = defaultdict(list)
+                for sighting in self._benchmark.read(SIGHTINGS):
+                    self._sightings[sighting.video_id].append(sighting)
+        inside = [
+            sighting
+            for sighting in self._sightings.get(video.id, ())
+            if any(interval.start_s <= sighting.pts_s < interval.end_s for interval in intervals)
+        ]
+        lines = [f"{s.pts_s:.1f} s: {s.caption or s.class_name}" for s in sorted(inside, key=lambda s: s.pts_s)]
+        step = max(1, -(-len(lines) // MOST_SIGHTINGS))
+        return "\n".join(islice(lines, 0, None, step))
+
+
+def frame_times(intervals: Sequence[Interval], frames: int) -> list[float]:
+    """Moments spread over intervals by their lengths, at least one in each, in rising order."""
+    total_s = sum(interval.duration_s for interval in intervals)
+    times: set[float] = set()
+    for interval in intervals:
+        share = interval.duration_s / total_s if total_s else 1 / len(intervals)
+        times.update(uniform(interval, frames=max(1, round(frames * share))))
+    return sorted(times)
+
+
+def video_path(benchmark: Benchmark, video: Video) -> Path:
+    """Where a video lies.
+
+    Raises:
+        BenchmarkError: It is not at hand.
+    """
+    if video.sha256 is not None and video.sha256 in set(benchmark.media.names()):
+        return benchmark.media.path(video.sha256)
+    raise BenchmarkError(
+        f"the file of video {video.id!r} is not in {benchmark.path}; curate with --media copy, or choose a writer that "
+        "needs no video"
+    )

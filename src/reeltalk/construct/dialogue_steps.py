@@ -1,0 +1,188 @@
+"""MT-Video-Bench's line: scenes, suitability, dialogues for the six tasks with their checklists."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from reeltalk.construct.linting import lint
+from reeltalk.construct.scenes import cross_scenes, single_scenes
+from reeltalk.construct.step import Made, Run, StepSpec, signed, unwritten, with_tags
+from reeltalk.construct.wording import content_words
+from reeltalk.construct.writers import KnowsObjects, Unwritten
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.store.tables import CLIPS, DIALOGUES, SCENES, SIGHTINGS, VIDEOS
+
+PROPOSED_WORDS: Final = 2
+"""Words of captions that a proposed category consists of."""
+
+
+def write_scenes(run: Run) -> Made:
+    """Clips merged by their captions, segments across scenes, and how well each suits each task."""
+    clips, made = run.clips(), Made({SCENES: []})
+    work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
+
+    def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, frozenset[str]]:
+        video, clip = item
+        handled = run.writer.objects(clip, video) if isinstance(run.writer, KnowsObjects) else frozenset()
+        return clip.id, run.writer.caption(video, clip), handled
+
+    captions: dict[str, str] = {}
+    objects = _sighted(run)
+    for clip_id, text, handled in run.each("captioning clips", work, caption):
+        objects[clip_id] = objects.get(clip_id, frozenset()) | handled
+        if isinstance(text, Unwritten):
+            made.gates.append(unwritten("caption", "clip", clip_id, text))
+        else:
+            captions[clip_id] = text
+    scenes: list[tuple[Video, Scene]] = []
+    for video in run.videos():
+        made.gates += propose_category(video, clips[video.id], captions)
+        settings = run.settings.scene_settings
+        single = single_scenes(video.id, clips[video.id], captions, settings, writer=run.writer.signature)
+        cross = cross_scenes(single, objects, settings)
+        scenes += [(video, scene) for scene in (*single, *cross)]
+
+    def suit(item: tuple[Video, Scene]) -> tuple[Scene, dict[str, int], list[GateResult]]:
+        video, scene = item
+        found: dict[str, int] = {}
+        gates: list[GateResult] = []
+        for task in Task:
+            score = run.writer.suitability(video, scene, task)
+            if isinstance(score, Unwritten):
+                gates.append(unwritten(f"suitability.{task.value}", "scene", scene.id, score))
+            else:
+                found[task.value] = score
+        return scene, found, gates
+
+    for scene, suitability, gates in run.each("choosing tasks", scenes, suit):
+        made.rows[SCENES] += signed([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
+        made.gates += gates
+    return made
+
+
+def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str, str]) -> list[GateResult]:
+    """A category for a video whose source states none, from its clips' own or the commonest words of their captions.
+
+    It is flagged, since nobody has verified it, and never written into the video.
+    """
+    if video.category is not None:
+        return []
+    known = Counter(str(clip.extra["category"]) for clip in clips if clip.extra.get("category"))
+    words = Counter(word for clip in clips for word in sorted(content_words(captions.get(clip.id, ""))))
+    found = [name for name, _ in (known or words).most_common(1 if known else PROPOSED_WORDS)]
+    reason = f"no source states one; proposed and not verified: {', '.join(found)}" if found else "nothing to go by"
+    outcome = GateOutcome.FLAGGED if found else GateOutcome.UNCHECKED
+    return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
+
+
+def _sighted(run: Run) -> dict[str, frozenset[str]]:
+    """Identities of the memory bank by the clip that they are seen in."""
+    found: dict[str, set[str]] = {}
+    for sighting in run.benchmark.read(SIGHTINGS):
+        if sighting.clip_id is not None:
+            found.setdefault(sighting.clip_id, set()).add(sighting.entity)
+    return {clip: frozenset(names) for clip, names in found.items()}
+
+
+def write_dialogues(run: Run) -> Made:
+    """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
+    scenes: dict[str, list[Scene]] = {}
+    for scene in run.ours(SCENES):
+        scenes.setdefault(scene.video_id, []).append(scene)
+
+    def write(video: Video) -> Made:
+        made = Made({DIALOGUES: []})
+        for kind in ("single", "cross"):
+            fitting = [scene for scene in scenes.get(video.id, ()) if scene.kind == kind]
+            taken: Counter[str] = Counter()
+            for task in Task:
+                _write_task(run, video, task, fitting, taken, made)
+        return made
+
+    together = Made({DIALOGUES: []})
+    for made in run.each("writing dialogues", run.videos(), write):
+        together.rows[DIALOGUES] += signed(made.rows[DIALOGUES], run.writer.signature)
+        together.gates += made.gates
+    return together
+
+
+def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], taken: Counter[str], made: Made) -> None:
+    """Dialogues for one task, about the scenes that suit it best and were written about least."""
+    suited = [scene for scene in scenes if scene.suitability.get(task.value, 0) >= run.settings.suitability]
+    draw = random.Random(f"scenes {run.settings.seed} {video.id} {task.value}")
+    draw.shuffle(suited)
+    wanted = run.settings.dialogues
+    for number, scene in _in_turns(suited, wanted, taken, task):
+        if wanted == 0:
+            return
+        dialogue = run.writer.dialogue(video, scene, task, number=number)
+        if isinstance(dialogue, Unwritten):
+            made.gates.append(unwritten(f"dialogue.{task.value}", "scene", scene.id, dialogue))
+            continue
+        wanted -= 1
+        taken[scene.id] += 1
+        dialogue = dialogue.model_copy(update={"extra": dialogue.extra | {"scene": scene.id, "kind": scene.kind}})
+        dialogue = with_tags(run, dialogue, made.gates)
+        made.rows[DIALOGUES].append(_with_checklists(run, video, task, dialogue, made.gates))
+        faults = lint(dialogue, language=run.settings.language)
+        passed = GateResult(gate="lint", unit="dialogue", unit_id=dialogue.id, outcome=GateOutcome.PASSED)
+        made.gates += faults or [passed]
+
+
+def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task) -> Iterator[tuple[int, Scene]]:
+    """Every scene once for each dialogue that is wanted, those that suit best and were taken least first."""
+    for number in range(rounds):
+        for scene in sorted(scenes, key=lambda s: (taken[s.id] - s.suitability[task.value] // 6, taken[s.id])):
+            yield number, scene
+
+
+def _with_checklists(run: Run, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]) -> Dialogue:
+    turns = []
+    for index, turn in enumerate(dialogue.turns):
+        if not _is_judged(task, turn.labels.get("mt_video_bench.task", ())):
+            turns.append(turn)
+            continue
+        checklist = run.writer.checklist(video, dialogue, turn)
+        if isinstance(checklist, Unwritten):
+            gates.append(unwritten("checklist", "dialogue", dialogue.id, checklist, turn=index))
+            turns.append(turn)
+        else:
+            turns.append(turn.model_copy(update={"checklist": checklist}))
+    return dialogue.model_copy(update={"turns": tuple(turns)})
+
+
+def _is_judged(task: Task, abilities: Sequence[str]) -> bool:
+    """MT-Video-Bench judges the rounds of the ability; all rounds where topics shift or interest is won back."""
+    return task in (Task.TOPIC_SHIFTING, Task.PROACTIVE_INTERACTION) or task.value in abilities
+
+
+DIALOGUE_STEPS = (
+    StepSpec(
+        "scenes",
+        write_scenes,
+        reads=(VIDEOS, CLIPS, SIGHTINGS),
+        writes=(SCENES,),
+        settings=("language", "limit", "seed", "merge_similarity", "theme_similarity", "cross_per_video", "frames"),
+    ),
+    StepSpec(
+        "dialogues",
+        write_dialogues,
+        reads=(VIDEOS, CLIPS, SCENES),
+        writes=(DIALOGUES,),
+        settings=(
+            "language",
+            "limit",
+            "seed",
+            "suitability",
+            "dialogues",
+            "frames",
+            "max_leaking",
+            "easy",
+            "easy_runs",
+        ),
+    ),
+)

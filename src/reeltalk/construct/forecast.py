@@ -1,0 +1,131 @@
+"""What construction with a language model will ask, before anything is spent."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from reeltalk.construct.prompting import prompts
+from reeltalk.construct.settings import STEPS, ConstructSettings, Step
+from reeltalk.llm import Prices
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Video
+
+CHARACTERS_A_TOKEN: Final = {"en": 4.0, "zh": 1.5}
+TURN_TOKENS: Final = 40
+"""A question with its answer."""
+ROUNDS: Final = 6.5
+"""Mean of 5 to 8."""
+JUDGED_ROUNDS: Final = 3.0
+"""Rounds of a dialogue that get a checklist."""
+SCENES_A_CLIP: Final = 0.7
+REPLIES: Final = {
+    "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "caption": 120, "suitability": 60,
+    "dialogue": 800, "checklist": 200, "checklist_self_check": 120,
+}  # fmt: skip
+"""Tokens of a usual reply."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The requests of one kind."""
+
+    what: str
+    calls: int
+    images: int
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """All requests that are expected, and the most there can be."""
+
+    lines: tuple[Line, ...]
+    most_calls: int
+    """Where every chain is sent back as often as it may be and every reply is repaired once."""
+
+    @property
+    def calls(self) -> int:
+        """Requests in all."""
+        return sum(line.calls for line in self.lines)
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Tokens of prompts and of replies."""
+        return sum(line.tokens_in for line in self.lines), sum(line.tokens_out for line in self.lines)
+
+    def cost(self, prices: Prices) -> float:
+        """What they cost."""
+        return prices.cost(*self.tokens)
+
+
+def forecast(
+    clips: dict[str, list[Clip]],
+    settings: ConstructSettings,
+    *,
+    sees_images: bool,
+    image_tokens: int,
+    steps: Iterable[Step] = STEPS,
+) -> Forecast:
+    """Count what a run will ask.
+
+    Args:
+        clips: By video, those that are written about.
+        settings: As for `construct`.
+        sees_images: Whether the model is shown frames.
+        image_tokens: Tokens of one frame.
+        steps: Which steps are run.
+    """
+    wanted = set(steps)
+    count = sum(map(len, clips.values()))
+    pairs = sum(len(list(pairwise(own))) for own in clips.values())
+    scenes = round(count * SCENES_A_CLIP) + len(clips) * settings.cross_per_video
+    dialogues = len(clips) * len(Task) * 2 * settings.dialogues
+    turns = (settings.min_turns + settings.max_turns) / 2 * TURN_TOKENS
+    told = round(ROUNDS * TURN_TOKENS)
+    planned = [
+        ("chains", "chain", count, True, 0),
+        ("chains", "quality", count, True, round(turns)),
+        ("linkages", "linkages", pairs, False, round(2 * turns)),
+        ("linkages", "rewrite", pairs * settings.pairs, False, round(2 * turns)),
+        ("scenes", "caption", count, True, 0),
+        ("scenes", "suitability", scenes * len(Task), True, 120),
+        ("dialogues", "dialogue", dialogues, True, 240),
+        ("dialogues", "checklist", round(dialogues * JUDGED_ROUNDS), False, told),
+        ("dialogues", "checklist_self_check", round(dialogues * JUDGED_ROUNDS), False, told),
+    ]
+    lines = []
+    for step, name, calls, shown, more in planned:
+        if step not in wanted or not calls:
+            continue
+        images = settings.frames * calls if shown and sees_images else 0
+        own = round(_prompt_characters(name, settings) / CHARACTERS_A_TOKEN[settings.language]) + more
+        lines.append(Line(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
+    chains = count if "chains" in wanted else 0
+    most = 2 * (sum(line.calls for line in lines) + 2 * settings.attempts * chains)
+    return Forecast(tuple(lines), most)
+
+
+def _prompt_characters(name: str, settings: ConstructSettings) -> int:
+    known = prompts(settings.language)
+    if name == "dialogue":
+        parts = [prompt for prompt in known.values() if prompt.name.startswith("dialogue")]
+        # One of the tasks' own parts is sent with the common one.
+        return round(sum(len(prompt.text) for prompt in parts) / max(1, len(parts)) * 2)
+    return len(known[name].text)
+
+
+def lines(found: Forecast, videos: Iterable[Video], prices: Prices | None) -> Iterable[str]:
+    """The forecast as lines of text."""
+    yield f"{len(list(videos)):,} videos; requests by kind, with prompt and reply tokens:"
+    for line in found.lines:
+        images = f", {line.images:,} images" if line.images else ""
+        yield f"  {line.what}: {line.calls:,} requests, {line.tokens_in:,} + {line.tokens_out:,} tokens{images}"
+    tokens_in, tokens_out = found.tokens
+    yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens"
+    yield f"at most {found.most_calls:,} requests, where every reply is repaired and every chain sent back"
+    if prices is None:
+        yield "money: not known; give --price-in and --price-out per million tokens"
+    else:
+        yield f"money: {found.cost(prices):,.2f} by the prices given"

@@ -1,0 +1,131 @@
+"""Question chains from a graph: each turn after the first rests on the answer before it (SVBench)."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from reeltalk.construct.facts import Told, is_news, told_facts
+from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.story import Story
+from reeltalk.graph.wording import Asked, forms_of, identity, rests_on, word
+
+LEFT_OUT: Final = frozenset(
+    {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts"}
+)
+"""Kinds about the video as a whole, about nothing in it, or closed from the start: no matter for a chain."""
+MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
+"""Questions of a kind in one chain; one of any other."""
+CLOSED: Final = frozenset({"yes_no", "choice"})
+"""Sorts of answers that a question names: a chain's questions are open (SVBench), so one of it may be closed."""
+LOOKED_AT: Final = 4000
+"""Partial chains that are looked at before a length is given up."""
+
+
+def chain_questions(
+    story: Story, *, split: str, seed: str, lengths: Sequence[int], avoid: frozenset[str] = frozenset()
+) -> list[Question] | None:
+    """Questions each of which rests on the one before, or None where a story gives no chain of any of the lengths.
+
+    Args:
+        story: The clip.
+        split: Whose surface forms are used.
+        seed: Decides among the chains there are.
+        lengths: How many turns, the wanted length first.
+        avoid: Kinds to do without, where possible, so that a benchmark stays balanced.
+    """
+    draw = random.Random(f"chain {seed}")
+    pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_habit(q)]
+    for length in lengths:
+        found = _Search(pool, split, draw, length, avoid).run()
+        if found is not None:
+            return found
+    return None
+
+
+class _Search:
+    """Depth first, in a seeded order that prefers kinds not used yet."""
+
+    def __init__(
+        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, avoid: frozenset[str]
+    ) -> None:
+        self.draw, self.length, self.avoid = draw, length, avoid
+        self.starts = [q for q in pool if forms_of(q.kind, split, ref=False) and _names_something(q)]
+        self.followers = [q for q in pool if q.anchor is not None and forms_of(q.kind, split, ref=True)]
+        self.looked_at = 0
+
+    def run(self) -> list[Question] | None:
+        # A chain goes on in time, so it begins in the first half where it can.
+        half = max(map(_starts, self.starts), default=0) / 2
+        for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
+            found = self._extend([start], told_facts(start), Counter({start.kind: 1}))
+            if found is not None:
+                return found
+            if self.looked_at > LOOKED_AT:
+                return None
+        return None
+
+    def _extend(self, chain: list[Question], told: frozenset[Told], kinds: Counter[str]) -> list[Question] | None:
+        if len(chain) == self.length:
+            return chain
+        self.looked_at += 1
+        if self.looked_at > LOOKED_AT:
+            return None
+        used = {(q.kind, identity(q)) for q in chain}
+        following = [
+            q
+            for q in self.followers
+            if rests_on(q, chain[-1])
+            and kinds[q.kind] < MOST.get(q.kind, 1)
+            and not (q.answer_type in CLOSED and any(other.answer_type in CLOSED for other in chain))
+            and (q.kind, identity(q)) not in used
+            and is_news(q, told)
+        ]
+        # What goes on in time comes before what goes back.
+        now = _starts(chain[-1])
+        ordered = sorted(self._ordered(following, kinds), key=lambda q: _starts(q) < now)
+        for question in ordered:
+            found = self._extend([*chain, question], told | told_facts(question), kinds + Counter({question.kind: 1}))
+            if found is not None:
+                return found
+        return None
+
+    def _ordered(self, options: Sequence[Question], kinds: Counter[str]) -> list[Question]:
+        """Rare kinds first: a kind with many questions would else come first most of the time."""
+        many = Counter(question.kind for question in options)
+        drawn = [(self.draw.random() ** many[q.kind], n, q) for n, q in enumerate(options)]
+        return [q for _, _, q in sorted(drawn, key=lambda d: (d[2].kind in self.avoid, kinds[d[2].kind], -d[0], d[1]))]
+
+
+def _starts(question: Question) -> int:
+    return min((event.order for event in question.evidence), default=0)
+
+
+def _names_something(question: Question) -> bool:
+    return question.focus_object is not None or question.focus_event is not None
+
+
+def is_habit(question: Question) -> bool:
+    """True for a count of one: nearly everything happens once, so that the answer could be guessed."""
+    return question.kind == "times" and question.key == "1"
+
+
+def put_into_words(chain: Sequence[Question], *, split: str, seed: str) -> list[Asked]:
+    """A chain in words: the first turn asks outright, the others rest on the one before; no two are worded alike.
+
+    Args:
+        chain: The questions.
+        split: Whose surface forms are used.
+        seed: Decides among the forms.
+    """
+    draw = random.Random(f"words {seed}")
+    asked: list[Asked] = []
+    used: set[str] = set()
+    for n, question in enumerate(chain):
+        for _ in range(8):
+            said = word(question, split=split, draw=draw, first=n == 0, rests=n > 0)
+            if said.text not in used:
+                break
+        used.add(said.text)
+        asked.append(said)
+    return asked

@@ -1,0 +1,405 @@
+"""Dialogues for MT-Video-Bench's six tasks from a graph: exact, of 5 to 8 rounds, about one scene or several."""
+
+import random
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.construct.facts import Told, is_news, told_facts
+from reeltalk.construct.graph_chains import is_habit
+from reeltalk.construct.graph_video import Part
+from reeltalk.construct.statements import Statement, statement, told_together
+from reeltalk.graph import phrases
+from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.wording import Asked, fill, form_of, forms_of, identity, rests_on, split_of, turn_of, word
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+
+FOLDER: Final = Path(__file__).parent
+TASK_LABEL: Final = "mt_video_bench.task"
+LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts"})
+REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
+LOCAL: Final = frozenset(
+    {
+        "where_put", "where_from", "which_room", "next_action", "previous_action", "posture", "object_colour", "use",
+        "puts_back", "closes_again", "thing_after", "tool", "how_clean", "why_walk", "why_room", "duration", "order",
+    }
+)  # fmt: skip
+"""Kinds whose answer lies in what they name, so that they can be asked about parts of a video."""
+ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase"}
+"""What is certainly not so, where a story has too few things to choose a wrong one from; no house has any."""
+LEAST_REFERRING: Final = 3
+"""Rounds of a dialogue about reference that rest on the round before."""
+FOLLOW_UP_SHARE: Final = 0.4
+"""How often a round rests on the one before where it can, in tasks that are not about reference."""
+
+
+class RoundForms(BaseModel):
+    """The words of one sort of round."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    questions: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+
+
+class Topic(BaseModel):
+    """A question of general knowledge."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    answer: str
+    value: str
+    wrong: str
+
+
+@cache
+def round_forms() -> Mapping[str, RoundForms]:
+    """Rounds that ask for no single fact, by sort."""
+    raw = tomllib.loads((FOLDER / "rounds.toml").read_text(encoding="utf-8"))
+    return {name: RoundForms.model_validate(forms) for name, forms in raw.items()}
+
+
+@cache
+def topics() -> tuple[Topic, ...]:
+    """General knowledge for topic shifting."""
+    raw = tomllib.loads((FOLDER / "knowledge.toml").read_text(encoding="utf-8"))
+    return tuple(Topic.model_validate(topic) for topic in raw["topic"])
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round, and what its checklist is made from."""
+
+    turn: Turn
+    says: tuple[Statement, ...] = ()
+    """What it says about the video, or repeats of earlier rounds."""
+    topic: Topic | None = None
+
+
+class Maker:
+    """Puts dialogues about one part of a video together.
+
+    Args:
+        part: What the questions are about.
+        split: Whose surface forms are used.
+        seed: Decides what is asked and how.
+        shown: The activities that are shown, by their places in the story, where the story reaches beyond them.
+        objects: What a cross-scene dialogue is centred on.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        *,
+        split: str,
+        seed: str,
+        shown: frozenset[int] | None = None,
+        objects: frozenset[str] = frozenset(),
+    ) -> None:
+        self.part, self.split, self.shown = part, split, shown
+        last = part.clips[max(shown)].interval if shown else None
+        self.asked_at_s = last.end_s if last else part.asked_at_s
+        self.draw = random.Random(f"dialogue {seed}")
+        pool = questions(self.story, seed=self.draw.getrandbits(32))
+        self.pool = [q for q in pool if q.kind not in LEFT_OUT | REFUSALS and not is_habit(q) and self._is_shown(q)]
+        self.refusals = [q for q in pool if q.kind in REFUSALS and self._is_shown(q)]
+        self.draw.shuffle(self.pool)
+        # Those about the shared objects come first; sorting keeps the drawn order otherwise.
+        self.pool.sort(key=lambda q: not objects & _objects_of(q))
+        self._reset()
+
+    def _reset(self) -> None:
+        self.rounds: list[Round] = []
+        self._told: frozenset[Told] = frozenset()
+        self._asked: list[Question] = []
+        self._said: set[str] = set()
+        self._last: Question | None = None
+
+    @property
+    def story(self) -> Story:
+        """The events that are asked about."""
+        return self.part.story
+
+    @property
+    def material(self) -> int:
+        """How many questions there are to ask outright; the more, the better a part suits dialogues."""
+        return sum(bool(form_of(question.kind).forms) for question in self.pool)
+
+    def _is_shown(self, question: Question) -> bool:
+        if self.shown is None:
+            return True
+        if question.kind in REFUSALS:
+            return question.kind != "opinion"
+        inside = [event.part in self.shown for event in question.evidence]
+        return question.kind in LOCAL and bool(inside) and all(inside)
+
+    def dialogue(self, task: Task) -> list[Round] | str:
+        """The rounds of a dialogue for a task, or why there are none."""
+        wanted = self.draw.randint(5, 8)
+        for count in dict.fromkeys((wanted, 6, 5)):
+            self._reset()
+            if _MAKERS[task](self, count):
+                return self.rounds
+        return "too little happens for five rounds that each ask for something new"
+
+    def _choose(self, *, follow: bool | None, leads: bool = False, shown: bool = False) -> tuple[Question, bool] | None:
+        """A question that nothing said so far answers, of a kind asked least, and whether it rests on the last.
+
+        One that leads on comes before others where `leads`; only one that events show will do where `shown`.
+        """
+        asked = {(q.kind, identity(q)) for q in self._asked}
+        new = [q for q in self.pool if (q.kind, identity(q)) not in asked and is_news(q, self._told)]
+        last = self._last
+        follows = [q for q in new if last is not None and rests_on(q, last) and forms_of(q.kind, self.split, ref=True)]
+        rests = bool(follows) and (follow if follow is not None else self.draw.random() < FOLLOW_UP_SHARE)
+        options = follows if rests else [q for q in new if forms_of(q.kind, self.split, ref=False)]
+        if shown:
+            options = [q for q in options if q.evidence and q.answer_type in ("action", "object", "place")]
+        if leads:
+            options = [q for q in options if any(rests_on(other, q) for other in new)] or options
+        if not options or (follow and not rests):
+            return None
+        kinds = Counter(q.kind for q in self._asked)
+        least = min(kinds[q.kind] for q in options)
+        return next(q for q in options if kinds[q.kind] == least), rests
+
+    def video(
+        self,
+        task: Task | None = None,
+        *,
+        follow: bool | None = None,
+        leads: bool = False,
+        opening: str = "{question}",
+    ) -> bool:
+        """Add a round about the video; false where there is nothing new to ask.
+
+        Args:
+            task: The ability that the round tests.
+            follow: True for a question that rests on the round before, false for one that does not; None for either.
+            leads: True to prefer a question that a later one can rest on.
+            opening: What leads to the question.
+        """
+        chosen = self._choose(follow=follow, leads=leads)
+        if chosen is None:
+            return False
+        question, rests = chosen
+        for _ in range(8):
+            asked = word(question, split=self.split, draw=self.draw, first=not self.rounds, rests=rests)
+            if asked.text not in self._said:
+                break
+        said = self._statement(question)
+        head = {"yes": "Yes: ", "no": "No: "}.get(question.key, "")
+        self._add(asked, opening, phrases.sentence(f"{head}{said.says}."), said, task)
+        self._told |= told_facts(question)
+        self._last = question
+        return True
+
+    def refusal(self) -> bool:
+        """Add a round that cannot be answered from the video."""
+        options = [q for q in self.refusals if q not in self._asked]
+        if not options:
+            return False
+        kinds = Counter(q.kind for q in self._asked)
+        question = min(options, key=lambda q: (kinds[q.kind], options.index(q)))
+        asked = word(question, split=self.split, draw=self.draw, first=not self.rounds)
+        said = statement(question)
+        reference = phrases.sentence(f"{said.says}, so this cannot be answered.")
+        self._add(asked, "{question}", reference, said, Task.ANSWER_REFUSAL)
+        # A refusal tells nothing that a later question could rest on.
+        self._last = None
+        return True
+
+    def _add(self, asked: Asked, opening: str, reference: str, said: Statement, task: Task | None) -> None:
+        turn = turn_of(asked, self.story, self.draw, asked_at_s=self.asked_at_s)
+        text = asked.text if opening == "{question}" else phrases.sentence(opening.replace("{question}", asked.text))
+        turn = turn.model_copy(
+            update={
+                "question": text,
+                "references": (reference,),
+                "labels": turn.labels | ({TASK_LABEL: (task.value,)} if task else {}),
+                # Choices are VDAct's and DramaQA's; the answers of these dialogues are free.
+                "options": None,
+                "correct_option": None,
+                "extra": turn.extra | {"about": "video"},
+            }
+        )
+        self.rounds.append(Round(turn, says=(said,)))
+        self._said.add(asked.text)
+        self._asked.append(asked.question)
+
+    def _statement(self, question: Question) -> Statement:
+        shown = {event.order for event in question.evidence}
+        right = question.slots.get("next")
+        does = {_does(event) for event in self.story.events if event.order not in shown and event.action != "walk"}
+        others = sorted(does - {right})
+        if question.answer_type in ELSE:
+            return statement(question, other=ELSE[question.answer_type])
+        return statement(question, other=self.draw.choice(others) if others else "does nothing at all")
+
+    def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
+        """Add a round about what was said in earlier ones.
+
+        Args:
+            sort: `recall`, `recall_first` or `summary`.
+            task: The ability that the round tests.
+            places: The rounds that it is about, from 0.
+        """
+        said = [one for n in places for one in self.rounds[n].says]
+        evidence = dict.fromkeys(i for n in places for i in self.rounds[n].turn.evidence)
+        thinking = "Reasoning" if sort == "summary" else "Grasping"
+        return self._speak(sort, task, said, number=places[0] + 1, evidence=tuple(evidence), thinking=thinking)
+
+    def neutral(self) -> bool:
+        """Add a round in which the user shows no interest and the assistant points to something in the video."""
+        chosen = self._choose(follow=False, shown=True)
+        if chosen is None:
+            return False
+        question, _ = chosen
+        self._told |= told_facts(question)
+        self._asked.append(question)
+        self._last = None
+        shown = tuple(event.interval for event in question.evidence if event.interval is not None)
+        said = [self._statement(question)]
+        return self._speak("neutral", Task.PROACTIVE_INTERACTION, said, number=1, evidence=shown, thinking="Reasoning")
+
+    def _speak(
+        self,
+        sort: str,
+        task: Task,
+        said: Sequence[Statement],
+        *,
+        number: int,
+        evidence: tuple[Interval, ...],
+        thinking: str,
+    ) -> bool:
+        forms = round_forms()[sort]
+        says = told_together([one.says for one in said]) if sort == "summary" else said[0].says
+        slots = {"number": str(number), "about": said[0].about, "says": says}
+        fitting = [text for n, text in enumerate(forms.questions) if split_of(n) == self.split]
+        new = [text for text in fitting if text not in self._said]
+        if not new:
+            return False
+        template = self.draw.choice(new)
+        self._said.add(template)
+        turn = Turn(
+            question=phrases.sentence(fill(template, slots, named=True)),
+            references=(phrases.sentence(fill(self.draw.choice(forms.answers), slots, named=True)),),
+            asked_at_s=self.asked_at_s,
+            evidence=evidence,
+            labels={
+                "vdact.question_type": ("OPI",) if sort == "neutral" else ("REF",),
+                "cogme.target": ("Conversation",),
+                "cogme.content": ("Context",),
+                "cogme.thinking": (thinking,),
+                TASK_LABEL: (task.value,),
+            },
+            extra={"about": "chat" if sort == "neutral" else "video", "kind": sort},
+        )
+        self.rounds.append(Round(turn, says=tuple(said)))
+        return True
+
+    def topic(self) -> bool:
+        """Add a round about something else than the video."""
+        used = {made.topic for made in self.rounds}
+        fitting = [topic for n, topic in enumerate(topics()) if split_of(n) == self.split and topic not in used]
+        if not fitting:
+            return False
+        chosen = self.draw.choice(fitting)
+        turn = Turn(
+            question=chosen.question,
+            references=(chosen.answer,),
+            asked_at_s=self.asked_at_s,
+            labels={
+                "cogme.target": ("Commonsense",),
+                "cogme.content": ("Identity",),
+                "cogme.thinking": ("Recall",),
+                TASK_LABEL: (Task.TOPIC_SHIFTING.value,),
+            },
+            extra={"about": "topic", "kind": "topic"},
+        )
+        self.rounds.append(Round(turn, topic=chosen))
+        self._last = None
+        return True
+
+    def back(self) -> bool:
+        """Add a round that returns to the video."""
+        forms = [text for n, text in enumerate(round_forms()["back"].questions) if split_of(n) == self.split]
+        return self.video(Task.TOPIC_SHIFTING, follow=False, opening=self.draw.choice(forms))
+
+
+def _does(event: StoryEvent) -> str:
+    return phrases.phrase(event.action, event.main, event.targets, "does")
+
+
+def _objects_of(question: Question) -> frozenset[str]:
+    names = {event.main for event in question.evidence} | {t for event in question.evidence for t in event.targets}
+    return frozenset(name for name in names if name is not None)
+
+
+def _object_reference(maker: Maker, count: int) -> bool:
+    """Most rounds after the first hold a pronoun that only the conversation resolves."""
+    if not maker.video(leads=True):
+        return False
+    referring = 0
+    while len(maker.rounds) < count:
+        if maker.video(Task.OBJECT_REFERENCE, follow=True, leads=True):
+            referring += 1
+        elif not maker.video(follow=False, leads=True):
+            return False
+    return referring >= LEAST_REFERRING
+
+
+def _memory_recall(maker: Maker, count: int) -> bool:
+    """The last two rounds ask for what was said in earlier ones."""
+    while len(maker.rounds) < count - 2:
+        if not maker.video():
+            return False
+    return maker.repeat("recall", Task.MEMORY_RECALL, [maker.draw.randrange(1, count - 2)]) and maker.repeat(
+        "recall_first", Task.MEMORY_RECALL, [0]
+    )
+
+
+def _summary(maker: Maker, count: int) -> bool:
+    """A summary of the conversation, once, in the last round."""
+    while len(maker.rounds) < count - 1:
+        if not maker.video():
+            return False
+    return maker.repeat("summary", Task.CONTENT_SUMMARY, range(len(maker.rounds)))
+
+
+def _answer_refusal(maker: Maker, count: int) -> bool:
+    """Two rounds after the first ask for what the video does not show."""
+    second = maker.draw.randint(3, count - 1)
+    first = maker.draw.randint(1, second - 2)
+    return all(maker.refusal() if place in (first, second) else maker.video() for place in range(count))
+
+
+def _topic_shifting(maker: Maker, count: int) -> bool:
+    """Two shifts to other topics, each with a return, after rounds about the video alone."""
+    before = all(maker.video() for _ in range(max(2, count - 4)))
+    return before and maker.topic() and maker.back() and maker.topic() and maker.back()
+
+
+def _proactive_interaction(maker: Maker, count: int) -> bool:
+    """Two rounds in which the user shows no interest, and the assistant asks about something in the video."""
+    return all(maker.neutral() if place in (2, count - 1) else maker.video() for place in range(count))
+
+
+_MAKERS: Final = {
+    Task.OBJECT_REFERENCE: _object_reference,
+    Task.MEMORY_RECALL: _memory_recall,
+    Task.CONTENT_SUMMARY: _summary,
+    Task.ANSWER_REFUSAL: _answer_refusal,
+    Task.TOPIC_SHIFTING: _topic_shifting,
+    Task.PROACTIVE_INTERACTION: _proactive_interaction,
+}

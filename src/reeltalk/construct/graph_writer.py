@@ -1,0 +1,255 @@
+"""The graph as a writer: exact and offline, for filmed videos and any video with a graph.
+
+Whatever it writes is answered again by SPARQL before it is given away. It writes English.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+from reeltalk.construct import graph_chains
+from reeltalk.construct.balance import BALANCED, Label, distance, read_targets, uniform
+from reeltalk.construct.graph_checklists import checklist_of
+from reeltalk.construct.graph_dialogues import Maker, Round
+from reeltalk.construct.graph_linkages import drafts, link, shows
+from reeltalk.construct.graph_video import GraphVideo, Part
+from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.structure import structural
+from reeltalk.construct.writers import Judged, Unwritten
+from reeltalk.errors import BenchmarkError, BrokenInvariantError
+from reeltalk.graph import phrases
+from reeltalk.graph.asking import stories
+from reeltalk.graph.questions import Question
+from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
+from reeltalk.graph.wording import form_of, turn_of
+from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.ids import ChainId, DialogueId, derive_id
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+
+SIGNATURE = "graph"
+ENOUGH = 24
+"""Questions that a scene gives for the best suitability; each four fewer cost a point."""
+CAPTION_EVENTS = 6
+"""Actions that a caption tells at most."""
+CANDIDATES = 4
+"""Chains of a clip among which a balanced benchmark chooses."""
+
+
+class GraphWriter:
+    """Writes from the graphs of a benchmark.
+
+    Args:
+        benchmark: Has clips with graphs.
+        settings: Lengths, seed and counts.
+
+    Raises:
+        BenchmarkError: It has no graphs.
+        InputError: A graph or the file of target shares is malformed.
+    """
+
+    signature = SIGNATURE
+    threads = 1
+
+    def __init__(self, benchmark: Benchmark, settings: ConstructSettings) -> None:
+        self.settings = settings
+        self._texts = {
+            video.id: (video, clips, texts) for video, clips, texts in stories(benchmark, limit=settings.limit) if clips
+        }
+        if not self._texts:
+            raise BenchmarkError(
+                f"{benchmark.path} has no video with graphs; 'reeltalk world film' makes some, or take --writer with "
+                "the name of a language model"
+            )
+        self._folder = f"{benchmark.path}/{GRAPHS}"
+        self._videos: dict[str, GraphVideo] = {}
+        self._rounds: dict[tuple[str, int], Round] = {}
+        self._counts: Counter[Label] = Counter()
+        self._targets: dict[Label, float] = {}
+        if settings.balance is not None:
+            given = settings.targets
+            self._targets = read_targets(given, settings.balance) if given else uniform(settings.balance)
+
+    def video(self, video: Video) -> GraphVideo | None:
+        """A video with its graphs, or None where it has none."""
+        if video.id not in self._texts:
+            return None
+        if video.id not in self._videos:
+            found, clips, texts = self._texts[video.id]
+            # Only the last video is kept: a graph takes memory, and videos are written one after the other.
+            self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
+        return self._videos[video.id]
+
+    def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, Part] | Unwritten:
+        graphs = self.video(video)
+        part = graphs.part(clips) if graphs is not None else None
+        if graphs is None or part is None:
+            return Unwritten("it has no graph")
+        return graphs, part
+
+    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+        """Five or six questions about a clip, each after the first resting on the answer before."""
+        found = self._part(video, [clip.id])
+        if isinstance(found, Unwritten):
+            return found
+        graphs, part = found
+        lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
+        candidates = []
+        for attempt in range(CANDIDATES if self.settings.balance else 1):
+            seed = f"{self.settings.seed} {clip.id} {attempt}" if attempt else f"{self.settings.seed} {clip.id}"
+            found_chain = graph_chains.chain_questions(part.story, split=graphs.split, seed=seed, lengths=lengths)
+            if found_chain is not None:
+                candidates.append((found_chain, seed))
+        if not candidates:
+            return Unwritten(f"too little happens for {self.settings.min_turns} questions that rest on each other")
+        chain, seed = candidates[0]
+        if self.settings.balance is not None:
+            chain, seed = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c[0]), self._targets))
+            self._counts += self._labels_of(chain)
+        asked = graph_chains.put_into_words(chain, split=graphs.split, seed=seed)
+        draw = random.Random(f"turns {seed}")
+        turns = [
+            turn.model_copy(
+                update={
+                    "options": None,
+                    "correct_option": None,
+                    "extra": turn.extra | shows(said.question) | {"tags_verified": False},
+                }
+            )
+            for said in asked
+            for turn in (turn_of(said, part.story, draw, asked_at_s=part.asked_at_s),)
+        ]
+        _check(part, turns, clip.id)
+        return QAChain(
+            id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
+            video_id=video.id,
+            clip_id=clip.id,
+            turns=tuple(turns),
+            extra={"writer": SIGNATURE},
+        )
+
+    def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
+        """The labels of a chain that are balanced."""
+        found: Counter[Label] = Counter()
+        for form in (form_of(question.kind) for question in chain):
+            given = {
+                "vdact.question_type": form.types,
+                "cogme.target": form.target,
+                "cogme.content": form.content,
+                "cogme.thinking": (form.thinking,),
+            }
+            for vocabulary in BALANCED[self.settings.balance or "types"]:
+                found.update((vocabulary, label) for label in given[vocabulary])
+        return found
+
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged | Unwritten | None:
+        """None: what SPARQL answers again needs no judge."""
+        return None
+
+    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
+        """Relations by shared objects, actions, events, rooms and counts."""
+        return link(before, after, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
+
+    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
+        """Drafts along the catalogue's methods that graphs can carry out, those that keep the thread first."""
+        found = self._part(video, [before.clip_id or "", after.clip_id or ""])
+        if isinstance(found, Unwritten):
+            return found
+        graphs, part = found
+        first = graphs.part([before.clip_id or ""])
+        boundary = len(first.story.events) if first else 0
+        seed = f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
+        made = list(drafts(part, boundary, linkage, before, after, split=graphs.split, seed=seed, writer=SIGNATURE))
+        if not made:
+            return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
+        random.Random(seed).shuffle(made)
+        made.sort(key=lambda rewrite: not rewrite.coherent)
+        kept = made[: self.settings.drafts]
+        _check(part, [rewrite.draft for rewrite in kept], kept[0].id)
+        return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
+
+    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
+        """Where the person is and what he does first."""
+        found = self._part(video, [clip.id])
+        if isinstance(found, Unwritten):
+            return found
+        events = [event for event in found[1].story.events if event.action not in ("walk", "stand", "turnTo")]
+        does = [phrases.phrase(e.action, e.main, e.targets, "does") for e in events]
+        told = list(dict.fromkeys(does))[:CAPTION_EVENTS]
+        room = next((event.from_room for event in events if event.from_room), None)
+        head = f"in the {plain_name(room)}, the person " if room else "the person "
+        return phrases.sentence(f"{head}{phrases.listed(told) if told else 'walks about'}.")
+
+    def objects(self, clip: Clip, video: Video) -> frozenset[str]:
+        """Objects that are handled in a clip, by their names in the graphs."""
+        found = self._part(video, [clip.id])
+        if isinstance(found, Unwritten):
+            return frozenset()
+        names = {e.main for e in found[1].story.events} | {t for e in found[1].story.events for t in e.targets}
+        return frozenset(name for name in names if name and class_of(name) not in ROOMS)
+
+    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
+        """From how much there is to ask about the scene; 1 where no dialogue for the task can be made."""
+        made = self._maker(video, scene, task, 0)
+        if isinstance(made, Unwritten):
+            return made
+        if isinstance(made.dialogue(task), str):
+            return 1
+        # A dialogue can be made, so the scene suits; how well, goes by what is left to choose from.
+        return 6 if made.material >= ENOUGH else 5 if made.material >= ENOUGH // 2 else 4
+
+    def dialogue(self, video: Video, scene: Scene, task: Task, *, number: int) -> Dialogue | Unwritten:
+        """A dialogue of 5 to 8 rounds, checked against the rules of its task."""
+        maker = self._maker(video, scene, task, number)
+        if isinstance(maker, Unwritten):
+            return maker
+        rounds = maker.dialogue(task)
+        if isinstance(rounds, str):
+            return Unwritten(rounds)
+        turns = tuple(
+            made.turn.model_copy(update={"extra": made.turn.extra | {"tags_verified": False}}) for made in rounds
+        )
+        _check(maker.part, turns, scene.id)
+        event = f"{scene.id.removeprefix('scene-')}-{number}"
+        dialogue = Dialogue(
+            id=DialogueId(f"{task.value}/{video.id}/{event}"),
+            video_id=video.id,
+            clip_ids=scene.clip_ids,
+            task=task.value,
+            turns=turns,
+            extra={"writer": SIGNATURE, "scene": scene.id, "kind": scene.kind},
+        )
+        if problems := structural(dialogue, task):
+            return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
+        for index, made in enumerate(rounds):
+            self._rounds[dialogue.id, index] = made
+        return dialogue
+
+    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
+        """Five items from the facts of the turn, which its reference answer passes."""
+        index = dialogue.turns.index(turn)
+        made = self._rounds.get((dialogue.id, index))
+        if made is None:
+            return Unwritten("another run wrote the dialogue, and its facts are not known")
+        return checklist_of(made)
+
+    def _maker(self, video: Video, scene: Scene, task: Task, number: int) -> Maker | Unwritten:
+        seed = f"{self.settings.seed} {scene.id} {task.value} {number}"
+        if scene.kind == "single":
+            found = self._part(video, scene.clip_ids)
+            return found if isinstance(found, Unwritten) else Maker(found[1], split=found[0].split, seed=seed)
+        graphs = self.video(video)
+        if graphs is None:
+            return Unwritten("it has no graph")
+        shown = frozenset(n for n, clip in enumerate(graphs.clips) if clip.id in scene.clip_ids)
+        objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
+        return Maker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
+
+
+def _check(part: Part, turns: Sequence[Turn], unit: str) -> None:
+    for wrong in part.checker.disagreements(turns):
+        raise BrokenInvariantError(
+            f"{unit}: {wrong.question!r} has the answer {wrong.written!r} but SPARQL finds {wrong.found!r}"
+        )

@@ -1,0 +1,243 @@
+"""Faults of a chain or a dialogue that can be seen without a model.
+
+Each rule may be wrong about a turn, so nothing is dropped here: what a rule finds is a flag with its reason, which the
+writer gets as advice and whoever reviews gets to see.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.construct.wording import content_words, han_share, normalised, words
+from reeltalk.construct.writers import Language
+from reeltalk.errors import shorten
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Found = Iterator[tuple[int, str]]
+"""Index of a turn, from 0, and what is wrong with it."""
+
+GATE: Final = "lint"
+
+REFERENCE_WORDS: Final = re.compile(
+    r"\b(he|him|his|himself|she|hers?|herself|it|its|itself|they|them|their|theirs|themselves|this|that|these|those|"
+    # "How many people are there?" refers to nothing.
+    r"(?<!is )(?<!are )(?<!was )(?<!were )there|here|then|same|such|both|neither|one|ones|another|others?|else|next|"
+    r"afterwards?|again|former|latter|instead)\b|\b(before|after)\b(?=\s*(?:[?,.]|$))",
+    re.IGNORECASE,
+)
+REFERENCE_WORDS_ZH: Final = re.compile(
+    "他|她|它|这|那|此|其|(?<!应)该|之后|之前|然后|接着|随后|后来|同样|两者|前者|后者|另一|另外|再次|自己|彼此|对方|上述"
+)
+_NUMERAL_ZH: Final = "[0-9０-９一二三四五六七八九十百零两]+"
+FORBIDDEN: Final = {
+    "a point in time": re.compile(
+        r"\b\d{1,2}:\d{2}(:\d{2})?\b"
+        # "12 seconds in" is a point in time, "12 minutes in the oven" is none.
+        r"|\b\d+(\.\d+)?[ -]?(s|secs?|seconds?|mins?|minutes?)"
+        r"\s+(in\b(?!\s+(an?|the|his|her|its|their|this|that)\b)|(in|into)\s+the\s+(video|clip|scene|film)|mark\b)"
+        r"|\bat\s+(the\s+)?\d+(\.\d+)?(st|nd|rd|th)?[ -]?(s|secs?|seconds?|mins?|minutes?)\b"
+        r"|\b(second|minute)\s+\d+\b|\btime-?stamps?\b"
+        rf"|第\s*{_NUMERAL_ZH}\s*(秒|分钟|分)|{_NUMERAL_ZH}\s*(秒|分钟)\s*(时|处|的时候|左右)|时间戳",
+        re.IGNORECASE,
+    ),
+    "a frame": re.compile(
+        # A frame that is a thing in the video may be talked about.
+        r"(?<!door )(?<!window )(?<!picture )(?<!photo )(?<!bed )(?<!bike )(?<!bicycle )(?<!wooden )(?<!metal )"
+        r"\b(key-?)?frames?\b|关键帧|帧",
+        re.IGNORECASE,
+    ),
+    "an image": re.compile(
+        r"\bimages?\b|\bscreen-?shots?\b"
+        r"|\b(picture|photo|photograph|still)s?\s+(shows?|depicts?|displays?|above|below)\b"
+        r"|\b(in|from|of)\s+the\s+(first\s+|last\s+|next\s+)?(picture|photo|photograph)s?\b(?!\s+(frame|album))"
+        r"|图片|图像|截图|照片[中里]|[幅张]画面",
+        re.IGNORECASE,
+    ),
+}
+
+
+class LintSettings(BaseModel):
+    """Bounds of the rules."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    min_question_words: Count = 2
+    """Shortest question in English words."""
+    max_question_words: Count = 40
+    """Longest question in English words."""
+    max_answer_words: Count = 120
+    """Longest answer in English words; a summary of a dialogue is the longest there is."""
+    min_question_characters: Count = 4
+    """Shortest question in Chinese characters."""
+    max_question_characters: Count = 70
+    """Longest question in Chinese characters."""
+    max_answer_characters: Count = 240
+    """Longest answer in Chinese characters."""
+    min_overlap: Share = 0.8
+    """Questions whose words overlap by this share of both together are near-duplicates."""
+    min_given_away: Share = 0.9
+    """An answer of which the question already holds this share of the content words is given away."""
+    max_chinese_in_english: Share = 0.3
+    """Largest share of Chinese characters among the letters of English text."""
+    min_chinese_in_chinese: Share = 0.3
+    """Least share of Chinese characters among the letters of Chinese text; names may be in Latin letters."""
+
+
+DEFAULT_LINT = LintSettings()
+
+
+def lint(
+    unit: QAChain | Dialogue, *, language: Language = "en", settings: LintSettings = DEFAULT_LINT
+) -> list[GateResult]:
+    """All faults that the rules find, as flags of the gates `lint.RULE`; none where nothing was found.
+
+    Args:
+        unit: A chain or a dialogue.
+        language: What it is to be written in.
+        settings: Bounds of the rules.
+    """
+    kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
+    return [
+        GateResult(
+            gate=f"{GATE}.{name}",
+            unit=kind,
+            unit_id=unit.id,
+            turn_index=index,
+            outcome=GateOutcome.FLAGGED,
+            reason=reason,
+        )
+        for name, rule in RULES.items()
+        for index, reason in rule(unit, language, settings)
+    ]
+
+
+def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -> Found:
+    # The rounds of a dialogue may change their subject, and some of its tasks demand it.
+    if isinstance(unit, Dialogue):
+        return
+    pattern = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
+    for index in range(1, len(unit.turns)):
+        question, before = unit.turns[index].question, unit.turns[index - 1]
+        shared = content_words(question) & content_words(" ".join(before.references[:1]))
+        if not shared and not pattern.search(question):
+            yield index, "it refers to nothing in the answer before: no pronoun and no shared word"
+
+
+def _forbidden_wording(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        if turn.extra.get("about") == "topic":
+            continue
+        for part, text in _parts(turn):
+            for what, pattern in FORBIDDEN.items():
+                if match := pattern.search(text):
+                    yield index, f"the {part} speaks of {what}: {shorten(match[0])}"
+
+
+def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
+    asked_s, begins_s = 0.0, None
+    for index, turn in enumerate(unit.turns):
+        if turn.asked_at_s is not None:
+            if turn.asked_at_s < asked_s:
+                yield index, f"it is asked at {turn.asked_at_s:g} s, before the question before it at {asked_s:g} s"
+            asked_s = max(asked_s, turn.asked_at_s)
+        if not turn.evidence:
+            continue
+        ends_s, first_s = max(e.end_s for e in turn.evidence), min(e.start_s for e in turn.evidence)
+        if turn.asked_at_s is not None and ends_s > turn.asked_at_s:
+            yield index, f"its evidence ends at {ends_s:g} s, after the question at {turn.asked_at_s:g} s"
+        # A dialogue may go back to what it was about before, and a chain to where a thing came from.
+        if isinstance(unit, QAChain) and begins_s is not None and ends_s <= begins_s:
+            yield index, f"its evidence ends at {ends_s:g} s, before that of the first question at {begins_s:g} s"
+        begins_s = first_s if begins_s is None else begins_s
+
+
+def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        if turn.extra.get("about") == "chat":
+            continue
+        for before, earlier in enumerate(unit.turns[:index]):
+            if normalised(turn.question) == normalised(earlier.question):
+                yield index, f"it asks the same as question {before + 1}"
+                break
+            one, other = set(words(turn.question)), set(words(earlier.question))
+            if one and len(one & other) / len(one | other) >= settings.min_overlap:
+                yield index, f"it asks nearly the same as question {before + 1}"
+                break
+
+
+def _given_away(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        # A choice names its answer, and a yes or no repeats what it is asked.
+        if turn.extra.get("about") == "topic" or _is_closed(turn):
+            continue
+        answer = content_words(" ".join(turn.references[:1]))
+        if answer and len(answer & content_words(turn.question)) / len(answer) >= settings.min_given_away:
+            yield index, "the question already says what the answer says"
+
+
+def _is_closed(turn: Turn) -> bool:
+    answer = " ".join(turn.references[:1]).casefold()
+    return bool(re.search(r"\bor\b|还是", turn.question)) or bool(re.match(r"(yes|no)\b|是|不|没", answer))
+
+
+def _length(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+    if language == "zh":
+        low, high, longest = (
+            settings.min_question_characters,
+            settings.max_question_characters,
+            settings.max_answer_characters,
+        )
+    else:
+        low, high, longest = settings.min_question_words, settings.max_question_words, settings.max_answer_words
+    measure, name = (_characters, "characters") if language == "zh" else (_words, "words")
+    for index, turn in enumerate(unit.turns):
+        size = measure(turn.question)
+        # "Okay." is a whole turn of a user who is not interested.
+        if size < low and turn.extra.get("about") != "chat":
+            yield index, f"the question has {size} {name}, fewer than {low}"
+        if size > high:
+            yield index, f"the question has {size} {name}, more than {high}"
+        for answer in turn.references[:1]:
+            if measure(answer) > longest:
+                yield index, f"the answer has {measure(answer)} {name}, more than {longest}"
+
+
+def _language(unit: QAChain | Dialogue, language: Language, settings: LintSettings) -> Found:
+    for index, turn in enumerate(unit.turns):
+        for part, text in _parts(turn):
+            if not any(character.isalpha() for character in text):
+                continue
+            share = han_share(text)
+            if language == "en" and share > settings.max_chinese_in_english:
+                yield index, f"the {part} is in Chinese, not in English"
+            elif language == "zh" and share < settings.min_chinese_in_chinese:
+                yield index, f"the {part} is not in Chinese"
+
+
+def _parts(turn: Turn) -> list[tuple[str, str]]:
+    return [("question", turn.question), *(("answer", text) for text in turn.references[:1])]
+
+
+def _words(text: str) -> int:
+    return len(normalised(text).split())
+
+
+def _characters(text: str) -> int:
+    return len(normalised(text).replace(" ", ""))
+
+
+RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
+    "dependence": _dependence,
+    "wording": _forbidden_wording,
+    "order": _order,
+    "duplicate": _duplicates,
+    "given_away": _given_away,
+    "length": _length,
+    "language": _language,
+}
+"""Rules by the name that their gate ends with."""

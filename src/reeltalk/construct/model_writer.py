@@ -1,0 +1,350 @@
+"""A language model as the writer of chains, linkages, drafts, captions, dialogues and checklists.
+
+Construction follows SVBench (arXiv 2502.10810) and MT-Video-Bench (arXiv 2510.17722); the prompts are our own. A reply
+that cannot be used is asked for once more, and then gives `Unwritten` with the replies as they came. That a model
+cannot be reached, or a budget is spent, is an error and no record.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from reeltalk.construct.checklists import checklist_of
+from reeltalk.construct.matching import DEFAULT_MATCH, MatchSettings
+from reeltalk.construct.model_linking import Linked, evidence_of, linked, rewritten
+from reeltalk.construct.prompting import ContextOf, PromptedModel, given, numbered, prompts, unwritten
+from reeltalk.construct.replies import (
+    Ability,
+    CaptionReply,
+    ChainReply,
+    DialogueReply,
+    MergeReply,
+    QualityReply,
+    RoundReply,
+    SuitabilityReply,
+)
+from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
+from reeltalk.construct.tags import tagged
+from reeltalk.construct.writers import Judged, Language, Unwritten
+from reeltalk.llm import Model, repair_signature
+from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.ids import ChainId, ClipId, DialogueId, derive_id
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+from reeltalk.schema.media import Clip, Scene, Video
+from reeltalk.schema.rewriting import Rewrite
+
+TEXT_ONLY: Final = "writer:text-only"
+"""In the signature of a writer that sees no pictures."""
+
+
+class ModelWriter:
+    """Writes what annotators write, by asking a language model. Safe to share among threads if the context is."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        context: ContextOf,
+        clips: Mapping[ClipId, Clip] | None = None,
+        language: Language = "en",
+        threads: int = 1,
+        judge: Model | None = None,
+        settings: MatchSettings = DEFAULT_MATCH,
+    ) -> None:
+        """Load the prompts; nothing is asked yet.
+
+        Args:
+            model: Writes.
+            context: Gives what can be seen in a part of a video.
+            clips: By identifier, those of the scenes that suitability and dialogues are asked about.
+            language: Of everything that is written.
+            threads: How many calls may be under way at once.
+            judge: Judges chains and tries checklists out; the writing model itself where none is given.
+            settings: How alike a question that the model copies must be.
+
+        Raises:
+            ValueError: `threads` is below 1.
+        """
+        if threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {threads}")
+        self._context, self._clips, self._threads, self._settings = context, clips or {}, threads, settings
+        self.language: Language = language
+        self._writer = PromptedModel(model, language)
+        self._judge = PromptedModel(judge or model, language)
+        self._signature = _signature(model, judge, language, settings)
+
+    @property
+    def signature(self) -> str:
+        """`model:NAME#` and a hash of all that moves a reply; then the language, the judge, and whether it is blind."""
+        return self._signature
+
+    @property
+    def threads(self) -> int:
+        """How many calls may be under way at once."""
+        return self._threads
+
+    def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
+        """Five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
+
+        Args:
+            video: Whose clip it is.
+            clip: What it is about.
+            advice: Why an earlier chain was sent back.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval
+        reasons = "\n".join(f"- {reason}" for reason in advice)
+        asked = self._writer.ask(
+            "chain",
+            ChainReply,
+            seen=self._context(video, (interval,)),
+            parts={"advice": self._writer.part("advice", {"reasons": reasons}) if advice else ""},
+        )
+        if asked.record is None:
+            return unwritten(asked)
+        return QAChain(
+            id=ChainId(derive_id("chain", clip.id, "model", self.language)),
+            video_id=video.id,
+            clip_id=clip.id,
+            turns=tuple(
+                Turn(
+                    question=question,
+                    references=(answer,),
+                    asked_at_s=interval.end_s,
+                    evidence=(interval,),
+                    extra=self._made,
+                )
+                for question, answer in zip(asked.record.questions, asked.record.answers, strict=True)
+            ),
+            extra=self._made,
+        )
+
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged | Unwritten | None:
+        """SVBench's seven dimensions and an overall score, as the judge sees them; never None.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval
+        seen = self._context(video, (interval,))
+        reply = given(self._judge.ask("quality", QualityReply, seen=seen, data={"chain": numbered(chain.turns)}))
+        return reply if isinstance(reply, Unwritten) else Judged(reply.overall, reply.dimensions, reply.reasons)
+
+    def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
+        """Relations between turns of two chains. `linked` also tells which pairs could not be used.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        found = self.linked(video, before, after)
+        return found if isinstance(found, Unwritten) else found.linkages
+
+    def linked(self, video: Video, before: QAChain, after: QAChain) -> Linked | Unwritten:
+        """Relations between turns of two chains, and the pairs of a reply that name no turn or no relation.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        return linked(self._writer, before, after, signature=self.signature, settings=self._settings)
+
+    def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
+        """Drafts for the later turn of a linkage. What is seen is the evidence of both turns.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        seen = self._context(video, evidence_of(linkage, before, after))
+        return rewritten(self._writer, seen, linkage, before, after, signature=self.signature)
+
+    def caption(self, video: Video, clip: Clip) -> str | Unwritten:
+        """What happens in a clip, in two to four sentences.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        interval = _interval(clip)
+        if isinstance(interval, Unwritten):
+            return interval
+        reply = given(self._writer.ask("caption", CaptionReply, seen=self._context(video, (interval,))))
+        return reply if isinstance(reply, Unwritten) else reply.caption
+
+    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
+        """What a detected object looks like, in one sentence.
+
+        Args:
+            kind: What the detector takes it for.
+            picture: The object cut out, a JPEG file.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        if not self._writer.model.sees_images:
+            return Unwritten("a model without sight cannot describe what an object looks like")
+        asked = self._writer.ask("object_caption", CaptionReply, images=(picture,), data={"kind": kind})
+        reply = given(asked)
+        return reply if isinstance(reply, Unwritten) else reply.caption
+
+    def same_scene(self, before: str, after: str) -> bool | Unwritten:
+        """Whether the captions of two neighbouring clips tell one scene.
+
+        Args:
+            before: Caption of the earlier clip.
+            after: Caption of the later one.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        reply = given(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
+        return reply if isinstance(reply, Unwritten) else reply.same_scene
+
+    def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
+        """How well a scene suits a task, 1 to 6.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+        asked = self._writer.ask(
+            "suitability",
+            SuitabilityReply,
+            seen=self._context(video, intervals),
+            data={"caption": scene.caption},
+            parts={"task": self._writer.part(f"dialogue_{task.value}")},
+        )
+        reply = given(asked)
+        return reply if isinstance(reply, Unwritten) else reply.score
+
+    def dialogue(self, video: Video, scene: Scene, task: Task, *, number: int) -> Dialogue | Unwritten:
+        """A dialogue of 5 to 8 rounds that keeps the structural rules of its task.
+
+        Args:
+            video: Whose scene it is.
+            scene: What it is about.
+            task: What it is to test.
+            number: Tells the dialogues of one scene and task apart, from 0.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        intervals = self._intervals(scene)
+        if isinstance(intervals, Unwritten):
+            return intervals
+
+        def made(reply: DialogueReply) -> Dialogue:
+            return Dialogue(
+                id=DialogueId(derive_id("dialogue", scene.id, task.value, number, "model", self.language)),
+                video_id=video.id,
+                clip_ids=scene.clip_ids,
+                task=task.value,
+                turns=tuple(self._turn(round_, intervals) for round_ in reply.rounds),
+                extra=self._made,
+            )
+
+        cross_scene = ""
+        if scene.kind == "cross":
+            cross_scene = self._writer.part("dialogue_cross_scene", {"joined_by": "\n".join(scene.joined_by)})
+        asked = self._writer.ask(
+            "dialogue",
+            DialogueReply,
+            seen=self._context(video, intervals),
+            data={"caption": scene.caption},
+            parts={
+                "task": self._writer.part(f"dialogue_{task.value}"),
+                "cross_scene": cross_scene,
+                "number": str(number + 1),
+            },
+            check=lambda reply: "; ".join(structural(made(reply), task)) or None,
+        )
+        return unwritten(asked) if asked.record is None else made(asked.record)
+
+    def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
+        """Five items, four expected Yes and one No, on which the reference answer itself does as expected.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+            ValueError: The turn is none of the dialogue's.
+        """
+        return checklist_of(self._writer, self._judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
+
+    def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
+        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        return tagged(self._writer, turns, made=self._made)
+
+    @property
+    def _made(self) -> dict[str, Any]:
+        return {"writer": self.signature}
+
+    def _turn(self, round_: RoundReply, intervals: tuple[Interval, ...]) -> Turn:
+        task = round_.ability.task
+        # What is refused is nowhere in the video, and other subjects and chat are not about it.
+        seen = round_.about == "video" and round_.ability is not Ability.ANSWER_REFUSAL
+        return Turn(
+            question=round_.user,
+            references=(round_.assistant,),
+            asked_at_s=max(interval.end_s for interval in intervals),
+            evidence=intervals if seen else (),
+            labels={TASK_LABEL: (task.value,)} if task else {ABILITY_LABEL: (round_.ability.value,)},
+            extra=self._made | {ABOUT: round_.about},
+        )
+
+    def _intervals(self, scene: Scene) -> tuple[Interval, ...] | Unwritten:
+        found: list[Interval] = []
+        for clip_id in scene.clip_ids:
+            clip = self._clips.get(clip_id)
+            if clip is None:
+                return Unwritten(f"clip {clip_id!r} of scene {scene.id!r} is not known")
+            interval = _interval(clip)
+            if isinstance(interval, Unwritten):
+                return interval
+            found.append(interval)
+        if not found:
+            return Unwritten(f"scene {scene.id!r} has no clips")
+        return tuple(sorted(found, key=lambda interval: (interval.start_s, interval.end_s)))
+
+
+def _interval(clip: Clip) -> Interval | Unwritten:
+    return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
+
+
+def _signature(model: Model, judge: Model | None, language: Language, settings: MatchSettings) -> str:
+    moving = {
+        "prompts": sorted(prompt.signature for prompt in prompts(language).values()),
+        "repair": repair_signature(),
+        "settings": settings.model_dump(mode="json"),
+        "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, judge) if asked is not None],
+    }
+    digest = hashlib.sha256(json.dumps(moving, sort_keys=True).encode()).hexdigest()[:8]
+    parts = [f"model:{model.name}#{digest}"]
+    if language != "en":
+        parts.append(f"language:{language}")
+    if judge is not None:
+        parts.append(f"judge:{judge.name}")
+    if not model.sees_images:
+        parts.append(TEXT_ONLY)
+    return "|".join(parts)

@@ -1,0 +1,37 @@
+"""The step that finds objects and tells which sightings are of one."""
+
+from reeltalk.construct.bank import sight_objects
+from reeltalk.construct.objects import ObjectSettings
+from reeltalk.construct.step import Run
+from reeltalk.inference.detection import open_detector
+from reeltalk.store.tables import KNOWN_BOXES
+
+
+def sight(run: Run, warnings: list[str]) -> dict[str, int]:
+    """Fill sightings, entities and identity changes; how many of each.
+
+    Without a detector the boxes that filming wrote are taken, and without those the step is passed over and says so.
+
+    Args:
+        run: The benchmark and its settings.
+        warnings: Receives what a person should know.
+
+    Raises:
+        SettingError: The detector is not to be had.
+        BenchmarkError: There is no video to look at.
+    """
+    spec = run.settings.detector
+    if spec is None and run.benchmark.rows(KNOWN_BOXES) and any(run.benchmark.media.names()):
+        spec = "known"
+    if spec is None:
+        warnings.append("objects: passed over, since no --detector is given and no boxes are known")
+        return {}
+    report = sight_objects(
+        run.benchmark,
+        ObjectSettings(),
+        "known" if spec == "known" else open_detector(spec),
+        run.executor,
+        run.progress,
+    )
+    warnings += [f"objects: {warning}" for warning in report.warnings]
+    return dict(report.counts)

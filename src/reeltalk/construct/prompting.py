@@ -1,0 +1,153 @@
+"""A language model with the prompts of one language: what it sees, what it is told, and the record it must answer with.
+
+What comes from a video, a person or another model goes between two lines of equals signs and can hold no such line
+itself. A model that sees no pictures is told what a detector found instead.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from reeltalk.construct.writers import Language, Unwritten
+from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Video
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a writer gets to know of a part of a video."""
+
+    images: tuple[bytes, ...] = ()
+    """JPEG files in the order of time."""
+    times_s: tuple[float, ...] = ()
+    """Presentation time of each picture."""
+    objects_text: str = ""
+    """Detected objects with the times at which they were seen, for a model that sees no pictures."""
+
+
+class ContextOf(Protocol):
+    """Gives what can be seen in parts of a video. May be called from several threads."""
+
+    def __call__(self, video: Video, intervals: Sequence[Interval], /) -> Seen:
+        """Pictures from inside the intervals and the objects in them.
+
+        Args:
+            video: What to look at.
+            intervals: Its parts, in the order of time.
+        """
+        ...
+
+
+@cache
+def prompts(language: Language) -> Mapping[str, Prompt]:
+    """All prompts of a language by name."""
+    found = (Prompt.load(path) for path in sorted((PROMPTS / language).glob("*.md")))
+    return {prompt.name: prompt for prompt in found}
+
+
+class PromptedModel:
+    """A model that is asked in one language."""
+
+    def __init__(self, model: Model, language: Language) -> None:
+        self.model, self.language = model, language
+        self._prompts = prompts(language)
+
+    def part(self, name: str, data: Mapping[str, str] | None = None, parts: Mapping[str, str] | None = None) -> str:
+        """A prompt with its fields.
+
+        Args:
+            name: Of the prompt.
+            data: Fields that come from elsewhere; the prompt has them between lines of equals signs.
+            parts: Fields that are our own words.
+        """
+        fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
+        return self._prompts[name].fill(**fields)
+
+    def ask(
+        self,
+        name: str,
+        kind: type[T],
+        *,
+        seen: Seen | None = None,
+        images: tuple[bytes, ...] = (),
+        data: Mapping[str, str] | None = None,
+        parts: Mapping[str, str] | None = None,
+        before: Sequence[Message] = (),
+        check: Callable[[T], str | None] | None = None,
+    ) -> Asked[T]:
+        """Ask for a record; once more where it cannot be used.
+
+        Args:
+            name: Of the prompt.
+            kind: Type of the record.
+            seen: What fills the prompt's `{seen}`.
+            images: Pictures that go along without words of their own.
+            data: Fields that come from elsewhere.
+            parts: Fields that are our own words.
+            before: The conversation that this goes on with.
+            check: Says what is wrong with a record, if anything.
+
+        Returns:
+            No record and no reply, but a reason, where there was nothing that the model could have seen.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        ours = dict(parts or {})
+        if seen is not None:
+            if missing := self._missing(seen):
+                return Asked(None, (), (missing,))
+            ours["seen"] = self._shown(seen)
+            images = seen.images if self.model.sees_images else ()
+        message = Message("user", self.part(name, data, ours), images)
+        return ask_for(self.model, [*self.opening(before), message], kind, check=check)
+
+    def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
+        """How every conversation begins, unless it has begun."""
+        return before or [Message("system", self.part("system"))]
+
+    def _missing(self, seen: Seen) -> str | None:
+        if self.model.sees_images:
+            return None if seen.images else "there is no picture of this part of the video"
+        return (
+            None if seen.objects_text.strip() else "nothing was detected that a model without sight could write about"
+        )
+
+    def _shown(self, seen: Seen) -> str:
+        if not self.model.sees_images:
+            return self.part("seen_objects", {"objects": seen.objects_text})
+        moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)
+        return self.part("seen_pictures", parts={"count": str(len(seen.images)), "moments": moments})
+
+
+def without_fences(text: str) -> str:
+    """The text without runs of equals signs that could be taken for the end of what is fenced."""
+    return re.sub(r"={3,}", lambda run: " ".join(run[0]), text.strip())
+
+
+def numbered(turns: Sequence[Turn]) -> str:
+    """Questions and preferred answers, numbered from 1."""
+    return "\n".join(
+        f"{number}. Q: {turn.question}\n   A: {turn.references[0] if turn.references else ''}"
+        for number, turn in enumerate(turns, start=1)
+    )
+
+
+def given(asked: Asked[T]) -> T | Unwritten:
+    """The record, or why there is none, with the replies as they came."""
+    return unwritten(asked) if asked.record is None else asked.record
+
+
+def unwritten(asked: Asked[T]) -> Unwritten:
+    """Why there is no record, with the replies as they came."""
+    return Unwritten("; then ".join(asked.reasons), asked.replies)

@@ -1,0 +1,200 @@
+"""What a model that writes must answer with: one type for each prompt.
+
+The names of the fields are those that the prompts ask for, SVBench's own where it has some. A field that was not asked
+for is passed over; one that is missing or out of range makes the reply unusable.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from reeltalk.schema.labels import Content, QuestionType, Skill, Target, Task, Thinking
+
+Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""Words; never empty."""
+Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+YesNo = Literal["Yes", "No"]
+About = Literal["video", "topic", "chat"]
+
+CHAIN_TURNS = (5, 6)
+"""Fewest and most questions of a chain (SVBench)."""
+ROUNDS = (5, 8)
+"""Fewest and most rounds of a dialogue (MT-Video-Bench)."""
+CHECKLIST_ITEMS = 5
+"""Items of a checklist (MT-Video-Bench, second version)."""
+
+
+class Ability(StrEnum):
+    """What a round of a dialogue tests, in the words of MT-Video-Bench's files: six tasks, two basic capabilities."""
+
+    OBJECT_REFERENCE = "Object Reference"
+    MEMORY_RECALL = "Memory Recall"
+    CONTENT_SUMMARY = "Summary"
+    ANSWER_REFUSAL = "Answer Refusal"
+    TOPIC_SHIFTING = "Topic Shifting"
+    PROACTIVE_INTERACTION = "Proactive Interaction"
+    SCENE_UNDERSTANDING = "Scene Understanding"
+    SCENE_REASONING = "Scene Reasoning"
+
+    @property
+    def task(self) -> Task | None:
+        """The task of that name, or None for a basic capability."""
+        return Task.__members__.get(self.name)
+
+
+class ReplyType(BaseModel):
+    """The root of all reply types."""
+
+    # Some servers enforce a schema only where it forbids other fields; a reply with one more is no reason to ask again.
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_extra={"additionalProperties": False})
+
+
+class ChainReply(ReplyType):
+    """A chain of questions, each with the answer at the same place."""
+
+    questions: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
+    answers: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        if len(self.questions) != len(self.answers):
+            raise ValueError(f"there are {len(self.questions)} questions but {len(self.answers)} answers")
+        return self
+
+
+class QualityReply(ReplyType):
+    """How good a chain is, by SVBench's seven dimensions and as a whole, 0 to 100."""
+
+    accuracy: Percent
+    completeness: Percent
+    relevance: Percent
+    fluency: Percent
+    contextual_comprehension: Percent
+    logical_consistency: Percent
+    temporal_understanding: Percent
+    overall: Percent
+    """A judgement of its own, not a mean."""
+    reasons: tuple[Said, ...]
+
+    @property
+    def dimensions(self) -> dict[str, float]:
+        """The seven by name."""
+        return {name: value for name, value in self.model_dump().items() if name not in ("overall", "reasons")}
+
+
+class LinkageReply(ReplyType):
+    """Pairs of related turns as parallel lists of words, copied from two chains (SVBench's form)."""
+
+    questionsBefore: tuple[str, ...]
+    answersBefore: tuple[str, ...]
+    questionsAfter: tuple[str, ...]
+    answersAfter: tuple[str, ...]
+    relationship: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        lengths = {name: len(value) for name, value in self}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the lists must have one length, not {lengths}")
+        return self
+
+
+class DraftReply(ReplyType):
+    """One way to reword the later turn of a linkage."""
+
+    method: Said
+    skill: Skill
+    question: Said
+    answer: Said
+    coherent: bool
+    problems: tuple[Said, ...]
+
+    @model_validator(mode="after")
+    def _says_why_not(self) -> Self:
+        if not self.coherent and not self.problems:
+            raise ValueError("a draft that is not coherent must say why in problems")
+        return self
+
+
+class RewriteReply(ReplyType):
+    """Drafts for one linkage."""
+
+    drafts: Annotated[tuple[DraftReply, ...], Field(min_length=1, max_length=3)]
+
+
+class CaptionReply(ReplyType):
+    """A description of a clip or an object."""
+
+    caption: Said
+
+
+class MergeReply(ReplyType):
+    """Whether two neighbouring parts are one scene."""
+
+    same_scene: bool
+    reason: str
+
+
+class SuitabilityReply(ReplyType):
+    """How well a scene suits a task."""
+
+    score: Annotated[int, Field(ge=1, le=6)]
+    reason: str
+
+
+class RoundReply(ReplyType):
+    """One round of a dialogue."""
+
+    user: Said
+    assistant: Said
+    ability: Ability
+    about: About
+    """`topic`: a subject outside the video; `chat`: a remark that asks for nothing."""
+
+
+class DialogueReply(ReplyType):
+    """A dialogue."""
+
+    rounds: Annotated[tuple[RoundReply, ...], Field(min_length=ROUNDS[0], max_length=ROUNDS[1])]
+
+
+class ItemReply(ReplyType):
+    """One item of a checklist."""
+
+    question: Said
+    expected: YesNo
+
+
+class ChecklistReply(ReplyType):
+    """Five items, of which one expects No."""
+
+    items: Annotated[tuple[ItemReply, ...], Field(min_length=CHECKLIST_ITEMS, max_length=CHECKLIST_ITEMS)]
+
+    @model_validator(mode="after")
+    def _one_is_turned_round(self) -> Self:
+        no = sum(item.expected == "No" for item in self.items)
+        if no != 1:
+            raise ValueError(f"exactly one item must expect No, not {no}")
+        return self
+
+
+class SelfCheckReply(ReplyType):
+    """Answers to the items of a checklist, in their order."""
+
+    answers: Annotated[tuple[YesNo, ...], Field(min_length=CHECKLIST_ITEMS, max_length=CHECKLIST_ITEMS)]
+
+
+class TagReply(ReplyType):
+    """CogME's tags and VDAct's question types of one turn."""
+
+    target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=3)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=3)]
+    thinking: Thinking
+    types: Annotated[tuple[QuestionType, ...], Field(min_length=1)]
+
+
+class TagsReply(ReplyType):
+    """Tags of some turns, in their order."""
+
+    tags: tuple[TagReply, ...]

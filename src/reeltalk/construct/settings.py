@@ -1,0 +1,88 @@
+"""What `reeltalk construct` can be told. The defaults are the papers', where a paper names a value."""
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.construct.scenes import SceneSettings
+from reeltalk.construct.writers import Language
+
+Step = Literal["objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates"]
+STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates")
+"""In the order in which they are run; each rests on what those before it wrote."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class ConstructSettings(BaseModel):
+    """Settings of `reeltalk construct`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    language: Language = "en"
+    """Language of questions and answers; the graph writes English only."""
+    limit: Positive | None = None
+    """Write about the first videos only, as many as this; all by default."""
+    seed: int = 17
+    """Decides everything that is drawn."""
+    min_turns: Annotated[int, Field(ge=2)] = 5
+    """Fewest questions of a chain that the graph writes (SVBench); a model is asked for 5 or 6."""
+    max_turns: Positive = 6
+    """Most questions of a chain that the graph writes (SVBench)."""
+    pairs: Positive = 6
+    """Pairs of linked turns that are asked for between adjacent chains (SVBench)."""
+    drafts: Positive = 1
+    """Drafts of rewriting that are kept for each linkage."""
+    paths: Annotated[int, Field(ge=0)] = 5
+    """Dialogue paths a video (SVBench's test split)."""
+    jump_probability: Share = 0.8
+    """How likely a path jumps at a linked turn (SVBench)."""
+    quality: Annotated[float, Field(ge=0, le=100)] = 90.0
+    """Lowest overall quality that passes (SVBench); a chain below goes back to its writer."""
+    attempts: Annotated[int, Field(ge=0)] = 2
+    """How often a chain goes back before it is left to people."""
+    suitability: Annotated[int, Field(ge=1, le=6)] = 5
+    """Lowest suitability of a scene for a task, 1 to 6 (MT-Video-Bench keeps 5 and 6)."""
+    dialogues: Annotated[int, Field(ge=0)] = 1
+    """Dialogues a video for each task about a single scene, and as many across scenes."""
+    merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of a caption's content words that its neighbour must have for the two to be one scene."""
+    theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
+    """The same for scenes apart from each other to share a theme."""
+    cross_per_video: Annotated[int, Field(ge=0)] = 3
+    """Most cross-scene segments of a video."""
+    detector: str | None = None
+    """How objects are found: `known` boxes of filmed videos, centernet:PATH, yolo11:PATH or rtdetr:PATH."""
+    frames: Positive = 10
+    """Frames of a clip or scene that a model is shown (SVBench)."""
+    frame_width_px: Annotated[int, Field(ge=64)] = 720
+    """Longer side of those frames at most (MT-Video-Bench)."""
+    max_leaking: Share = 0.2
+    """Largest share of turns that may be answerable without the video; dialogues beyond it are dropped."""
+    easy_runs: Annotated[int, Field(ge=0)] = 0
+    """A turn that at least so many of the runs given by --run answer correctly is too easy; 0 for a majority."""
+    easy: Literal["flag", "drop"] = "flag"
+    """What becomes of a dialogue in which most turns are too easy."""
+    balance: Literal["tags", "types"] | None = None
+    """Write towards target shares of CogME's tags or VDAct's question types; the graph chooses among chains for it."""
+    targets: Path | None = None
+    """TOML file of target shares by vocabulary and label; even shares by default."""
+
+    @model_validator(mode="after")
+    def _turns_are_in_order(self) -> "ConstructSettings":
+        if self.max_turns < self.min_turns:
+            raise ValueError(f"--max-turns {self.max_turns} is less than --min-turns {self.min_turns}")
+        if self.targets is not None and self.balance is None:
+            raise ValueError("--targets needs --balance tags or --balance types")
+        return self
+
+    @property
+    def scene_settings(self) -> SceneSettings:
+        """How clips become scenes."""
+        return SceneSettings(
+            merge_similarity=self.merge_similarity,
+            theme_similarity=self.theme_similarity,
+            cross_per_video=self.cross_per_video,
+        )

@@ -1,0 +1,156 @@
+"""Construct: the stage as one function. Its steps meet in the benchmark's tables, and each can be run again alone.
+
+A step is passed over where its inputs, settings, writer and version are those of the last run. A model's replies are
+kept, so that a step that was stopped repeats at most the calls that were under way.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from reeltalk import __version__
+from reeltalk.construct.chain_steps import CHAIN_STEPS
+from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
+from reeltalk.construct.gate_steps import GATE_STEP
+from reeltalk.construct.object_step import sight
+from reeltalk.construct.settings import STEPS, Step
+from reeltalk.construct.step import WRITER, Made, Run, StepSpec
+from reeltalk.errors import BenchmarkError
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
+
+STAGE: Final = "construct"
+_SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
+
+
+def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
+    """Write chains, linkages, paths, scenes, dialogues and what checks found, into the tables of a benchmark.
+
+    Args:
+        run: The benchmark, its writer and how it is done.
+        steps: Which steps; they are run in their own order, whatever order they are named in.
+
+    Raises:
+        BenchmarkError: The benchmark has no clips, or another stage wrote a table that a step would replace.
+        ModelError: A model cannot be asked. What was written before stays, replies are kept.
+        BudgetError: A limit is reached. What was written before stays, replies are kept.
+    """
+    if not run.benchmark.rows(VIDEOS) or not run.benchmark.rows(CLIPS):
+        raise BenchmarkError(
+            f"{run.benchmark.path} has no clips to write about; 'reeltalk curate' or 'reeltalk world film' makes some"
+        )
+    counts: dict[str, int] = {}
+    warnings: list[str] = []
+    for step in (name for name in STEPS if name in steps):
+        if step == "objects":
+            counts |= sight(run, warnings)
+            continue
+        spec = _SPECS[step]
+        settings, parents = _settings_of(run, spec), _parents_of(run.benchmark, spec)
+        if _is_up_to_date(run.benchmark, spec, settings, parents):
+            warnings.append(f"{step}: nothing changed since the last run")
+            counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
+            continue
+        made = spec.work(run)
+        counts |= _write(run, spec, made, settings, parents)
+    warnings += _out_of_date(run.benchmark, steps)
+    return StageReport(stage=STAGE, counts=counts, warnings=tuple(warnings))
+
+
+def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:
+    """Steps that were not asked for and rest on what has changed since they were run."""
+    found = []
+    for name, spec in _SPECS.items():
+        entry = benchmark.manifest.files.get(spec.writes[0].file_name)
+        if name in steps or entry is None or entry.stage != f"{STAGE} {name}":
+            continue
+        if entry.parents != _parents_of(benchmark, spec):
+            found.append(f"{name}: rests on tables that have changed; run 'reeltalk construct' without --steps")
+    return found
+
+
+def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
+    stored = run.settings.model_dump(mode="json")
+    chosen: dict[str, Json] = {name: stored[name] for name in spec.settings}
+    if spec.name == "gates":
+        chosen["probe"] = run.probe_name
+        chosen["runs"] = [str(path) for path in run.runs]
+    elif spec.name != "paths":
+        chosen[WRITER] = run.writer.signature
+    return chosen
+
+
+def _parents_of(benchmark: Benchmark, spec: StepSpec) -> dict[str, str]:
+    """Hashes of what a step reads; of all graphs together, which the graph writer reads."""
+    files = benchmark.manifest.files
+    parents = {t.file_name: files[t.file_name].sha256 for t in spec.reads if t.file_name in files}
+    graphs = "".join(f"{entry.sha256} {name}\n" for name, entry in sorted(files.items()) if name.startswith(GRAPHS))
+    if graphs:
+        parents[f"{GRAPHS}/"] = hashlib.sha256(graphs.encode()).hexdigest()
+    return parents
+
+
+def _is_up_to_date(benchmark: Benchmark, spec: StepSpec, settings: dict[str, Json], parents: dict[str, str]) -> bool:
+    entry = benchmark.manifest.files.get(spec.writes[0].file_name)
+    return entry is not None and (entry.stage, entry.version, entry.settings, entry.parents) == (
+        f"{STAGE} {spec.name}",
+        __version__,
+        json.loads(json.dumps(settings)),
+        parents,
+    )
+
+
+def _write(run: Run, spec: StepSpec, made: Made, settings: dict[str, Json], parents: dict[str, str]) -> dict[str, int]:
+    benchmark, counts = run.benchmark, {}
+    kept = [gate for gate in benchmark.read(GATES) if not gate.gate.startswith(f"{spec.name}:")]
+    own = [gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates]
+    gone = {gate.unit_id for gate in own if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue"}
+    if gone:
+        _drop(benchmark, gone)
+        parents = _parents_of(benchmark, spec)
+    others = {table: _of_others(benchmark, table) for table in made.rows}
+    _refuse_identifiers_of_others(benchmark, made, others)
+    with benchmark.writing(stage=f"{STAGE} {spec.name}", settings=settings, parents=parents) as writer:
+        for table, rows in made.rows.items():
+            counts[table.name] = writer.add(table, (*others[table], *rows))
+        found = [*(gate for gate in kept if _is_there(gate, spec, made)), *own]
+        gates = [gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED]
+        writer.add(GATES, sorted(gates, key=lambda gate: STEPS.index(gate.gate.split(":")[0])))
+    return counts
+
+
+def _of_others(benchmark: Benchmark, table: Table[Any]) -> list[Any]:
+    """Rows that no writer wrote, as of an imported benchmark. They stay."""
+    if table is GATES:
+        return []
+    return [row for row in benchmark.read(table) if WRITER not in row.extra]
+
+
+def _refuse_identifiers_of_others(benchmark: Benchmark, made: Made, others: dict[Table[Any], list[Any]]) -> None:
+    for table, rows in made.rows.items():
+        if table.key is None:
+            continue
+        taken = {table.key(row) for row in others[table]}
+        twice = next((table.key(row) for row in rows if table.key(row) in taken), None)
+        if twice is not None:
+            raise BenchmarkError(
+                f"{benchmark.path} holds {table.name} {twice!r} of another stage; construct into a copy without it"
+            )
+
+
+def _is_there(gate: GateResult, spec: StepSpec, made: Made) -> bool:
+    """False for what later steps found about rows that are now written anew."""
+    units = {"chains": "chain", "dialogues": "dialogue", "linkages": "linkage", "scenes": "scene"}
+    return gate.unit != units.get(spec.name) or gate.gate.split(":")[0] in STEPS[: STEPS.index(spec.name)]
+
+
+def _drop(benchmark: Benchmark, gone: set[str]) -> None:
+    """Take dialogues out of their table; it stays the work of the step that wrote it."""
+    entry = benchmark.manifest.files[DIALOGUES.file_name]
+    rows = [row for row in benchmark.read(DIALOGUES) if row.id not in gone]
+    with benchmark.writing(stage=entry.stage, settings=entry.settings, parents=entry.parents) as writer:
+        writer.add(DIALOGUES, rows)

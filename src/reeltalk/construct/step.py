@@ -1,0 +1,138 @@
+"""What a step of construction is given, and what it gives back."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from reeltalk.construct.settings import ConstructSettings, Step
+from reeltalk.construct.writers import ProposesTags, Unwritten, Writer
+from reeltalk.parallel import Executor
+from reeltalk.parallel.threads import map_threads
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import Record
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CLIPS, VIDEOS, Table
+
+if TYPE_CHECKING:
+    from reeltalk.construct.probing import Ask
+
+T = TypeVar("T")
+U = TypeVar("U")
+R = TypeVar("R", bound=Record)
+C = TypeVar("C", QAChain, Dialogue)
+Progress = Callable[[str, int, int, float], None]
+WRITER: Final = "writer"
+"""Under this name a row's `extra` says who wrote it. Rows without it come from elsewhere and are never replaced."""
+
+
+@dataclass
+class Run:
+    """One call of `construct`."""
+
+    benchmark: Benchmark
+    settings: ConstructSettings
+    writer: Writer
+    executor: Executor
+    progress: Progress = lambda what, done, total, share: None
+    runs: tuple[Path, ...] = ()
+    """Runs whose correct answers tell which turns are easy."""
+    probe: "Ask | None" = None
+    """A model that is asked without the video, and with its evidence."""
+    probe_name: str | None = None
+    probe_sees: bool = True
+    """False for a model that is shown no frames."""
+
+    def videos(self) -> list[Video]:
+        """The videos that are written about."""
+        return list(islice(self.benchmark.read(VIDEOS), self.settings.limit))
+
+    def clips(self) -> dict[str, list[Clip]]:
+        """Clips by video, in the order of time; those without times in the order of the table."""
+        found: dict[str, list[Clip]] = {video.id: [] for video in self.videos()}
+        for clip in self.benchmark.read(CLIPS):
+            if clip.video_id in found:
+                found[clip.video_id].append(clip)
+        for clips in found.values():
+            clips.sort(key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
+        return found
+
+    def ours(self, table: Table[R]) -> list[R]:
+        """The rows of a table that a writer wrote, or all where none did, as in an imported benchmark."""
+        rows = list(self.benchmark.read(table))
+        ours = [row for row in rows if WRITER in row.extra]
+        return ours or rows
+
+    def each(self, what: str, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
+        """The results of some work, in the order of the items, with progress.
+
+        Raises:
+            ReeltalkError: Whatever the work raises, after what was under way has ended.
+        """
+        results: dict[int, U] = {}
+        place = 0
+        for done, (index, result) in enumerate(map_threads(work, items, self.writer.threads), 1):
+            self.progress(what, done, len(items), done / len(items))
+            results[index] = result
+            while place in results:
+                yield results.pop(place)
+                place += 1
+
+
+@dataclass
+class Made:
+    """What a step wrote."""
+
+    rows: dict[Table[Any], list[Any]] = field(default_factory=dict)
+    gates: list[GateResult] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StepSpec:
+    """A step: what it does, on what it rests, what it fills."""
+
+    name: Step
+    work: Callable[[Run], Made]
+    reads: tuple[Table[Any], ...]
+    writes: tuple[Table[Any], ...]
+    settings: tuple[str, ...]
+    """Names of the settings that move its result."""
+
+
+def unwritten(gate: str, unit: GateUnit, unit_id: str, nothing: Unwritten, *, turn: int | None = None) -> GateResult:
+    """That a writer gave nothing, with its raw replies."""
+    return GateResult(
+        gate=gate,
+        unit=unit,
+        unit_id=unit_id,
+        turn_index=turn,
+        outcome=GateOutcome.UNWRITTEN,
+        reason=nothing.reason,
+        raw=nothing.replies,
+    )
+
+
+def with_tags(run: Run, unit: C, gates: list[GateResult]) -> C:
+    """A chain or dialogue with CogME's tags and question types where its writer proposes them, not verified by anyone.
+
+    Args:
+        run: Whose writer is asked; the graph tags by rule as it writes.
+        unit: What is tagged.
+        gates: Receives that nothing could be proposed.
+    """
+    if not isinstance(run.writer, ProposesTags):
+        return unit
+    turns = run.writer.propose_tags(unit.turns)
+    if isinstance(turns, Unwritten):
+        kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
+        gates.append(unwritten("tags", kind, unit.id, turns))
+        return unit
+    return unit.model_copy(update={"turns": turns})
+
+
+def signed(rows: Iterable[R], writer: str) -> list[R]:
+    """Rows with the signature of who wrote them."""
+    return [row.model_copy(update={"extra": row.extra | {WRITER: writer}}) for row in rows]

@@ -1,0 +1,183 @@
+"""Construction by a language model over the network: a vision server that does all it is asked, and one that fails."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import scripted_vision
+from scripted_server import Body, faulty, serve
+
+from reeltalk.cli import run
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.labels import Task
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+from reeltalk.store.validate import validate
+from reeltalk.world.film import film
+from reeltalk.world.settings import FilmSettings
+
+WRITTEN = ("chains", "linkages", "rewrites", "paths", "scenes", "dialogues", "gates")
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One filmed video of a few clips; copy it before writing."""
+    folder = tmp_path_factory.mktemp("filmed") / "household"
+    settings = FilmSettings(scenarios=1, houses=1, width_px=320, fps=5, seed=7)
+    film(Benchmark.create(folder), settings, executor=LocalExecutor(2))
+    return folder
+
+
+def tables_of(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / f"{name}.jsonl").read_bytes() for name in WRITTEN}
+
+
+def construct(folder: Path, base_url: str, *options: str) -> int:
+    return run(["construct", str(folder), "--writer", "vision-1", "--base-url", base_url, "--frames", "4", *options])
+
+
+def test_a_vision_model_writes_everything_and_a_second_run_asks_nothing(filmed: Path, tmp_path: Path) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    shutil.copytree(filmed, first)
+    with serve(scripted_vision.reply) as server:
+        assert construct(first, server.base_url) == 0
+        asked = server.count
+        assert server.images > 0
+        benchmark = Benchmark.open(first)
+        assert [str(finding) for finding in validate(benchmark) if finding.severity == "error"] == []
+        for table in (CHAINS, LINKAGES, REWRITES, PATHS, SCENES, DIALOGUES):
+            assert benchmark.rows(table), table.name
+        assert {row.task for row in benchmark.read(DIALOGUES)} == {task.value for task in Task}
+        writers = {row.extra["writer"] for row in benchmark.read(CHAINS)}
+        assert all(writer.startswith("model:vision-1#") and "text-only" not in writer for writer in writers)
+        refused = [gate for gate in benchmark.read(GATES) if gate.gate == "linkages:linkage.match"]
+        assert refused
+        assert all(gate.reason for gate in refused)
+        assert any(gate.gate == "chains:quality.attempt" for gate in benchmark.read(GATES))
+        # The same benchmark, with the replies that were kept: the same bytes, and not one request.
+        shutil.copytree(filmed, again)
+        (again / WORK).mkdir(exist_ok=True)
+        shutil.copy(first / WORK / "replies.sqlite", again / WORK / "replies.sqlite")
+        assert construct(again, server.base_url) == 0
+        assert server.count == asked
+    assert tables_of(again) == tables_of(first)
+
+
+def test_a_model_without_eyes_is_told_of_objects_and_signed_so(filmed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "blind"
+    shutil.copytree(filmed, folder)
+    bodies: list[Body] = []
+
+    def reply(body: Body) -> str:
+        bodies.append(body)
+        return scripted_vision.reply(body)
+
+    with serve(reply) as server:
+        assert construct(folder, server.base_url, "--sees", "text", "--steps", "objects", "--steps", "chains") == 0
+        assert server.images == 0
+    assert "sofa" in json.dumps(bodies) or "person" in json.dumps(bodies)
+    writers = {row.extra["writer"] for row in Benchmark.open(folder).read(CHAINS)}
+    assert writers
+    assert all("writer:text-only" in str(writer) for writer in writers)
+
+
+def test_a_budget_stops_in_order_and_a_larger_one_goes_on(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, whole = tmp_path / "short", tmp_path / "whole"
+    for each in (folder, whole):
+        shutil.copytree(filmed, each)
+    with serve(scripted_vision.reply) as server:
+        assert construct(folder, server.base_url, "--max-calls", "7") == 2
+        assert server.count == 7
+        assert "the budget is spent: 7 of 7 requests" in capsys.readouterr().err
+        assert "chains.jsonl" not in Benchmark.open(folder).manifest.files
+        assert construct(folder, server.base_url) == 0
+        asked = server.count
+        assert construct(whole, server.base_url) == 0
+        assert server.count == 2 * asked
+    assert tables_of(folder) == tables_of(whole)
+
+
+def test_a_killed_run_repeats_at_most_the_calls_under_way(filmed: Path, tmp_path: Path) -> None:
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    for each in (folder, whole):
+        shutil.copytree(filmed, each)
+
+    def slow(body: Body) -> str:
+        time.sleep(0.05)
+        return scripted_vision.reply(body)
+
+    with serve(slow) as server:
+        command = [sys.executable, "-m", "reeltalk", "construct", str(folder), "--writer", "vision-1"]
+        command += ["--base-url", server.base_url, "--frames", "4", "--connections", "3"]
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+        until = time.monotonic() + 60
+        while server.count < 20 and time.monotonic() < until:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert server.count >= 20
+        assert construct(folder, server.base_url, "--connections", "3") == 0
+        both = server.count
+        assert construct(whole, server.base_url, "--connections", "3") == 0
+        assert both - (server.count - both) <= 3
+    assert tables_of(folder) == tables_of(whole)
+
+
+def test_with_a_faulty_server_everything_is_written_or_accounted_for(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "faulty"
+    shutil.copytree(filmed, folder)
+    with serve(faulty(3, scripted_vision.reply, rate=0.2)) as server:
+        code = construct(folder, server.base_url, "--timeout-s", "0.25", "--steps", "chains", "--steps", "scenes")
+        # Run after run, until every request has been answered once; a server that fails five times over ends one.
+        while code == 2:
+            assert "traceback" not in capsys.readouterr().err.lower()
+            code = construct(folder, server.base_url, "--timeout-s", "0.25", "--steps", "chains", "--steps", "scenes")
+    assert code in (0, 1)
+    benchmark = Benchmark.open(folder)
+    gates = list(benchmark.read(GATES))
+    unwritten = {gate.unit_id for gate in gates if gate.outcome is GateOutcome.UNWRITTEN and gate.unit == "clip"}
+    written = {chain.clip_id for chain in benchmark.read(CHAINS)}
+    about_chains = {g.unit_id for g in gates if g.gate == "chains:written" and g.outcome is GateOutcome.UNWRITTEN}
+    assert written | about_chains == {clip.id for clip in benchmark.read(CLIPS)}
+    assert not written & about_chains
+    assert about_chains <= unwritten
+    assert all(gate.raw and gate.reason for gate in gates if gate.outcome is GateOutcome.UNWRITTEN)
+    assert (code == 1) == any(gate.raw for gate in gates if gate.outcome is GateOutcome.UNWRITTEN)
+
+
+def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["plan", "construct", str(filmed), "--writer", "vision-1"]
+    assert run([*plan, "--price-in", "0.15", "--price-out", "0.6"]) == 0
+    said = capsys.readouterr().out
+    assert "requests" in said
+    assert "money: " in said
+    assert run(plan) == 0
+    assert "money: not known" in capsys.readouterr().out
+    assert run([*plan, "--price-in", "1"]) == 2
+    assert run(["plan", "construct", str(filmed), "--writer", "graph"]) == 0
+    assert "no requests" in capsys.readouterr().out.splitlines()[-1]
+    with serve(scripted_vision.reply) as server:
+        before = server.count
+    assert before == 0
+
+
+def test_a_forecast_is_near_what_a_run_asks(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "planned"
+    shutil.copytree(filmed, folder)
+    assert run(["plan", "construct", str(folder), "--writer", "vision-1"]) == 0
+    total = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("in all "))
+    expected = int(total.split()[2].replace(",", ""))
+    with serve(scripted_vision.reply) as server:
+        assert construct(folder, server.base_url) == 0
+        assert 0.5 < expected / server.count < 2

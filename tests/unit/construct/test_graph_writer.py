@@ -1,0 +1,270 @@
+"""The graph as a writer: everything it writes is exact, keeps its task's rules, and is the same every time."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reeltalk.cli import run as command
+from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.settings import ConstructSettings
+from reeltalk.construct.stage import construct
+from reeltalk.construct.statements import statement_forms
+from reeltalk.construct.step import Run
+from reeltalk.construct.structure import structural
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.asking import stories
+from reeltalk.graph.checking import Checker
+from reeltalk.graph.wording import forms
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.labels import Relation, Skill, Task, unknown_labels
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+from reeltalk.store.validate import validate
+
+WRITTEN = ("chains", "linkages", "rewrites", "paths", "scenes", "dialogues", "gates")
+SLIPS = re.compile(r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it) \1\b|[a-z][A-Z]")
+
+
+def written_by(folder: Path, **settings: object) -> Benchmark:
+    benchmark = Benchmark.open(folder)
+    chosen = ConstructSettings(**settings)
+    construct(Run(benchmark, chosen, GraphWriter(benchmark, chosen), LocalExecutor(1)))
+    return Benchmark.open(folder)
+
+
+def tables_of(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / f"{name}.jsonl").read_bytes() for name in WRITTEN}
+
+
+def units_of(benchmark: Benchmark) -> list[QAChain | Dialogue]:
+    return [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+
+
+def test_it_writes_all_there_is_to_write_and_it_validates(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    assert [str(finding) for finding in validate(benchmark)] == []
+    assert min(benchmark.rows(table) for table in (CHAINS, LINKAGES, REWRITES, PATHS, SCENES, DIALOGUES)) > 0
+    kinds = {(row.task, row.extra["kind"]) for row in benchmark.read(DIALOGUES)}
+    assert kinds == {(task.value, kind) for task in Task for kind in ("single", "cross")}
+    for row in units_of(benchmark):
+        assert row.extra["writer"] == "graph"
+        for turn in row.turns:
+            assert unknown_labels(turn.labels) == []
+            assert turn.extra["tags_verified"] is False
+
+
+def test_chains_have_five_or_six_open_turns_each_resting_on_the_one_before(constructed: Path) -> None:
+    for chain in Benchmark.open(constructed).read(CHAINS):
+        assert 5 <= len(chain.turns) <= 6
+        assert "/forms/" in str(chain.turns[0].extra["form"])
+        assert all("/ref/" in str(turn.extra["form"]) for turn in chain.turns[1:])
+        assert all("REF" in turn.labels["vdact.question_type"] for turn in chain.turns[1:])
+        assert sum(turn.extra["answer_type"] in ("yes_no", "choice") for turn in chain.turns) <= 1
+        assert all(turn.options is None for turn in chain.turns)
+        texts = [turn.question for turn in chain.turns]
+        assert len(set(texts)) == len(texts)
+
+
+def test_sparql_finds_every_answer_again(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    checked = 0
+    texts = {video.id: found for video, _, found in stories(benchmark)}
+    for chain in benchmark.read(CHAINS):
+        checker = Checker({chain.clip_id or "": texts[chain.video_id][chain.clip_id or ""]})
+        assert checker.disagreements(chain.turns) == []
+        checked += len(chain.turns)
+    for dialogue in benchmark.read(DIALOGUES):
+        own = texts[dialogue.video_id]
+        shown: dict[str, str] = (
+            own if dialogue.extra["kind"] == "cross" else {str(clip): own[clip] for clip in dialogue.clip_ids}
+        )
+        assert Checker(shown).disagreements(dialogue.turns) == []
+        checked += len(dialogue.turns)
+    assert checked > 300
+
+
+def test_dialogues_keep_the_rules_of_their_task_and_are_worded_without_slips(constructed: Path) -> None:
+    for dialogue in Benchmark.open(constructed).read(DIALOGUES):
+        assert structural(dialogue, Task(dialogue.task or "")) == []
+        assert 5 <= len(dialogue.turns) <= 8
+        for turn in dialogue.turns:
+            for text in (turn.question, *turn.references):
+                assert not SLIPS.search(text), text
+            assert turn.references[0][-1] in ".?", turn.references
+
+
+def test_evidence_lies_in_the_clips_that_are_shown(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    clips = {clip.id: clip.interval for _, found, _ in stories(benchmark) for clip in found}
+    seen = 0
+    for row in units_of(benchmark):
+        names = (row.clip_id,) if isinstance(row, QAChain) else row.clip_ids
+        shown = [clips[name] for name in names if name]
+        for turn in row.turns:
+            for interval in turn.evidence:
+                start_s, end_s = min(s.start_s for s in shown if s), max(s.end_s for s in shown if s)
+                assert start_s - 0.05 <= interval.start_s
+                assert interval.end_s <= end_s + 0.05
+                assert turn.asked_at_s == pytest.approx(end_s, abs=0.01)
+                seen += 1
+    assert seen > 200
+
+
+def test_checklists_have_four_yes_and_one_no_and_are_self_contained(constructed: Path) -> None:
+    seen = Counter[str]()
+    for dialogue in Benchmark.open(constructed).read(DIALOGUES):
+        for turn in dialogue.turns:
+            if turn.checklist is None:
+                continue
+            seen[dialogue.task or ""] += 1
+            assert [item.expected for item in turn.checklist.items] == [True] * 4 + [False]
+            assert len({item.question for item in turn.checklist.items}) == 5
+            for item in turn.checklist.items:
+                assert item.question.endswith("?")
+                assert "ground truth" not in item.question.lower()
+                assert not SLIPS.search(item.question), item.question
+    assert set(seen) == {task.value for task in Task}
+
+
+def test_linkages_and_drafts_are_of_the_catalogue_and_incoherence_is_said(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    relations = {linkage.relation for linkage in benchmark.read(LINKAGES)}
+    assert relations <= {str(relation) for relation in Relation}
+    assert len(relations) >= 4
+    rewrites = list(benchmark.read(REWRITES))
+    assert {rewrite.skill for rewrite in rewrites} <= {str(skill) for skill in Skill}
+    assert all(rewrite.coherent != bool(rewrite.problems) for rewrite in rewrites)
+    assert any(rewrite.coherent for rewrite in rewrites)
+    texts = {video.id: found for video, _, found in stories(benchmark)}
+    chains: dict[str, QAChain] = {chain.id: chain for chain in benchmark.read(CHAINS)}
+    for rewrite in rewrites:
+        names = [chains[ref.unit_id].clip_id or "" for ref in (rewrite.linkage.source, rewrite.linkage.target)]
+        own = texts[chains[rewrite.linkage.source.unit_id].video_id]
+        assert Checker({name: own[name] for name in names}).disagreements([rewrite.draft]) == []
+
+
+def test_clips_without_a_chain_are_counted_with_their_reason(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    unwritten = [gate for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.UNWRITTEN]
+    about_chains = {gate.unit_id for gate in unwritten if gate.gate == "chains:written"}
+    with_chain = {chain.clip_id for chain in benchmark.read(CHAINS)}
+    clips = {clip.id for _, found, _ in stories(benchmark) for clip in found}
+    assert about_chains == clips - with_chain
+    assert all(gate.reason for gate in unwritten)
+
+
+def test_every_kind_of_question_can_be_stated() -> None:
+    assert set(statement_forms()) | {"video_length"} == set(forms())
+
+
+def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(household: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "again"
+    shutil.copytree(household, folder)
+    written_by(folder)
+    before = tables_of(folder)
+    manifest = (folder / "manifest.json").read_bytes()
+    written_by(folder)
+    assert tables_of(folder) == before
+    assert (folder / "manifest.json").read_bytes() == manifest
+    written_by(folder, seed=18)
+    assert tables_of(folder)["chains"] != before["chains"]
+    assert validate(Benchmark.open(folder)) == []
+
+
+def test_steps_run_alone_or_together_write_the_same(household: Path, tmp_path: Path) -> None:
+    together, apart = tmp_path / "together", tmp_path / "apart"
+    for folder in (together, apart):
+        shutil.copytree(household, folder)
+    written_by(together)
+    for step in ("scenes", "dialogues", "chains", "linkages", "paths", "gates"):
+        benchmark, settings = Benchmark.open(apart), ConstructSettings()
+        construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), [step])
+    assert tables_of(apart) == tables_of(together)
+
+
+def test_a_step_that_rests_on_what_changed_is_named(household: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "stale"
+    shutil.copytree(household, folder)
+    written_by(folder)
+    benchmark, settings = Benchmark.open(folder), ConstructSettings(seed=18)
+    run = Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1))
+    named = {warning.split(":")[0] for warning in construct(run, ["chains"]).warnings}
+    assert named == {"linkages", "paths"}
+    assert all("have changed" in warning for warning in construct(run, ["chains"]).warnings[1:])
+
+
+def test_what_another_stage_wrote_is_kept_beside(household: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "beside"
+    shutil.copytree(household, folder)
+    assert command(["graph", "questions", str(folder), "--per-video", "1"]) == 0
+    theirs = {row.id: row.to_json() for row in Benchmark.open(folder).read(DIALOGUES)}
+    benchmark = written_by(folder)
+    rows = {row.id: row for row in benchmark.read(DIALOGUES)}
+    assert {name: rows[name].to_json() for name in theirs} == theirs
+    assert len(rows) > len(theirs)
+    assert validate(benchmark) == []
+
+
+def test_more_leaks_than_allowed_drop_dialogues_and_say_so(household: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "strict"
+    shutil.copytree(household, folder)
+    before = {row.id for row in written_by(folder, max_leaking=1.0).read(DIALOGUES)}
+    benchmark = written_by(folder, max_leaking=0.0)
+    after = {row.id for row in benchmark.read(DIALOGUES)}
+    dropped = {gate.unit_id for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.DROPPED}
+    assert before - after == dropped
+    assert dropped
+    assert validate(benchmark) == []
+    settled = tables_of(folder)
+    written_by(folder, max_leaking=0.0)
+    assert tables_of(folder) == settled
+
+
+@pytest.mark.parametrize("what", ["tags", "types"])
+def test_balancing_evens_out_what_chains_ask_for(household: Path, tmp_path: Path, what: str) -> None:
+    plain, balanced = tmp_path / "plain", tmp_path / "balanced"
+    for folder in (plain, balanced):
+        shutil.copytree(household, folder)
+
+    def unevenness(folder: Path, balance: str | None) -> float:
+        benchmark = written_by(folder, balance=balance)
+        names = ("vdact.question_type",) if what == "types" else ("cogme.target", "cogme.content", "cogme.thinking")
+        chains = benchmark.read(CHAINS)
+        labels = Counter(x for c in chains for t in c.turns for n in names for x in t.labels[n] if x != "REF")
+        return sum((n / labels.total()) ** 2 for n in labels.values())
+
+    assert unevenness(balanced, what) < unevenness(plain, None)
+
+
+def test_tables_do_not_depend_on_the_order_of_sets(household: Path, tmp_path: Path) -> None:
+    written = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        shutil.copytree(household, folder)
+        done = subprocess.run(
+            [sys.executable, "-m", "reeltalk", "construct", str(folder)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        written.append(tables_of(folder))
+    assert written[0] == written[1]
+
+
+def test_a_benchmark_without_graphs_is_refused(household: Path, tmp_path: Path) -> None:
+    empty = Benchmark.create(tmp_path / "empty")
+    with pytest.raises(BenchmarkError, match="no video with graphs"):
+        GraphWriter(empty, ConstructSettings())
+    assert command(["construct", str(tmp_path / "empty")]) == 2
+    assert command(["construct", str(household), "--language", "zh"]) == 2
+    assert command(["construct", str(household), "--min-turns", "7", "--max-turns", "5"]) == 2

@@ -1,0 +1,145 @@
+"""The loop around a writer: nothing is kept in silence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reeltalk.construct.quality import written_chain, written_linkages
+from reeltalk.construct.writers import Judged, Unwritten
+from reeltalk.schema.dialogue import QAChain, Turn
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.media import Clip, Video
+
+VIDEO = Video(id="v")
+CLIP = Clip(id="k", video_id="v")
+DULL = Unwritten("no JSON", ("well", "no"))
+
+
+def chain(number: int = 0, question: str = "What does he do with it?") -> QAChain:
+    turns = (
+        Turn(question=f"What does man number {number} carry?", references=("He carries a crate.",)),
+        Turn(question=question, references=("The man puts something down.",)),
+    )
+    return QAChain(id="c", video_id="v", turns=turns)
+
+
+class Scripted:
+    """A writer of which only chains, their judging and linkages are asked."""
+
+    signature, threads = "scripted", 1
+
+    def __init__(self, chains: Sequence[Any], verdicts: Sequence[Any] = (), linkages: Any = None) -> None:
+        self.chains, self.verdicts, self.found = list(chains), list(verdicts), linkages
+        self.advice: list[list[str]] = []
+
+    def chain(self, *_: Any, advice: Sequence[str] = ()) -> Any:
+        self.advice.append(list(advice))
+        return self.chains.pop(0)
+
+    def judge(self, *_: Any) -> Any:
+        return self.verdicts.pop(0)
+
+    def linkages(self, *_: Any) -> Any:
+        return self.found
+
+
+def judged(overall: float, *reasons: str) -> Judged:
+    return Judged(overall, {"accuracy": overall, "fluency": 99.0}, reasons)
+
+
+def run(*, chains: Sequence[Any], verdicts: Sequence[Any] = (), **options: Any) -> tuple[Scripted, Any, list[Any]]:
+    scripted = Scripted(chains, verdicts)
+    writer: Any = scripted
+    kept, results = written_chain(writer, VIDEO, CLIP, **options)
+    return scripted, kept, [(result.gate, result.outcome.value, result.value) for result in results]
+
+
+def test_a_good_chain_passes_at_once() -> None:
+    scripted, kept, results = run(chains=[chain()], verdicts=[judged(90)])
+    assert kept == chain()
+    assert results == [("lint", "passed", None), ("quality", "passed", 90)]
+    assert scripted.advice == [[]]
+
+
+def test_a_chain_below_the_gate_is_sent_back_with_the_reasons() -> None:
+    faulty = chain(0, "What colour is the sofa?")
+    scripted, kept, results = run(chains=[faulty, chain(1)], verdicts=[judged(70, "question 1 is wrong"), judged(95)])
+    assert kept == chain(1)
+    assert scripted.advice[1][0] == "question 1 is wrong"
+    assert scripted.advice[1][1].startswith("question 2: it refers to nothing in the answer before")
+    assert results == [("quality.attempt", "flagged", 70), ("lint", "passed", None), ("quality", "passed", 95)]
+
+
+def test_a_judge_without_reasons_still_gives_advice() -> None:
+    scripted, _, _ = run(chains=[chain(), chain(1)], verdicts=[judged(70), judged(95)])
+    assert scripted.advice[1] == ["overall quality is 70, below 90; the lowest dimension is accuracy, 70"]
+
+
+def test_what_never_passes_is_kept_at_its_best_and_flagged() -> None:
+    writer: Any = Scripted([chain(0), chain(1), chain(2)], [judged(60), judged(80, "dull"), judged(75)])
+    kept, results = written_chain(writer, VIDEO, CLIP)
+    assert kept == chain(1)
+    assert [(r.gate, r.value) for r in results] == [
+        ("quality.attempt", 60),
+        ("quality.attempt", 80),
+        ("lint", None),
+        ("quality", 80),
+    ]
+    assert results[-1].outcome is GateOutcome.FLAGGED
+    assert results[-1].reason == "overall quality is 80, below 90, after 3 attempts: dull"
+    assert results[-1].extra["dimensions"] == {"accuracy": 80, "fluency": 99}
+
+
+def test_the_later_of_two_equal_attempts_is_kept() -> None:
+    _, kept, _ = run(chains=[chain(0), chain(1), chain(2)], verdicts=[judged(80)] * 3)
+    assert kept == chain(2)
+
+
+@pytest.mark.parametrize(("gate", "rewrites", "asked"), [(50, 2, 1), (99, 0, 1), (99, 4, 5)])
+def test_gate_and_number_of_rewrites_are_settings(gate: float, rewrites: int, asked: int) -> None:
+    scripted, _, _ = run(chains=[chain()] * 9, verdicts=[judged(60)] * 9, gate=gate, rewrites=rewrites)
+    assert len(scripted.advice) == asked
+
+
+def test_what_cannot_be_written_leaves_its_replies() -> None:
+    writer: Any = Scripted([DULL])
+    kept, (result,) = written_chain(writer, VIDEO, CLIP)
+    assert kept is None
+    assert (result.gate, result.unit, result.unit_id) == ("written", "clip", "k")
+    assert (result.outcome, result.reason, result.raw) == (GateOutcome.UNWRITTEN, "no JSON", ("well", "no"))
+
+
+def test_a_rewrite_that_cannot_be_written_leaves_the_chain_before_it() -> None:
+    _, kept, results = run(chains=[chain(), DULL], verdicts=[judged(60)])
+    assert kept == chain()
+    assert results == [
+        ("quality.attempt", "flagged", 60),
+        ("written", "unwritten", None),
+        ("lint", "passed", None),
+        ("quality", "flagged", 60),
+    ]
+
+
+def test_a_judge_that_cannot_be_read_leaves_the_chain_unchecked() -> None:
+    writer: Any = Scripted([chain()], [DULL])
+    kept, results = written_chain(writer, VIDEO, CLIP)
+    assert kept == chain()
+    assert (results[-1].gate, results[-1].outcome) == ("quality", GateOutcome.UNCHECKED)
+    assert results[-1].reason == "the judge's reply cannot be used: no JSON"
+    assert results[-1].raw == ("well", "no")
+
+
+def test_a_writer_that_needs_no_judge_is_linted_only() -> None:
+    _, kept, results = run(chains=[chain(0, "What colour is the sofa?")], verdicts=[None])
+    assert kept is not None
+    assert results == [("lint.dependence", "flagged", None)]
+
+
+def test_any_writer_gives_linkages() -> None:
+    writer: Any = Scripted([], linkages=[])
+    assert written_linkages(writer, VIDEO, chain(), chain()) == ([], [])
+    writer = Scripted([], linkages=DULL)
+    linkages, (result,) = written_linkages(writer, VIDEO, chain(), chain())
+    assert linkages == []
+    assert (result.gate, result.outcome, result.raw) == ("linkage", GateOutcome.UNWRITTEN, ("well", "no"))

@@ -1,0 +1,179 @@
+"""Replies of a vision model that does all it is asked, for tests of construction against a real server.
+
+What it says follows from the request alone, so that the same requests get the same replies.
+`python tools/scripted_vision.py` serves it.
+"""
+
+import hashlib
+import json
+import re
+import sys
+import time
+from typing import Any
+
+from scripted_server import Body, serve, words
+
+_COLOURS = ("red", "blue", "green", "white", "brown", "grey", "black", "yellow")
+_THINGS = ("mug", "plate", "book", "pillow", "bottle", "towel", "lamp", "chair")
+_PLACES = ("table", "shelf", "counter", "floor", "sofa", "bed", "desk", "sink")
+
+
+def reply(body: Body) -> str:
+    """The model's text for a request."""
+    text = "\n".join(words(message) for message in body["messages"])
+    draw = int(hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest(), 16)
+    name = body.get("response_format", {}).get("json_schema", {}).get("name", "")
+    return json.dumps(_REPLIES[name](text, draw)) if name in _REPLIES else "On the table."
+
+
+def _picked(draw: int) -> tuple[str, str, str]:
+    return _COLOURS[draw % 8], _THINGS[draw // 8 % 8], _PLACES[draw // 64 % 8]
+
+
+def _chain(text: str, draw: int) -> dict[str, Any]:
+    colour, thing, place = _picked(draw)
+    return {
+        "questions": [
+            f"What does the person reach for beside the {place}?",
+            "What does he do with it afterwards?",
+            "Why does he carry it over there?",
+            "How does he hold it on the way?",
+            "What happens once he has let go of it?",
+        ],
+        "answers": [
+            f"He reaches for a {colour} {thing}.",
+            f"He carries the {thing} across the room.",
+            "He wants to tidy up before sitting down.",
+            f"He holds the {thing} with both hands.",
+            "He turns round and sits down.",
+        ],
+    }
+
+
+def _quality(text: str, draw: int) -> dict[str, Any]:
+    names = (
+        "accuracy", "completeness", "relevance", "fluency", "contextual_comprehension", "logical_consistency",
+        "temporal_understanding",
+    )  # fmt: skip
+    overall = 95 if draw % 2 else 80
+    return dict.fromkeys(names, overall) | {"overall": overall, "reasons": [] if overall > 90 else ["be more concrete"]}
+
+
+def _turns(text: str) -> list[list[tuple[str, str]]]:
+    """Every numbered chain that a prompt fences."""
+    fenced = re.findall(r"^=====\n(.*?)\n=====$", text, re.DOTALL | re.MULTILINE)
+    return [re.findall(r"^\d+\. Q: (.+)\n   A: (.*)$", part, re.MULTILINE) for part in fenced]
+
+
+def _linkages(text: str, draw: int) -> dict[str, Any]:
+    before, after = [chain for chain in _turns(text) if chain][:2]
+    names = ("Actions", "Quantity", "People", "Objects", "Events", "Environment")
+    pairs = [(n % len(before), (n + draw) % len(after), names[n]) for n in range(6)]
+    # The last pair was copied badly, as models do; it is refused, and the others stand.
+    broken = "Something that no chain asks"
+    return {
+        "questionsBefore": [before[x][0] for x, _, _ in pairs] + [broken],
+        "answersBefore": [before[x][1] for x, _, _ in pairs] + [broken],
+        "questionsAfter": [after[y][0] for _, y, _ in pairs] + [broken],
+        "answersAfter": [after[y][1] for _, y, _ in pairs] + [broken],
+        "relationship": [name for _, _, name in pairs] + ["Objects"],
+    }
+
+
+def _drafts(text: str, draw: int) -> dict[str, Any]:
+    methods = re.findall(r"^- ([A-Z]\w+/\w+):", text, re.MULTILINE)
+    draft = {
+        "method": methods[draw % len(methods)],
+        "skill": "STS",
+        "question": "How does that compare with what he did in the scene before?",
+        "answer": "He is slower now than he was in the scene before.",
+        "coherent": bool(draw % 3),
+        "problems": [] if draw % 3 else ["the next question speaks of another thing"],
+    }
+    return {"drafts": [draft]}
+
+
+def _caption(text: str, draw: int) -> dict[str, Any]:
+    colour, thing, place = _picked(draw)
+    return {"caption": f"A person takes a {colour} {thing} from the {place} and tidies the room."}
+
+
+def _suitability(text: str, draw: int) -> dict[str, Any]:
+    return {"score": 5 + draw % 2, "reason": "there is enough to talk about"}
+
+
+def _dialogue(text: str, draw: int) -> dict[str, Any]:
+    colour, thing, place = _picked(draw)
+    asked = [
+        (f"What stands on the {place}?", f"A {colour} {thing} stands on the {place}."),
+        ("Who comes for it?", f"A person in a jacket comes for the {thing}."),
+        ("What does he do next?", f"He carries the {thing} to the window."),
+        ("How does the room change?", "The room grows brighter when the curtain is drawn."),
+    ]
+    rounds = [(q, a, "Scene Understanding", "video") for q, a in asked]
+    last: list[tuple[str, str, str, str]]
+    if "Object Reference:" in text:
+        last = [("And where does it end up?", f"The {thing} ends up on the sill.", "Object Reference", "video")]
+    elif "Memory Recall:" in text:
+        recalled = f"In round 1 we said that a {colour} {thing} stands on the {place}."
+        last = [("What did we say stood there at first?", recalled, "Memory Recall", "video")]
+    elif "Summary:" in text:
+        last = [("Please sum up our conversation.", " ".join(a for _, a in asked), "Summary", "video")]
+    elif "Answer Refusal:" in text:
+        said = "The video shows no umbrella, so I cannot tell."
+        last = [("Where does he put the umbrella?", said, "Answer Refusal", "video")]
+    elif "Topic Shifting:" in text:
+        capital = ("What is the capital of France?", "The capital of France is Paris.", "Topic Shifting", "topic")
+        river = ("Which river runs through it?", "The Seine runs through Paris.", "Topic Shifting", "topic")
+        back = [(q, a, "Topic Shifting", "video") for q, a in asked[2:]]
+        rounds, last = rounds[:2], [capital, back[0], river, back[1]]
+    else:
+        said = f"Did you see how he holds the {thing}? What do you think he wants with it?"
+        last = [("Okay.", said, "Proactive Interaction", "chat")]
+    keys = ("user", "assistant", "ability", "about")
+    return {"rounds": [dict(zip(keys, one, strict=True)) for one in (*rounds, *last)]}
+
+
+def _checklist(text: str, draw: int) -> dict[str, Any]:
+    asked = ("say what happens", "name a thing", "speak of one matter only", "stay with the question")
+    items = [{"question": f"Does the answer {what}?", "expected": "Yes"} for what in asked]
+    return {"items": [*items, {"question": "Does the answer speak of an elephant?", "expected": "No"}]}
+
+
+def _self_check(text: str, draw: int) -> dict[str, Any]:
+    return {"answers": ["Yes", "Yes", "Yes", "Yes", "No"]}
+
+
+def _tags(text: str, draw: int) -> dict[str, Any]:
+    count = len(next(chain for chain in _turns(text) if chain))
+    one = {"target": ["Object"], "content": ["Identity"], "thinking": "Recall", "types": ["D-OBJ"]}
+    return {"tags": [one] * count}
+
+
+_REPLIES = {
+    "ChainReply": _chain,
+    "QualityReply": _quality,
+    "LinkageReply": _linkages,
+    "RewriteReply": _drafts,
+    "CaptionReply": _caption,
+    "SuitabilityReply": _suitability,
+    "DialogueReply": _dialogue,
+    "ChecklistReply": _checklist,
+    "SelfCheckReply": _self_check,
+    "TagsReply": _tags,
+}
+
+
+def main() -> None:
+    """Serve until Ctrl-C."""
+    with serve(reply) as server:
+        print(server.base_url, flush=True)
+        try:
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
