@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from reeltalk.construct.paths import PathStatistics, Walker
-from reeltalk.construct.quality import written_chain, written_linkages
+from reeltalk.construct.quality import unwritten_gate, written_chain, written_linkages
 from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.step import Made, Run, StepSpec, signed, unwritten, with_tags
+from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.writers import Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -63,7 +63,7 @@ def write_linkages(run: Run) -> Made:
             if isinstance(drafts, Unwritten):
                 gates = [
                     *gates,
-                    unwritten("rewrite", "chain", after.id, drafts, turn=linkage.target.turn_index),
+                    unwritten_gate("rewrite", "chain", after.id, drafts, turn=linkage.target.turn_index),
                 ]
             else:
                 rewrites += drafts[: run.settings.drafts]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reeltalk.construct.linting import lint
+from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.scenes import cross_scenes, single_scenes
-from reeltalk.construct.step import Made, Run, StepSpec, signed, unwritten, with_tags
+from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.wording import content_words
 from reeltalk.construct.writers import KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
@@ -35,7 +36,7 @@ def write_scenes(run: Run) -> Made:
     for clip_id, text, handled in run.each("captioning clips", work, caption):
         objects[clip_id] = objects.get(clip_id, frozenset()) | handled
         if isinstance(text, Unwritten):
-            made.gates.append(unwritten("caption", "clip", clip_id, text))
+            made.gates.append(unwritten_gate("caption", "clip", clip_id, text))
         else:
             captions[clip_id] = text
     scenes: list[tuple[Video, Scene]] = []
@@ -53,7 +54,7 @@ def write_scenes(run: Run) -> Made:
         for task in Task:
             score = run.writer.suitability(video, scene, task)
             if isinstance(score, Unwritten):
-                gates.append(unwritten(f"suitability.{task.value}", "scene", scene.id, score))
+                gates.append(unwritten_gate(f"suitability.{task.value}", "scene", scene.id, score))
             else:
                 found[task.value] = score
         return scene, found, gates
@@ -121,7 +122,7 @@ def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], tak
             return
         dialogue = run.writer.dialogue(video, scene, task, number=number)
         if isinstance(dialogue, Unwritten):
-            made.gates.append(unwritten(f"dialogue.{task.value}", "scene", scene.id, dialogue))
+            made.gates.append(unwritten_gate(f"dialogue.{task.value}", "scene", scene.id, dialogue))
             continue
         wanted -= 1
         taken[scene.id] += 1
@@ -148,7 +149,7 @@ def _with_checklists(run: Run, video: Video, task: Task, dialogue: Dialogue, gat
             continue
         checklist = run.writer.checklist(video, dialogue, turn)
         if isinstance(checklist, Unwritten):
-            gates.append(unwritten("checklist", "dialogue", dialogue.id, checklist, turn=index))
+            gates.append(unwritten_gate("checklist", "dialogue", dialogue.id, checklist, turn=index))
             turns.append(turn)
         else:
             turns.append(turn.model_copy(update={"checklist": checklist}))

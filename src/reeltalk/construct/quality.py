@@ -76,7 +76,7 @@ def written_chain(
     for attempt in range(1 + rewrites):
         chain = writer.chain(video, clip, advice=advice)
         if isinstance(chain, Unwritten):
-            results.append(_unwritten(WRITTEN_GATE, "clip", clip.id, chain))
+            results.append(unwritten_gate(WRITTEN_GATE, "clip", clip.id, chain))
             break
         faults = lint(chain, language=language, settings=lint_settings)
         judged = writer.judge(video, clip, chain)
@@ -129,7 +129,7 @@ def written_linkages(
         else writer.linkages(video, before, after)
     )
     if isinstance(found, Unwritten):
-        return [], [_unwritten("linkage", "chain", after.id, found)]
+        return [], [unwritten_gate("linkage", "chain", after.id, found)]
     return (found.linkages, found.rejected) if isinstance(found, Linked) else (found, [])
 
 
@@ -164,11 +164,15 @@ def _quality(
     )
 
 
-def _unwritten(gate: str, unit: GateUnit, unit_id: str, nothing: Unwritten) -> GateResult:
+def unwritten_gate(
+    gate: str, unit: GateUnit, unit_id: str, nothing: Unwritten, *, turn: int | None = None
+) -> GateResult:
+    """That a writer gave nothing, with its raw replies."""
     return GateResult(
         gate=gate,
         unit=unit,
         unit_id=unit_id,
+        turn_index=turn,
         outcome=GateOutcome.UNWRITTEN,
         reason=nothing.reason,
         raw=nothing.replies,

@@ -6,12 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from reeltalk.construct.quality import unwritten_gate
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.writers import ProposesTags, Unwritten, Writer
 from reeltalk.parallel import Executor
 from reeltalk.parallel.threads import map_threads
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.gates import GateResult, GateUnit
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Record
 from reeltalk.store.benchmark import Benchmark
@@ -102,19 +103,6 @@ class StepSpec:
     """Names of the settings that move its result."""
 
 
-def unwritten(gate: str, unit: GateUnit, unit_id: str, nothing: Unwritten, *, turn: int | None = None) -> GateResult:
-    """That a writer gave nothing, with its raw replies."""
-    return GateResult(
-        gate=gate,
-        unit=unit,
-        unit_id=unit_id,
-        turn_index=turn,
-        outcome=GateOutcome.UNWRITTEN,
-        reason=nothing.reason,
-        raw=nothing.replies,
-    )
-
-
 def with_tags(run: Run, unit: C, gates: list[GateResult]) -> C:
     """A chain or dialogue with CogME's tags and question types where its writer proposes them, not verified by anyone.
 
@@ -128,7 +116,7 @@ def with_tags(run: Run, unit: C, gates: list[GateResult]) -> C:
     turns = run.writer.propose_tags(unit.turns)
     if isinstance(turns, Unwritten):
         kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
-        gates.append(unwritten("tags", kind, unit.id, turns))
+        gates.append(unwritten_gate("tags", kind, unit.id, turns))
         return unit
     return unit.model_copy(update={"turns": turns})
 
