@@ -35,7 +35,7 @@ def chain_questions(
         avoid: Kinds to do without, where possible, so that a benchmark stays balanced.
     """
     draw = random.Random(f"chain {seed}")
-    pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_habit(q)]
+    pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
     for length in lengths:
         found = _Search(pool, split, draw, length, avoid).run()
         if found is not None:
@@ -105,8 +105,10 @@ def _names_something(question: Question) -> bool:
     return question.focus_object is not None or question.focus_event is not None
 
 
-def is_habit(question: Question) -> bool:
-    """True for a count of one: nearly everything happens once, so that the answer could be guessed."""
+def is_guessable(question: Question) -> bool:
+    """True for a count of one, since nearly everything happens once, and for the order of two acts on one object."""
+    if question.kind == "order":
+        return len({event.main for event in question.evidence}) == 1
     return question.kind == "times" and question.key == "1"
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.construct.facts import Told, is_news, told_facts
-from reeltalk.construct.graph_chains import is_habit
+from reeltalk.construct.graph_chains import is_guessable
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.statements import Statement, statement, told_together
 from reeltalk.graph import phrases
@@ -111,7 +111,7 @@ class Maker:
         self.asked_at_s = last.end_s if last else part.asked_at_s
         self.draw = random.Random(f"dialogue {seed}")
         pool = questions(self.story, seed=self.draw.getrandbits(32))
-        self.pool = [q for q in pool if q.kind not in LEFT_OUT | REFUSALS and not is_habit(q) and self._is_shown(q)]
+        self.pool = [q for q in pool if q.kind not in LEFT_OUT | REFUSALS and not is_guessable(q) and self._is_shown(q)]
         self.refusals = [q for q in pool if q.kind in REFUSALS and self._is_shown(q)]
         self.draw.shuffle(self.pool)
         # Those about the shared objects come first; sorting keeps the drawn order otherwise.

@@ -325,7 +325,8 @@ def first_problem(error: ValidationError) -> str:
     """Place and kind of the first problem, without the value."""
     problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
-    return one_line(f"{place}: {problem['msg']}" if place else problem["msg"])
+    message = problem["msg"].removeprefix("Value error, ")
+    return one_line(f"{place}: {message}" if place else message)
 
 
 def _on_the_wire(message: Message) -> dict[str, Any]:
