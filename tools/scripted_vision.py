@@ -98,6 +98,10 @@ def _caption(text: str, draw: int) -> dict[str, Any]:
     return {"caption": f"A person takes a {colour} {thing} from the {place} and tidies the room."}
 
 
+def _merge(text: str, draw: int) -> dict[str, Any]:
+    return {"same_scene": draw % 3 == 0, "reason": "the room is the same"}
+
+
 def _suitability(text: str, draw: int) -> dict[str, Any]:
     return {"score": 5 + draw % 2, "reason": "there is enough to talk about"}
 
@@ -156,6 +160,7 @@ _REPLIES = {
     "LinkageReply": _linkages,
     "RewriteReply": _drafts,
     "CaptionReply": _caption,
+    "MergeReply": _merge,
     "SuitabilityReply": _suitability,
     "DialogueReply": _dialogue,
     "ChecklistReply": _checklist,

@@ -18,7 +18,7 @@ from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.labels import Task
 from reeltalk.store.benchmark import WORK, Benchmark
-from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES, SIGHTINGS
 from reeltalk.store.validate import validate
 from reeltalk.world.film import film
 from reeltalk.world.settings import FilmSettings
@@ -86,6 +86,17 @@ def test_a_model_without_eyes_is_told_of_objects_and_signed_so(filmed: Path, tmp
     writers = {row.extra["writer"] for row in Benchmark.open(folder).read(CHAINS)}
     assert writers
     assert all("writer:text-only" in str(writer) for writer in writers)
+
+
+def test_a_vision_model_says_what_objects_look_like(filmed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "described"
+    shutil.copytree(filmed, folder)
+    with serve(scripted_vision.reply) as server:
+        assert construct(folder, server.base_url, "--steps", "objects", "--object-captions") == 0
+        assert server.images == server.count > 0
+    captions = {row.caption for row in Benchmark.open(folder).read(SIGHTINGS) if row.crop}
+    assert all("A person takes a" in (caption or "") for caption in captions)
+    assert run(["construct", str(folder), "--steps", "objects", "--object-captions"]) == 2
 
 
 def test_a_budget_stops_in_order_and_a_larger_one_goes_on(

@@ -1,7 +1,6 @@
 """A server that fails in nineteen ways, asked by eight threads within a budget: every item is accounted for."""
 
 import contextlib
-import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -161,28 +160,3 @@ def test_pictures_reach_the_server() -> None:
         asked = ask_for(tiny, [Message("user", "look", (b"\xff\xd8" * 500,) * 3)], Record)
     assert asked.record is not None
     assert server.images == 3
-
-
-def test_a_real_model_answers_with_records(tmp_path: Path) -> None:
-    url, name = os.environ.get("REELTALK_LLM_URL"), os.environ.get("REELTALK_LLM_MODEL")
-    if not url or not name:
-        pytest.skip("no language model to ask; set REELTALK_LLM_URL and REELTALK_LLM_MODEL")
-    budget = Budget(max_calls=60)
-    asked_with = Endpoint(model=name, base_url=url, max_tokens=512, max_retries=1)
-    ask = 'Rate how likely it is that someone {}. Answer in JSON: {{"item": what is rated, "score": 1 to 5}}'
-    deeds = ["drinks coffee in the morning", "washes a lamp in the sink", "sits down to read"]
-    api_key = os.environ.get("OPENAI_API_KEY")
-    with (
-        ReplyStore(tmp_path / "replies.sqlite") as store,
-        contextlib.closing(LanguageModel(asked_with, api_key=api_key, budget=budget)) as real,
-    ):
-        model = CachedModel(real, store)
-        first = dict(map_threads(lambda deed: ask_for(model, [Message("user", ask.format(deed))], Record), deeds, 2))
-        spent = budget.spent
-        again = dict(map_threads(lambda deed: ask_for(model, [Message("user", ask.format(deed))], Record), deeds, 2))
-    assert again == first
-    assert budget.spent == spent
-    for asked in first.values():
-        assert asked.record is not None or len(asked.reasons) == 2
-    malformed = sum(len(asked.reasons) for asked in first.values())
-    print(f"{name}: {malformed} of {sum(len(asked.replies) for asked in first.values())} replies malformed")

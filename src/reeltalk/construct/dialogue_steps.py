@@ -7,10 +7,10 @@ from typing import Final
 
 from reeltalk.construct.linting import lint
 from reeltalk.construct.quality import unwritten_gate
-from reeltalk.construct.scenes import cross_scenes, single_scenes
+from reeltalk.construct.scenes import Alike, cross_scenes, single_scenes
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.wording import content_words
-from reeltalk.construct.writers import KnowsObjects, Unwritten
+from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import Task
@@ -43,7 +43,8 @@ def write_scenes(run: Run) -> Made:
     for video in run.videos():
         made.gates += propose_category(video, clips[video.id], captions)
         settings = run.settings.scene_settings
-        single = single_scenes(video.id, clips[video.id], captions, settings, writer=run.writer.signature)
+        alike = _judged_alike(run.writer, video, made.gates) if isinstance(run.writer, JudgesScenes) else None
+        single = single_scenes(video.id, clips[video.id], captions, settings, writer=run.writer.signature, alike=alike)
         cross = cross_scenes(single, objects, settings)
         scenes += [(video, scene) for scene in (*single, *cross)]
 
@@ -63,6 +64,19 @@ def write_scenes(run: Run) -> Made:
         made.rows[SCENES] += signed([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
         made.gates += gates
     return made
+
+
+def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -> Alike:
+    """The writer's own word on two captions; where it gives none, they stay apart, and that is counted."""
+
+    def alike(before: str, after: str) -> bool:
+        said = writer.same_scene(before, after)
+        if isinstance(said, Unwritten):
+            gates.append(unwritten_gate("merge", "video", video.id, said))
+            return False
+        return said
+
+    return alike
 
 
 def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str, str]) -> list[GateResult]:

@@ -21,7 +21,7 @@ JUDGED_ROUNDS: Final = 3.0
 SCENES_A_CLIP: Final = 0.7
 REPLIES: Final = {
     "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "caption": 120, "suitability": 60,
-    "dialogue": 800, "checklist": 200, "checklist_self_check": 120,
+    "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500,
 }  # fmt: skip
 """Tokens of a usual reply."""
 
@@ -87,11 +87,14 @@ def forecast(
     planned = [
         ("chains", "chain", count, True, 0),
         ("chains", "quality", count, True, round(turns)),
+        ("chains", "tags", count, False, round(turns)),
         ("linkages", "linkages", pairs, False, round(2 * turns)),
         ("linkages", "rewrite", pairs * settings.pairs, False, round(2 * turns)),
         ("scenes", "caption", count, True, 0),
+        ("scenes", "merge", 2 * pairs, False, 240),
         ("scenes", "suitability", scenes * len(Task), True, 120),
         ("dialogues", "dialogue", dialogues, True, 240),
+        ("dialogues", "tags", dialogues, False, told),
         ("dialogues", "checklist", round(dialogues * JUDGED_ROUNDS), False, told),
         ("dialogues", "checklist_self_check", round(dialogues * JUDGED_ROUNDS), False, told),
     ]

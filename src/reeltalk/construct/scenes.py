@@ -6,7 +6,7 @@ which needs no model, is the same every time, and has one named threshold.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Final
 
@@ -41,8 +41,27 @@ def overlap(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / smaller if smaller else 0.0
 
 
+Alike = Callable[[str, str], bool]
+"""Whether the captions of two neighbours, the earlier first, tell one scene."""
+
+
+def by_words(settings: SceneSettings) -> Alike:
+    """Captions are alike where they share enough of their content words."""
+
+    def alike(before: str, after: str) -> bool:
+        return overlap(content_words(before), content_words(after)) >= settings.merge_similarity
+
+    return alike
+
+
 def single_scenes(
-    video_id: str, clips: Sequence[Clip], captions: Mapping[str, str], settings: SceneSettings, *, writer: str
+    video_id: str,
+    clips: Sequence[Clip],
+    captions: Mapping[str, str],
+    settings: SceneSettings,
+    *,
+    writer: str,
+    alike: Alike | None = None,
 ) -> list[Scene]:
     """Neighbouring clips with captions alike as scenes, in order.
 
@@ -52,18 +71,16 @@ def single_scenes(
         captions: By clip; one without a caption stays a scene of its own.
         settings: Thresholds.
         writer: Who wrote the captions.
+        alike: Decides about two captions; by their words by default.
     """
+    alike = alike or by_words(settings)
     groups = [([clip.id], captions.get(clip.id, "")) for clip in clips]
     for _ in range(PASSES):
         merged: list[tuple[list[ClipId], str]] = []
         for ids, caption in groups:
             last = merged[-1] if merged else None
             fits = last is not None and len(last[0]) + len(ids) <= settings.max_scene_clips
-            if (
-                last is not None
-                and fits
-                and overlap(content_words(last[1]), content_words(caption)) >= settings.merge_similarity
-            ):
+            if last is not None and fits and last[1] and caption and alike(last[1], caption):
                 merged[-1] = ([*last[0], *ids], f"{last[1]} {caption}".strip())
             else:
                 merged.append((ids, caption))

@@ -55,6 +55,8 @@ class ConstructSettings(BaseModel):
     """Most cross-scene segments of a video."""
     detector: str | None = None
     """How objects are found: `known` boxes of filmed videos, centernet:PATH, yolo11:PATH or rtdetr:PATH."""
+    object_captions: bool = False
+    """Ask the writer, a vision model, what each object that is kept looks like; class, colour and place otherwise."""
     frames: Positive = 10
     """Frames of a clip or scene that a model is shown (SVBench)."""
     frame_width_px: Annotated[int, Field(ge=64)] = 720

@@ -105,6 +105,24 @@ class KnowsObjects(Protocol):
 
 
 @runtime_checkable
+class JudgesScenes(Protocol):
+    """A writer that says itself whether two neighbouring captions tell one scene."""
+
+    def same_scene(self, before: str, after: str) -> bool | Unwritten:
+        """True where they do."""
+        ...
+
+
+@runtime_checkable
+class DescribesObjects(Protocol):
+    """A writer that sees what a detected object looks like."""
+
+    def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
+        """What an object in a JPEG file looks like, in one sentence."""
+        ...
+
+
+@runtime_checkable
 class ProposesTags(Protocol):
     """A writer that tags turns after they are written."""
 
