@@ -7,12 +7,11 @@ labelled by hand. With `--centernet PATH` the boxes are also those of an offline
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Final, Literal
-
-import sample_videos
 
 from record import ROOT, record
 from reeltalk.construct.bank import sight_objects
@@ -27,6 +26,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import KNOWN_BOXES, SIGHTINGS, VIDEOS
 from reeltalk.world.film import film
 from reeltalk.world.settings import FilmSettings
+
+sys.path.insert(0, str(ROOT / "tools"))
+import sample_videos
 
 TUNED_ON: Final = ("house1-0002", "house2-0003", "house3-0004", "house5-0001")
 LABELS: Final = ROOT / "tests" / "golden" / "bikes_identities.json"
