@@ -28,7 +28,7 @@ def write_scenes(run: Run) -> Made:
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, frozenset[str]]:
         video, clip = item
-        handled = run.writer.objects(clip, video) if isinstance(run.writer, KnowsObjects) else frozenset()
+        handled = run.writer.objects(video, clip) if isinstance(run.writer, KnowsObjects) else frozenset()
         return clip.id, run.writer.caption(video, clip), handled
 
     captions: dict[str, str] = {}

@@ -22,9 +22,7 @@ LOOKED_AT: Final = 4000
 """Partial chains that are looked at before a length is given up."""
 
 
-def chain_questions(
-    story: Story, *, split: str, seed: str, lengths: Sequence[int], avoid: frozenset[str] = frozenset()
-) -> list[Question] | None:
+def chain_questions(story: Story, *, split: str, seed: str, lengths: Sequence[int]) -> list[Question] | None:
     """Questions each of which rests on the one before, or None where a story gives no chain of any of the lengths.
 
     Args:
@@ -32,12 +30,11 @@ def chain_questions(
         split: Whose surface forms are used.
         seed: Decides among the chains there are.
         lengths: How many turns, the wanted length first.
-        avoid: Kinds to do without, where possible, so that a benchmark stays balanced.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
     for length in lengths:
-        found = _Search(pool, split, draw, length, avoid).run()
+        found = _Search(pool, split, draw, length).run()
         if found is not None:
             return found
     return None
@@ -46,10 +43,8 @@ def chain_questions(
 class _Search:
     """Depth first, in a seeded order that prefers kinds not used yet."""
 
-    def __init__(
-        self, pool: Sequence[Question], split: str, draw: random.Random, length: int, avoid: frozenset[str]
-    ) -> None:
-        self.draw, self.length, self.avoid = draw, length, avoid
+    def __init__(self, pool: Sequence[Question], split: str, draw: random.Random, length: int) -> None:
+        self.draw, self.length = draw, length
         self.starts = [q for q in pool if forms_of(q.kind, split, ref=False) and _names_something(q)]
         self.followers = [q for q in pool if q.anchor is not None and forms_of(q.kind, split, ref=True)]
         self.looked_at = 0
@@ -94,7 +89,7 @@ class _Search:
         """Rare kinds first: a kind with many questions would else come first most of the time."""
         many = Counter(question.kind for question in options)
         drawn = [(self.draw.random() ** many[q.kind], n, q) for n, q in enumerate(options)]
-        return [q for _, _, q in sorted(drawn, key=lambda d: (d[2].kind in self.avoid, kinds[d[2].kind], -d[0], d[1]))]
+        return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
 
 
 def _starts(question: Question) -> int:

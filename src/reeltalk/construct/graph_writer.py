@@ -31,7 +31,7 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SIGNATURE = "graph"
 ENOUGH = 24
-"""Questions that a scene gives for the best suitability; each four fewer cost a point."""
+"""Questions that a scene gives for a suitability of 6; half as many for 5, fewer for 4."""
 CAPTION_EVENTS = 6
 """Actions that a caption tells at most."""
 CANDIDATES = 4
@@ -182,7 +182,7 @@ class GraphWriter:
         head = f"in the {plain_name(room)}, the person " if room else "the person "
         return phrases.sentence(f"{head}{phrases.listed(told) if told else 'walks about'}.")
 
-    def objects(self, clip: Clip, video: Video) -> frozenset[str]:
+    def objects(self, video: Video, clip: Clip) -> frozenset[str]:
         """Objects that are handled in a clip, by their names in the graphs."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):

@@ -315,7 +315,7 @@ class MemoryBank:
         iou = _overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
-        pairs = [pair for pair in assign(np.where(same, iou, 0.0), least=0.6)]
+        pairs = list(assign(np.where(same, iou, 0.0), least=0.6))
         if len(pairs) < 2:
             return view
         here = np.concatenate([boxes[row] for row, _ in pairs])

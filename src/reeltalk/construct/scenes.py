@@ -100,7 +100,7 @@ def single_scenes(
 def cross_scenes(
     scenes: Sequence[Scene], objects: Mapping[str, frozenset[str]], settings: SceneSettings
 ) -> list[Scene]:
-    """Segments of two scenes that are not neighbours in nothing but time: they share objects or a theme.
+    """Segments of two scenes that share objects or a theme, those with most in common first.
 
     Args:
         scenes: Single scenes of one video in order.

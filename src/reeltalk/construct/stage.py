@@ -7,6 +7,7 @@ kept, so that a step that was stopped repeats at most the calls that were under 
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from reeltalk import __version__
@@ -21,9 +22,13 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.runs import ITEMS
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 
 STAGE: Final = "construct"
+UNITS: Final = {"chains": "chain", "dialogues": "dialogue", "scenes": "scene"}
+"""What the rows of a step are called where a check is about one."""
 _SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
 
 
@@ -35,7 +40,7 @@ def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
         steps: Which steps; they are run in their own order, whatever order they are named in.
 
     Raises:
-        BenchmarkError: The benchmark has no clips, or another stage wrote a table that a step would replace.
+        BenchmarkError: The benchmark has no clips, or a row of another stage has an identifier that a step would write.
         ModelError: A model cannot be asked. What was written before stays, replies are kept.
         BudgetError: A limit is reached. What was written before stays, replies are kept.
     """
@@ -78,10 +83,18 @@ def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
     chosen: dict[str, Json] = {name: stored[name] for name in spec.settings}
     if spec.name == "gates":
         chosen["probe"] = run.probe_name
-        chosen["runs"] = [str(path) for path in run.runs]
+        chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
     elif spec.name != "paths":
         chosen[WRITER] = run.writer.signature
+    if run.settings.targets is not None and "targets" in chosen:
+        # What the file says counts, not where it lies on this machine.
+        chosen["targets"] = _hash(run.settings.targets)
     return chosen
+
+
+def _hash(path: Path) -> str:
+    """Hash of a file; whoever reads it says where one is missing."""
+    return hash_file(path)[0] if path.is_file() else "missing"
 
 
 def _parents_of(benchmark: Benchmark, spec: StepSpec) -> dict[str, str]:
@@ -117,7 +130,7 @@ def _write(run: Run, spec: StepSpec, made: Made, settings: dict[str, Json], pare
     with benchmark.writing(stage=f"{STAGE} {spec.name}", settings=settings, parents=parents) as writer:
         for table, rows in made.rows.items():
             counts[table.name] = writer.add(table, (*others[table], *rows))
-        found = [*(gate for gate in kept if _is_there(gate, spec, made)), *own]
+        found = [*(gate for gate in kept if _is_kept(gate, spec)), *own]
         gates = [gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED]
         writer.add(GATES, sorted(gates, key=lambda gate: STEPS.index(gate.gate.split(":")[0])))
     return counts
@@ -142,10 +155,10 @@ def _refuse_identifiers_of_others(benchmark: Benchmark, made: Made, others: dict
             )
 
 
-def _is_there(gate: GateResult, spec: StepSpec, made: Made) -> bool:
+def _is_kept(gate: GateResult, spec: StepSpec) -> bool:
     """False for what later steps found about rows that are now written anew."""
-    units = {"chains": "chain", "dialogues": "dialogue", "linkages": "linkage", "scenes": "scene"}
-    return gate.unit != units.get(spec.name) or gate.gate.split(":")[0] in STEPS[: STEPS.index(spec.name)]
+    found_by = gate.gate.split(":")[0]
+    return gate.unit != UNITS.get(spec.name) or STEPS.index(found_by) < STEPS.index(spec.name)
 
 
 def _drop(benchmark: Benchmark, gone: set[str]) -> None:

@@ -99,7 +99,7 @@ class Writer(Protocol):
 class KnowsObjects(Protocol):
     """A writer that knows which objects a clip shows, without a detector."""
 
-    def objects(self, clip: Clip, video: Video) -> frozenset[str]:
+    def objects(self, video: Video, clip: Clip) -> frozenset[str]:
         """Names of objects, the same throughout a video."""
         ...
 

@@ -179,6 +179,18 @@ def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(household:
     assert validate(Benchmark.open(folder)) == []
 
 
+def test_targets_that_changed_in_their_file_are_written_towards(household: Path, tmp_path: Path) -> None:
+    folder, targets = tmp_path / "towards", tmp_path / "targets.toml"
+    shutil.copytree(household, folder)
+    targets.write_text("[vdact.question_type]\nD-LOC = 1\n")
+    written_by(folder, balance="types", targets=targets)
+    before = tables_of(folder)["chains"]
+    targets.write_text("[vdact.question_type]\nT-SEQ = 1\n")
+    written_by(folder, balance="types", targets=targets)
+    assert tables_of(folder)["chains"] != before
+    assert str(tmp_path) not in (folder / "manifest.json").read_text()
+
+
 def test_steps_run_alone_or_together_write_the_same(household: Path, tmp_path: Path) -> None:
     together, apart = tmp_path / "together", tmp_path / "apart"
     for folder in (together, apart):
