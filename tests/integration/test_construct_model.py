@@ -178,9 +178,9 @@ def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFi
     assert run([*plan, "--price-in", "1"]) == 2
     assert run(["plan", "construct", str(filmed), "--writer", "graph"]) == 0
     assert "no requests" in capsys.readouterr().out.splitlines()[-1]
-    with serve(scripted_vision.reply) as server:
-        before = server.count
-    assert before == 0
+    capsys.readouterr()
+    assert run([*plan, "--probe", "vision-2", "--sees", "text"]) == 0
+    assert "probe: " in capsys.readouterr().out
 
 
 def test_a_forecast_is_near_what_a_run_asks(filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -185,7 +185,12 @@ def plan_construct(
     if asking.price_in is not None and asking.price_out is not None:
         prices = Prices(input=asking.price_in, output=asking.price_out)
     found = forecast(
-        clips, settings, sees_images=asking.sees == "images", image_tokens=asking.image_tokens, steps=steps or STEPS
+        clips,
+        settings,
+        sees_images=asking.sees == "images",
+        image_tokens=asking.image_tokens,
+        probe=asking.probe is not None,
+        steps=steps or STEPS,
     )
     for line in lines(found, videos, prices):
         print(line)

@@ -21,7 +21,7 @@ JUDGED_ROUNDS: Final = 3.0
 SCENES_A_CLIP: Final = 0.7
 REPLIES: Final = {
     "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "caption": 120, "suitability": 60,
-    "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500,
+    "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500, "probe": 30,
 }  # fmt: skip
 """Tokens of a usual reply."""
 
@@ -66,6 +66,7 @@ def forecast(
     *,
     sees_images: bool,
     image_tokens: int,
+    probe: bool = False,
     steps: Iterable[Step] = STEPS,
 ) -> Forecast:
     """Count what a run will ask.
@@ -75,6 +76,7 @@ def forecast(
         settings: As for `construct`.
         sees_images: Whether the model is shown frames.
         image_tokens: Tokens of one frame.
+        probe: Whether a model is asked about every turn as a gate.
         steps: Which steps are run.
     """
     wanted = set(steps)
@@ -98,6 +100,10 @@ def forecast(
         ("dialogues", "checklist", round(dialogues * JUDGED_ROUNDS), False, told),
         ("dialogues", "checklist_self_check", round(dialogues * JUDGED_ROUNDS), False, told),
     ]
+    if probe:
+        asked = round(count * (settings.min_turns + settings.max_turns) / 2 + dialogues * ROUNDS)
+        # Blind and from the history without frames; with one frame, with shuffled ones and with the evidence.
+        planned.append(("gates", "probe", asked * (5 if sees_images else 2), sees_images, told // 2))
     lines = []
     for step, name, calls, shown, more in planned:
         if step not in wanted or not calls:
