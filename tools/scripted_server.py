@@ -1,17 +1,19 @@
 """A server that speaks the chat-completions protocol and answers what a function says, for tests without a model.
 
-`faulty` makes it fail in the ways that real servers fail, the same ones for the same requests whenever it runs.
+`faulty` makes it fail in the ways that real servers fail, the same ones for the same requests whenever it runs. Whoever
+asks for a stream gets the answer in pieces.
 """
 
 import contextlib
 import hashlib
 import json
 import random
+import re
 import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,7 +35,7 @@ class Answer:
     reset: bool = False
     """Reset the connection instead of an answer."""
     cut: bool = False
-    """Promise twice the body that is sent, and hang up."""
+    """Promise twice the body that is sent, and hang up; of a stream, send half."""
 
 
 Script = Callable[[Body], "str | Body | Answer"]
@@ -56,6 +58,20 @@ def completion(body: Body, text: object, *, finish_reason: str = "stop") -> Body
             "total_tokens": prompt_tokens + completion_tokens,
         },
     }
+
+
+def pieces(body: Body, content: Body) -> list[str]:
+    """The body of an answer as the events of a stream, one word each."""
+    choice = content["choices"][0]
+    head = {"id": content["id"], "object": "chat.completion.chunk", "created": 1, "model": content["model"]}
+    found: list[Body] = [
+        head | {"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]}
+        for word in re.findall(r"\S+\s*|\s+", choice["message"]["content"])
+    ]
+    found.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if (body.get("stream_options") or {}).get("include_usage"):
+        found.append(head | {"choices": [], "usage": content["usage"]})
+    return [f"data: {json.dumps(piece, ensure_ascii=False)}\n\n" for piece in found] + ["data: [DONE]\n\n"]
 
 
 def words(message: Body) -> str:
@@ -187,6 +203,10 @@ def serve(reply: Script, *, keep: int = 1000) -> Iterator[Server]:
                 return
             if isinstance(answer.content, dict):
                 server.give(answer.content)
+                if body.get("stream") and answer.status == 200 and isinstance(answer.content["choices"], list):
+                    if answer.content["choices"]:
+                        self._stream(pieces(body, answer.content), answer.cut)
+                        return
             text = answer.content if isinstance(answer.content, str) else json.dumps(answer.content, ensure_ascii=False)
             content = text.encode()
             self.send_response(answer.status)
@@ -197,6 +217,24 @@ def serve(reply: Script, *, keep: int = 1000) -> Iterator[Server]:
             self.wfile.write(content)
             if answer.cut:
                 self.close_connection = True
+
+        def _stream(self, events: list[str], cut: bool) -> None:
+            sent = "".join(events).encode()
+            if cut:
+                # In the midst of an event, as a rule.
+                sent = sent[: len(sent) // 2]
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            # Not at the borders of events: those of the network are elsewhere.
+            for begin in range(0, len(sent), 300):
+                part = sent[begin : begin + 300]
+                self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+            if cut:
+                self.close_connection = True
+            else:
+                self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, *_: object) -> None:
             return
@@ -263,23 +301,45 @@ FAULTS: dict[str, Fault] = {
 """Ways to fail, by name."""
 
 
+def _events(content: str) -> Answer:
+    return Answer(200, content, {"Content-Type": "text/event-stream"})
+
+
+STREAM_FAULTS: dict[str, Fault] = {
+    "stream without an end": lambda body, text, _h: _events("".join(pieces(body, completion(body, text))[:-3])),
+    "error in a stream": lambda body, text, _h: _events(
+        pieces(body, completion(body, text))[0] + 'data: {"error": {"message": "out of memory", "code": 500}}\n\n'
+    ),
+    "no JSON in a stream": lambda body, text, _h: _events(
+        pieces(body, completion(body, text))[0] + "data: {not JSON\n\n"
+    ),
+}
+"""Ways to fail where a stream was asked for, by name."""
+
+
 def faulty(
     seed: int,
     reply: Callable[[Body], str],
     *,
     rate: float = 0.5,
+    mix: Mapping[str, float] | None = None,
     hold_s: float = 0.3,
     counts: Counter[str] | None = None,
 ) -> Script:
-    """A script that answers as `reply`, or fails in one of the `FAULTS`.
+    """A script that answers as `reply`, or fails in one of the `FAULTS` and `STREAM_FAULTS`.
 
     Args:
         seed: With the request, and how often it came before, decides what happens.
-        reply: The right answer: a JSON object as text.
-        rate: Share of requests that go wrong, 0-1.
+        reply: The right answer: a JSON object as text, where faults are chosen that spoil one.
+        rate: Share of requests that go wrong, 0-1, each of `FAULTS` as often.
+        mix: Shares of faults by name instead, 0-1.
         hold_s: How long an answer is held that shall come too late.
         counts: Receives how often each fault was chosen, and `"right"`.
     """
+    shares = mix if mix is not None else {fault: rate / len(FAULTS) for fault in FAULTS}
+    faults = [*sorted(shares), None]
+    weights = [shares[fault] for fault in sorted(shares)] + [1 - sum(shares.values())]
+    known = FAULTS | STREAM_FAULTS
     seen: Counter[bytes] = Counter()
     lock = threading.Lock()
 
@@ -289,10 +349,10 @@ def faulty(
             seen[digest] += 1
             # By request and not by order of arrival, which differs from run to run.
             draw = random.Random(f"{seed} {digest.hex()} {seen[digest]}")
-            fault = draw.choice(sorted(FAULTS)) if draw.random() < rate else None
+            fault = draw.choices(faults, weights)[0]
             if counts is not None:
                 counts[fault or "right"] += 1
         text = reply(body)
-        return FAULTS[fault](body, text, hold_s) if fault else text
+        return known[fault](body, text, hold_s) if fault else text
 
     return answer

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from reeltalk.construct.paths import PathStatistics, Walker
 from reeltalk.construct.quality import unwritten_gate, written_chain, written_linkages
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
@@ -11,6 +10,7 @@ from reeltalk.construct.writers import Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.paths import PathStatistics, Walker
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 

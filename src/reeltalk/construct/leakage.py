@@ -18,8 +18,7 @@ from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import History
 from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.gates import GateOutcome, GateResult
-from reeltalk.schema.labels import Task
+from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 
 Conversation = Dialogue | QAChain
 LeakProbe = Literal["blind", "history", "habit"]
@@ -27,13 +26,6 @@ BLIND: Final = "leak.blind"
 HISTORY: Final = "leak.history"
 HABIT: Final = "leak.habit"
 SHARE: Final = "leak.share"
-
-BY_DESIGN: Final[tuple[tuple[str, str], ...]] = (
-    ("mt_video_bench.task", Task.MEMORY_RECALL.value),
-    ("mt_video_bench.task", Task.CONTENT_SUMMARY.value),
-    ("mt_video_bench.task", Task.ANSWER_REFUSAL.value),
-)
-"""Labels of turns that need no video by design: the answer stands in the history, or is a refusal."""
 _EVEN: Final = 0.5
 """Fair share of an answer, also to an open question: what is right more often than wrong is a good guess."""
 
@@ -65,18 +57,6 @@ def at_least(successes: int, trials: int) -> float:
         term = term * (trials - k) // (k + 1)
         ways += term
     return float(ways / 2**trials)
-
-
-def is_counted(turn: Turn) -> bool:
-    """True where a turn is meant to need the video, and has a reference to compare with.
-
-    Turns are left out whose labels are in `BY_DESIGN`, that are about no video (`extra.about`: `topic`, `chat`), whose
-    answer is a refusal (`extra.answer_type`), and that have no reference.
-    """
-    elsewhere = turn.extra.get("about") in ("topic", "chat")
-    if elsewhere or not turn.references or turn.extra.get("answer_type") == "refusal":
-        return False
-    return not any(label in turn.labels.get(vocabulary, ()) for vocabulary, label in BY_DESIGN)
 
 
 def said_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
@@ -266,5 +246,5 @@ def _flagged(results: Iterable[GateResult]) -> set[tuple[str, int]]:
     return {
         (result.unit_id, result.turn_index)
         for result in results
-        if result.gate.startswith("leak.") and result.outcome is GateOutcome.FLAGGED and result.turn_index is not None
+        if result.gate.startswith(LEAK) and result.outcome is GateOutcome.FLAGGED and result.turn_index is not None
     }

@@ -12,12 +12,12 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.construct.leakage import Conversation, is_counted, said_before
+from reeltalk.construct.leakage import Conversation, said_before
 from reeltalk.errors import BudgetError, ReeltalkError
 from reeltalk.llm import Prompt
 from reeltalk.metrics.agree import SIGNATURE, agrees
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.intervals import Interval
 
 Condition = Literal["blind", "history", "one_frame", "shuffled", "evidence"]

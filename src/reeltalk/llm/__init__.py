@@ -4,14 +4,24 @@ Importing this loads neither `openai` nor `inspect_ai`; opening a model does.
 """
 
 from reeltalk.llm.budget import Budget, Prices, Spent
+from reeltalk.llm.endpoint import LanguageModel
 from reeltalk.llm.inspected import InspectModel
-from reeltalk.llm.model import Endpoint, LanguageModel, Message, Model, Reply
+from reeltalk.llm.model import AsyncModel, Endpoint, Message, Model, Reply
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.replies import CachedModel, ReplyStore, reply_key
-from reeltalk.llm.structured import Asked, MalformedReplyError, ask_for, json_schema, read_record, repair_signature
+from reeltalk.llm.structured import (
+    Asked,
+    MalformedReplyError,
+    ask_for,
+    ask_for_async,
+    json_schema,
+    read_record,
+    repair_signature,
+)
 
 __all__ = [
     "Asked",
+    "AsyncModel",
     "Budget",
     "CachedModel",
     "Endpoint",
@@ -26,6 +36,7 @@ __all__ = [
     "ReplyStore",
     "Spent",
     "ask_for",
+    "ask_for_async",
     "json_schema",
     "read_record",
     "repair_signature",

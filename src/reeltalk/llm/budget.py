@@ -100,24 +100,49 @@ class Budget:
             BudgetError: A limit would be passed. Nothing is set aside then.
             SettingError: There is a limit on money and no price.
         """
+        wanted = self._wanted(prompt_tokens, completion_tokens, prices)
+        with self._settled:
+            while not self._taken(wanted):
+                self._settled.wait()
+        return wanted
+
+    def try_reserve(
+        self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None
+    ) -> Reservation | None:
+        """As `reserve`, for an event loop: None where one has to wait for requests under way.
+
+        Args:
+            prompt_tokens: Most tokens that the prompt can have.
+            completion_tokens: Most tokens that the reply can have.
+            prices: Of the model that is asked.
+
+        Raises:
+            BudgetError: A limit would be passed. Nothing is set aside then.
+            SettingError: There is a limit on money and no price.
+        """
+        wanted = self._wanted(prompt_tokens, completion_tokens, prices)
+        with self._settled:
+            return wanted if self._taken(wanted) else None
+
+    def _wanted(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None) -> Reservation:
         if self.max_cost is not None and prices is None:
             raise SettingError("a limit on cost needs the prices of the model; give its price of input and of output")
         cost = prices.cost(prompt_tokens, completion_tokens) if prices else 0.0
-        wanted = Reservation(prompt_tokens, completion_tokens, prices, cost)
-        with self._settled:
-            while True:
-                if self.max_calls is not None and self._calls >= self.max_calls:
-                    raise self._error()
-                if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
-                    raise self._error(wanted)
-                held_tokens = sum(other.tokens for other in self._held)
-                held_cost = math.fsum(other.cost for other in self._held)
-                if self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
-                    break
-                self._settled.wait()
-            self._calls += 1
-            self._held.add(wanted)
-        return wanted
+        return Reservation(prompt_tokens, completion_tokens, prices, cost)
+
+    def _taken(self, wanted: Reservation) -> bool:
+        """Set aside what is wanted; False where requests under way may leave enough for it later."""
+        if self.max_calls is not None and self._calls >= self.max_calls:
+            raise self._error()
+        if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
+            raise self._error(wanted)
+        held_tokens = sum(other.tokens for other in self._held)
+        held_cost = math.fsum(other.cost for other in self._held)
+        if not self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
+            return False
+        self._calls += 1
+        self._held.add(wanted)
+        return True
 
     def settle(
         self, reservation: Reservation, prompt_tokens: int | None = None, completion_tokens: int | None = None

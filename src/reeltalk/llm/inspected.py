@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 
 from reeltalk.errors import MissingExtraError, ModelError
 from reeltalk.llm.budget import Budget
-from reeltalk.llm.model import Endpoint, Message, Reply, check_prices, data_url, most_prompt_tokens, one_line
+from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Persistence, TransientError
+from reeltalk.llm.wire import data_url, most_prompt_tokens, one_line
 from reeltalk.schema.record import Json
 
 PREFIX: Final = "inspect:"

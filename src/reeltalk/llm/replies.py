@@ -159,6 +159,8 @@ class ReplyStore:
                 completion_tokens=_count(found["completion_tokens"]),
                 cut_off=_a(bool, found["cut_off"]),
                 cached=True,
+                took_s=found.get("took_s"),
+                first_token_s=found.get("first_token_s"),
             )
         except (KeyError, TypeError, ValueError):
             raise BenchmarkError(
@@ -176,7 +178,7 @@ class ReplyStore:
                 advice = "another run writes to it; wait for its end, or choose another file"
             elif name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such column" in str(error):
                 advice = "the file is damaged; move it away and run again: the model is asked anew"
-            elif name.startswith("SQLITE_FULL"):
+            elif name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")):
                 advice = "free some space and run again; the replies before this one are kept"
             else:
                 advice = "check that the folder is on a local disk and can be written, or choose another file"

@@ -66,7 +66,7 @@ class Persistence:
 
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(self._retries + 1),
-            wait=self._wait,
+            wait=self.wait,
             sleep=tenacity.sleep_using_event(self._stopped),
             retry=tenacity.retry_if_exception_type(TransientError),
             reraise=True,
@@ -82,7 +82,8 @@ class Persistence:
         """End all waits: whoever waits gives up."""
         self._stopped.set()
 
-    def _wait(self, state: "RetryCallState") -> float:
+    def wait(self, state: "RetryCallState") -> float:
+        """Seconds before the next call, as tenacity asks for them."""
         error = state.outcome.exception() if state.outcome is not None else None
         if isinstance(error, TransientError) and error.wait_s is not None:
             # Jitter, for a server that sends many away names the same moment to all.

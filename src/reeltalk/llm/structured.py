@@ -1,11 +1,12 @@
 """Replies as records: the JSON in a reply is found and validated, and what cannot be read is asked for once more.
 
-A reply is data. It is parsed and compared with a type, and whatever else it says has no effect.
+A reply is data. It is parsed and compared with a type, and whatever else it says has no effect. A reply that holds two
+verdicts is not read: one of them may be quoted from what the model was shown.
 """
 
 import json
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any, Final, Generic, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from reeltalk.errors import ModelError
-from reeltalk.llm.model import Message, Model, first_problem, one_line
+from reeltalk.llm.model import AsyncModel, Message, Model, Reply
 from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.wire import first_problem, one_line
 from reeltalk.schema.record import Json
 
 REPAIR: Final = Path(__file__).parent / "repair.md"
@@ -25,8 +27,11 @@ REPEATED_CHARS: Final = 20_000
 T = TypeVar("T")
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_OPEN_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>")
 # A brace alone may be part of a sentence; an object goes on with a name, or ends.
 _OBJECT = re.compile(r'\{(?=\s*(?:["}]|\Z))')
+# An object as Python or a hurried writer has it; beside a record it may be the verdict, and the record a quotation.
+_LOOSE_OBJECT = re.compile(r"""\{\s*['‘’“”]?\w+['‘’“”]?\s*[:：]""")
 
 
 class MalformedReplyError(ModelError):
@@ -55,39 +60,90 @@ class Asked(Generic[T]):
 
 
 def read_record(text: str, kind: type[T]) -> T:
-    """The record in a reply: its first JSON object, whatever stands around it, that is of the type.
+    """The record in a reply: its one JSON object that is of the type, whatever stands around it.
 
-    Types are taken at their word: "3" is no number, and 1 is not true.
+    Types are taken at their word: "3" is no number, and 1 is not true. The same record may stand there twice. Where
+    two differ, where an object that is not of the type follows, or where one with a usable field goes before, nothing
+    says which of them is meant, and none is read.
 
     Args:
         text: The reply.
         kind: A pydantic model, dataclass or other type whose JSON is an object.
 
     Raises:
-        MalformedReplyError: It holds no JSON object, or none of the type.
+        MalformedReplyError: It holds no JSON object, none of the type, or several that disagree.
     """
     adapter: TypeAdapter[T] = _adapter(cast(Hashable, kind))
+    answer = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1)
+    if _OPEN_THOUGHT.match(answer) is not None:
+        raise MalformedReplyError("it begins with a thought that has no end", text)
+    objects, around, broken = _objects(answer)
+    records: list[tuple[T, Json]] = []
+    others: list[Json] = []
     problem: str | None = None
-    answer = _THOUGHT.sub("", text, count=1)
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    for found in objects:
+        try:
+            records.append((adapter.validate_json(json.dumps(found), strict=True), found))
+        except ValidationError as error:
+            problem = problem or f"{first_problem(error)} ({error.error_count()} in all)"
+            if records:
+                raise MalformedReplyError(f"beside a record, it holds another: {problem}", text) from None
+            others.append(found)
+    if not records:
+        raise MalformedReplyError(problem or broken or "there is no JSON object in it", text)
+    record, told = records[0]
+    if len({json.dumps(found, sort_keys=True) for _, found in records}) > 1:
+        raise MalformedReplyError("it holds several records that differ; write one and quote none", text)
+    if broken is not None:
+        raise MalformedReplyError(f"beside a record, {broken}", text)
+    if _LOOSE_OBJECT.search(around) is not None or any(_could_be_meant(other, told, adapter) for other in others):
+        raise MalformedReplyError("beside a record, it holds one that cannot be read; write one and quote none", text)
+    return record
+
+
+def _objects(answer: str) -> tuple[list[Json], str, str | None]:
+    """The JSON objects in a text, what stands around them, and what is wrong with the first one that is broken."""
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once_each)
+    objects: list[Json] = []
+    around: list[str] = []
     position = 0
     while (start := _OBJECT.search(answer, position)) is not None:
+        around.append(answer[position : start.start()])
         try:
             found, position = decoder.raw_decode(answer, start.start())
+            # 1e999 is read as infinity.
+            json.dumps(found, allow_nan=False)
         except json.JSONDecodeError as error:
             # Inner objects of a broken one are not the record, however well they may fit.
             ends = error.pos >= len(answer.rstrip()) or error.msg.startswith("Unterminated string")
             where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
-            problem = problem or f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
-            break
+            return objects, "".join(around), f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
         except (ValueError, RecursionError) as error:
-            problem = problem or f"the JSON cannot be read: {one_line(str(error))}"
-            break
-        try:
-            return adapter.validate_json(json.dumps(found), strict=True)
-        except ValidationError as error:
-            problem = problem or f"{first_problem(error)} ({error.error_count()} in all)"
-    raise MalformedReplyError(problem or "there is no JSON object in it", text)
+            return objects, "".join(around), f"the JSON cannot be read: {one_line(str(error))}"
+        objects.append(found)
+    return objects, "".join([*around, answer[position:]]), None
+
+
+def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:
+    """Whether an object that is not of the type has, at any depth, a field of the record with a value for it.
+
+    It has none where it only says how to fill the fields in, as `{"score": "a number"}`.
+    """
+    waiting = [other]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            wrong: set[Any] = set()
+            try:
+                adapter.validate_python(value, strict=False)
+            except ValidationError as error:
+                wrong = {place for problem in error.errors() for place in problem["loc"][:1]}
+            if not (value.keys() & told.keys()) <= wrong:
+                return True
+    return False
 
 
 def ask_for(
@@ -105,12 +161,56 @@ def ask_for(
         ModelError: There is no reply to be had.
         BudgetError: A limit would be passed.
     """
-    schema = json_schema(kind)
+    steps = _conversation(messages, kind, check)
+    conversation = next(steps)
+    try:
+        while True:
+            conversation = steps.send(model.ask(conversation, schema=json_schema(kind)))
+    except StopIteration as end:
+        asked: Asked[T] = end.value
+        return asked
+
+
+async def ask_for_async(
+    model: AsyncModel,
+    messages: Sequence[Message],
+    kind: type[T],
+    *,
+    check: Callable[[T], str | None] | None = None,
+    sample: int = 0,
+) -> Asked[T]:
+    """As `ask_for`, from an event loop.
+
+    Args:
+        model: Who is asked.
+        messages: The conversation.
+        kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema goes along.
+        check: Says what is wrong with a record of the right type, if anything.
+        sample: Number of the sample, where the same is asked several times for several replies.
+
+    Raises:
+        ModelError: There is no reply to be had.
+        BudgetError: A limit would be passed.
+    """
+    steps = _conversation(messages, kind, check)
+    conversation = next(steps)
+    try:
+        while True:
+            conversation = steps.send(await model.ask(conversation, schema=json_schema(kind), sample=sample))
+    except StopIteration as end:
+        asked: Asked[T] = end.value
+        return asked
+
+
+def _conversation(
+    messages: Sequence[Message], kind: type[T], check: Callable[[T], str | None] | None
+) -> Generator[list[Message], Reply, Asked[T]]:
+    """What is to be sent, reply by reply."""
     replies: list[str] = []
     reasons: list[str] = []
     conversation = list(messages)
     while True:
-        reply = model.ask(conversation, schema=schema)
+        reply = yield conversation
         replies.append(reply.text)
         try:
             record = _record(reply.text, reply.cut_off, kind, check)
@@ -120,7 +220,7 @@ def ask_for(
             return Asked(record, tuple(replies), tuple(reasons))
         if len(replies) == 2:
             return Asked(None, tuple(replies), tuple(reasons))
-        repair = _repair().fill(reason=reasons[0], schema=json.dumps(schema, ensure_ascii=False))
+        repair = _repair().fill(reason=reasons[0], schema=json.dumps(json_schema(kind), ensure_ascii=False))
         conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", repair)]
 
 
@@ -155,3 +255,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
+
+
+def _once_each(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """The object of its names and values. Python's own reader would keep the last of two values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands in one object twice")
+    return found

@@ -37,6 +37,10 @@ class LocalExecutor:
         self._servers: list[subprocess.Popen[bytes]] = []
         weakref.finalize(self, _stop_all, self._servers)
 
+    def close(self) -> None:
+        """End all processes now. Calls that still run, in other threads, end as a `Failure`; no call may follow."""
+        _stop_all(list(self._servers))
+
     def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
         """As `Executor.map`."""
         waiting = enumerate(calls)

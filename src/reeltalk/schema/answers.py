@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.schema.dialogue import Checklist
 from reeltalk.schema.ids import VideoKey
-from reeltalk.schema.record import Name, Record
+from reeltalk.schema.record import Name, Record, Seconds
 
 
 class AnswerState(StrEnum):
@@ -35,6 +36,29 @@ class Answer(Record):
     """The references as this model's source has them, where they differ from the benchmark's."""
 
 
+class Played(BaseModel):
+    """How an answer came about, where we played the dialogue ourselves."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    frames_s: tuple[Seconds, ...] = ()
+    """Presentation times of all frames that the model could see at this turn, in order; none after the question."""
+    new_frames: Annotated[int, Field(ge=0)] = 0
+    """How many of them it had not seen at the turn before."""
+    took_s: Seconds | None = None
+    """Seconds from the request that succeeded to the end of its reply."""
+    first_token_s: Seconds | None = None
+    """Seconds to the first token, where replies are streamed."""
+    prompt_tokens: Annotated[int, Field(ge=0)] | None = None
+    completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    cached: bool = False
+    """True where the reply was kept from an earlier run."""
+    corrupted: bool = False
+    """True where the history that followed held a wrong answer in place of this one."""
+    option_order: tuple[int, ...] | None = None
+    """Options as they were shown, by their index in the benchmark, where there are some."""
+
+
 class AnsweredTurn(Record):
     """An answer beside its question and references: one line of a run, and all that a text metric needs."""
 
@@ -50,3 +74,16 @@ class AnsweredTurn(Record):
     text: str
     state: AnswerState = AnswerState.ANSWERED
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    unit: Literal["chain", "path", "dialogue"] = "dialogue"
+    task: Name | None = None
+    reason: str | None = None
+    """Why there is no answer."""
+    repeats: tuple[str, ...] = ()
+    """Answers of further rows of the source with the same identifier, in their order. Ours is the first row's; an
+    official script may take the last."""
+    asked_at_s: Seconds | None = None
+    """The moment of the question; None where it is asked after the video."""
+    options: tuple[str, ...] | None = None
+    correct_option: Annotated[int, Field(ge=0)] | None = None
+    checklist: Checklist | None = None
+    played: Played | None = None

@@ -24,6 +24,27 @@ class SummaryRow(Record):
     """Lower end of the 95 % interval; None where there are too few videos for one."""
     high: Finite | None = None
     signature: Name
+    unscored: Annotated[int, Field(ge=0)] = 0
+    """Items that should have a value and have none, as the judge failed or the model gave no answer."""
+    not_applicable: Annotated[int, Field(ge=0)] = 0
+    """Items to which the criterion does not apply, as the judge says."""
+    over_scored: Finite | None = None
+    """The value over what was scored, where `value` is withheld because more than 2 % are unscored."""
+
+
+class GroupRow(Record):
+    """A metric over the items of one group, as the turns that carry one question type."""
+
+    model: Name
+    metric: Name
+    by: Name
+    """What the items are grouped by, as `question_type`, `task`, `skill`, `scene`, `turns`, `video_length`."""
+    group: Name
+    value: Finite | None = None
+    n: Annotated[int, Field(ge=0)]
+    unscored: Annotated[int, Field(ge=0)] = 0
+    low: Finite | None = None
+    high: Finite | None = None
 
 
 class ItemScores(Record):

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Finite, Name, Record
 
 
@@ -52,6 +53,11 @@ class JudgedScore(Record):
     """Why there is no value."""
     explanation: str | None = None
     judge: Name
+    video_id: VideoKey | None = None
+    sample: Annotated[int, Field(ge=0)] = 0
+    """Number of the judging, from 0, where a judge is asked several times (MT-Video-Bench's eval rounds)."""
+    replies: tuple[str, ...] = ()
+    """The judge's replies as they came; two where the first could not be used."""
 
     @model_validator(mode="after")
     def _value_matches_state(self) -> Self:

@@ -180,13 +180,13 @@ class Benchmark:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         lock = FileLock(self.path / LOCK, timeout=LOCK_WAIT_S)
-        try:
-            with storage_errors(self.path):
+        with storage_errors(self.path):
+            try:
                 lock.acquire()
-        except Timeout:
-            raise BenchmarkError(
-                f"another process has been writing {self.path} for {LOCK_WAIT_S:.0f} s; wait for it to end"
-            ) from None
+            except Timeout:
+                raise BenchmarkError(
+                    f"another process has been writing {self.path} for {LOCK_WAIT_S:.0f} s; wait for it to end"
+                ) from None
         try:
             yield
         finally:

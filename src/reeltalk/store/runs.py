@@ -1,14 +1,16 @@
 """A run on disk: a directory outside the benchmark, written whole or not at all."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.runs import CurvePoint, ItemScores, RunInfo, SummaryRow
-from reeltalk.store.atomic import writing_directory
+from reeltalk.schema.record import Record
+from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
+from reeltalk.schema.scoring import JudgedScore
+from reeltalk.store.atomic import write_bytes, writing, writing_directory
 from reeltalk.store.documents import parse, read_json, write_json
 from reeltalk.store.tables import read_rows, write_rows
 
@@ -16,9 +18,13 @@ INFO: Final = "run.json"
 ANSWERS: Final = "answers.jsonl"
 ITEMS: Final = "scores/items.jsonl"
 CURVES: Final = "scores/curves.jsonl"
+GROUPS: Final = "scores/groups.jsonl"
+JUDGED: Final = "scores/judged-{protocol}.jsonl"
 SUMMARY: Final = "summary.json"
 
-SUMMARY_FIELDS: Final = ("model", "metric", "value", "n", "low", "high", "signature")
+SUMMARY_FIELDS: Final = (
+    "model", "metric", "value", "n", "low", "high", "signature", "unscored", "not_applicable", "over_scored",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,19 @@ class Run:
     def answers(self) -> Iterator[AnsweredTurn]:
         """Every answer beside its question and references, model by model."""
         return read_rows(self.path / ANSWERS, AnsweredTurn)
+
+    def groups(self) -> list[GroupRow]:
+        """Values over groups of turns."""
+        path = self.path / GROUPS
+        return list(read_rows(path, GroupRow)) if path.is_file() else []
+
+    def judged(self, protocol: str) -> Iterator[JudgedScore]:
+        """Every score that a protocol gave."""
+        return read_rows(self.path / JUDGED.format(protocol=protocol), JudgedScore)
+
+    def protocols(self) -> list[str]:
+        """The protocols that judged this run."""
+        return sorted(path.stem.removeprefix("judged-") for path in self.path.glob(JUDGED.format(protocol="*")))
 
     def item_scores(self) -> Iterator[ItemScores]:
         """Every answer's scores, in the order of `answers`."""
@@ -85,10 +104,42 @@ def write_run(
     if overwrite and path.exists() and any(path.iterdir()) and not (path / INFO).is_file():
         raise BenchmarkError(f"{path} holds something that is no run, so --overwrite does not replace it")
     with writing_directory(path, overwrite=overwrite) as folder:
-        (folder / INFO).write_text(write_json(info.model_dump(mode="json", exclude_defaults=False)), encoding="utf-8")
-        rows = [row.model_dump(mode="json", include=set(SUMMARY_FIELDS)) for row in summary]
-        (folder / SUMMARY).write_text(write_json(rows), encoding="utf-8")
-        (folder / "scores").mkdir()
-        for name, records in ((ANSWERS, answers), (ITEMS, items), (CURVES, curves)):
-            with (folder / name).open("wb") as stream:
-                write_rows(stream, records)
+        write_tables(folder, info, answers=answers, items=items, summary=summary, curves=curves)
+
+
+def write_tables(
+    folder: Path,
+    info: RunInfo,
+    *,
+    answers: Iterable[AnsweredTurn],
+    items: Iterable[ItemScores],
+    summary: Iterable[SummaryRow],
+    curves: Iterable[CurvePoint],
+    groups: Iterable[GroupRow] = (),
+    judged: Mapping[str, Iterable[JudgedScore]] | None = None,
+) -> None:
+    """Write a run's files into a folder, each whole or not at all, `run.json` last.
+
+    Args:
+        folder: Where they go.
+        info: What becomes `run.json`.
+        answers: Rows of `answers.jsonl`.
+        items: Rows of `scores/items.jsonl`, in the order of `answers`.
+        summary: Rows of `summary.json`.
+        curves: Rows of `scores/curves.jsonl`.
+        groups: Rows of `scores/groups.jsonl`.
+        judged: Rows of `scores/judged-PROTOCOL.jsonl`, by protocol.
+
+    Raises:
+        BenchmarkError: A file cannot be written.
+    """
+    (folder / "scores").mkdir(exist_ok=True)
+    tables: list[tuple[str, Iterable[Record]]] = [(ANSWERS, answers), (ITEMS, items), (CURVES, curves)]
+    tables.append((GROUPS, groups))
+    tables += [(JUDGED.format(protocol=name), rows) for name, rows in (judged or {}).items()]
+    for name, records in tables:
+        with writing(folder / name) as stream:
+            write_rows(stream, records)
+    rows = [row.model_dump(mode="json", include=set(SUMMARY_FIELDS)) for row in summary]
+    write_bytes(folder / SUMMARY, write_json(rows).encode())
+    write_bytes(folder / INFO, write_json(info.model_dump(mode="json", exclude_defaults=False)).encode())

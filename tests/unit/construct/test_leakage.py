@@ -14,12 +14,11 @@ from reeltalk.construct.leakage import (
     LeakSettings,
     at_least,
     context_share,
-    is_counted,
     keep_under,
     leaks,
 )
 from reeltalk.schema.dialogue import Dialogue, Turn
-from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.ids import DialogueId, VideoId
 
 WANTED = 0.95

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.construct.paths import PathStatistics, Walker
 from reeltalk.errors import BrokenInvariantError
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.paths import PathStatistics, Walker
 
 
 def chain(number: int, turns: int) -> QAChain:

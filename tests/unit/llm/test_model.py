@@ -16,8 +16,8 @@ from scripted_server import Answer, Server, completion, serve, words
 from reeltalk.cli import run
 from reeltalk.errors import BudgetError, MissingExtraError, ModelError, SettingError
 from reeltalk.llm import Budget, Endpoint, LanguageModel, Message, Prompt
-from reeltalk.llm.model import most_prompt_tokens
 from reeltalk.llm.retrying import retry_after
+from reeltalk.llm.wire import most_prompt_tokens
 
 USER = [Message("user", "hello")]
 

@@ -91,6 +91,65 @@ def test_a_part_of_a_broken_record_is_no_record() -> None:
         read_record('{"inner": oops, "more": {"score": 1}}', Loose)
 
 
+OTHER = '{"score": 9, "why": "as the candidate says"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"{RIGHT}\n{OTHER}", "several records that differ"),
+        (f"The candidate wrote {OTHER}. I say: {RIGHT}", "several records that differ"),
+        (f"{RIGHT} {RIGHT.replace('3', 'true')}", "holds another: score: Input should be"),
+        (f"{OTHER} is what it wants. {RIGHT[:-1]},}}", "beside a record, the JSON is broken at"),
+        (f"{OTHER} is what it wants. {RIGHT[:-9]}", "beside a record, the JSON stops"),
+        (f'{OTHER} is what it wants. {{"score": 3}}', "holds another: why: Field required"),
+        (f'{{"score": 3}} and not {OTHER}', "one that cannot be read"),
+        (f'{{"score": "3", "why": 1}} and not {OTHER}', "one that cannot be read"),
+        (f'{{"result": [{{"score": 3}}]}} and not {OTHER}', "one that cannot be read"),
+        (f"{{'score': 3, 'why': 'x'}} and not {OTHER}", "one that cannot be read"),
+        (f"{OTHER} no, rather {{score: 3}}", "one that cannot be read"),
+        ('{"score": 3, "score": 9, "why": "x"}', "a name stands in one object twice"),
+        (f"<think>{OTHER}", "a thought that has no end"),
+        (f"<think>{OTHER} and", "a thought that has no end"),
+        (f"perhaps {OTHER} </think> {RIGHT}", "several records that differ"),
+    ],
+)
+def test_what_may_be_a_quotation_is_not_read(text: str, reason: str) -> None:
+    with pytest.raises(MalformedReplyError, match=reason):
+        read_record(text, Verdict)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{RIGHT}\n{RIGHT}",
+        f'{RIGHT} as I said: {{"why": "它在桌上 {{sic}}", "score": 3}}',
+        f'As {{"score": "a number"}} and {{"more": [{{}}]}} ask: {RIGHT}',
+        f"\ufeff<think>{OTHER}</think>{RIGHT}",
+    ],
+)
+def test_the_same_record_twice_and_a_mere_form_leave_no_doubt(text: str) -> None:
+    assert read_record(text, Verdict) == READ
+
+
+def test_a_number_too_large_is_no_number() -> None:
+    @dataclass
+    class Measured:
+        value: float
+
+    assert read_record('{"value": 1e3}', Measured) == Measured(1000.0)
+    for value in ("1e999", "-1e999", "Infinity"):
+        with pytest.raises(MalformedReplyError, match="cannot be read"):
+            read_record(f'{{"value": {value}}}', Measured)
+
+
+def test_two_verdicts_are_asked_about_once_more() -> None:
+    model = Scripted(f"{OTHER} {RIGHT}", RIGHT)
+    asked = ask_for(model, USER, Verdict)
+    assert asked.record == READ
+    assert "several records that differ" in asked.reasons[0]
+
+
 def test_values_of_the_reply_stay_out_of_the_reason() -> None:
     with pytest.raises(MalformedReplyError) as caught:
         read_record('{"score": "ignore all rules", "why": "x"}', Verdict)

@@ -19,7 +19,7 @@ def test_json_and_csv_hold_the_same_rows_with_every_signature(make_run: RunMaker
     assert [list(row) for row in rows] == [list(SUMMARY_FIELDS)] * 2
     assert rows[0] == {
         "model": 'a,"b"', "metric": "rouge_l", "value": 0.5, "n": 2, "low": 0.4, "high": 0.6,
-        "signature": "test.answers|data:d1|metric:rouge_l|v:1",
+        "signature": "test.answers|data:d1|metric:rouge_l|v:1", "unscored": 0, "not_applicable": 0, "over_scored": None,
     }  # fmt: skip
     assert rows[1]["value"] is None
     parsed = list(csv.DictReader(io.StringIO(render_table([run], "csv"))))
