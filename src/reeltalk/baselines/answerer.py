@@ -41,7 +41,13 @@ class Answerer(Protocol):
         ...
 
     def answer(
-        self, question: str, history: Said, options: Sequence[str] | None, frames: Frames | None = None
+        self,
+        question: str,
+        history: Said,
+        options: Sequence[str] | None,
+        frames: Frames | None = None,
+        *,
+        without: str | None = None,
     ) -> str | None:
         """An answer, one of the options where there are some; None where it has nothing to say.
 
@@ -50,6 +56,7 @@ class Answerer(Protocol):
             history: What was said before.
             options: The choices of a multiple-choice question.
             frames: Pictures of the video, for what looks at them.
+            without: The video that is asked about, so that nothing learnt from it is used.
         """
         ...
 

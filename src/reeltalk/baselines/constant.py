@@ -62,15 +62,15 @@ class Constant:
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self._fingerprint = LikeIndex(pairs).fingerprint
-        counts: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-        words: dict[tuple[str, ...], str] = {}
+        self._counts: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        self._own: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
+        self._words: dict[tuple[str, ...], str] = {}
         for pair in pairs:
             said = essence(pair.answer, pair.question)
-            words.setdefault(said, pair.answer)
+            self._words.setdefault(said, pair.answer)
             for form in (question_form(pair.question), question_head(pair.question)):
-                counts[form][said] += 1
-        # Counter.most_common keeps the order of first occurrence among equals.
-        self._answers = {form: [words[said] for said, _ in found.most_common()] for form, found in counts.items()}
+                self._counts[form][said] += 1
+                self._own[pair.video_id, form][said] += 1
 
     @property
     def signature(self) -> str:
@@ -83,11 +83,17 @@ class Constant:
         history: Said = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
+        *,
+        without: str | None = None,
     ) -> str | None:
         """The habit of the question's form, or of its head where no known question has the form."""
         for form in (question_form(question), question_head(question)):
-            for answer in self._answers.get(form, ()):
-                chosen = as_option(answer, options)
+            counts = self._counts.get(form, Counter())
+            if without is not None and (own := self._own.get((without, form))):
+                counts = counts - own
+            # Counter.most_common keeps the order of first occurrence among equals.
+            for said, _ in counts.most_common():
+                chosen = as_option(self._words[said], options)
                 if chosen is not None:
                     return chosen
         return None

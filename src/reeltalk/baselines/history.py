@@ -109,6 +109,8 @@ class History:
         history: Said = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
+        *,
+        without: str | None = None,
     ) -> str | None:
         """What the history says; among options, one that alone was mentioned where no turn answers the question."""
         for found in self.found(question, history):
@@ -131,11 +133,11 @@ class History:
         asked, decides, head = _topic(question), is_yes_no(question), question_head(question)
         counted = frozenset(asked) & _COUNTED if head.startswith("how ") or "number" in asked else frozenset()
         contexts = _contexts(history)
-        rests = bool(history) and _rests(question)
+        rests = bool(history) and rests_on_history(question)
         meant = contexts[-1] - set(asked) if rests else frozenset()
         found: list[Found] = []
         for turn, (earlier, answer) in enumerate(history):
-            before = contexts[turn - 1] if turn and _rests(earlier) else frozenset()
+            before = contexts[turn - 1] if turn and rests_on_history(earlier) else frozenset()
             context = frozenset(_told(earlier)) | before
             if is_yes_no(earlier) == decides and (decides or question_head(earlier) == head):
                 # A like question, if it asks for all this one asks for; of yes-or-no questions also the reverse.
@@ -199,7 +201,8 @@ def _is_general(asked: Sequence[str], words: frozenset[str], counted: frozenset[
     return bool(counted & words) or (bool(ends) and ends == _ENDS & words)
 
 
-def _rests(question: str) -> bool:
+def rests_on_history(question: str) -> bool:
+    """True where a question has a word, as *it* or *then*, that only the turn before gives a meaning."""
     since, rests = _FAR, False
     text = _NOT_POINTING.sub(" ", question.lower())
     if re.search(r"\b(?:before|after|afterwards)\W*$", text):
@@ -220,7 +223,7 @@ def _contexts(history: Said) -> list[frozenset[str]]:
     """What is spoken of after each turn: its own words, and those of the turn before where it rests on that."""
     contexts: list[frozenset[str]] = []
     for question, answer in history:
-        before = contexts[-1] if contexts and _rests(question) else frozenset()
+        before = contexts[-1] if contexts and rests_on_history(question) else frozenset()
         contexts.append(frozenset((*content_words(question), *content_words(answer))) | before)
     return contexts
 

@@ -57,11 +57,13 @@ class Nearest:
         history: Said = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
+        *,
+        without: str | None = None,
     ) -> str | None:
         """The nearest neighbour's answer; None without frames, or where no known question shares a word."""
         if not frames or not self.index.pairs:
             return None
-        words = self.index.likeness(question)
+        words = self.index.likeness(question, without=without)
         if not (words > 0).any():
             return None
         seen = self._known @ _unit(np.asarray(self._features(frames), dtype=np.float64))

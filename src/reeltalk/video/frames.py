@@ -69,8 +69,9 @@ class _Reader:
                 self.shown, self.next = found, self._read()
                 return
             wanted, margin = wanted - 8 * margin, 2 * margin
-        # An index that leads nowhere: decode from the start.
-        self.source.seek(self.start)
+        # An index that leads nowhere: decode from the start. A transport stream asked for its first frame itself gives
+        # the key frame after it.
+        self.source.seek(self.start - int(MARGIN_S / self.source.time_base))
         found = self._read()
         if found is None or found[0] > target:
             raise VideoError("cannot find the way back to a frame before a moment")

@@ -72,6 +72,16 @@ def test_the_frame_at_a_moment_is_the_one_on_the_screen(film: Numbered) -> None:
 
 
 @by_name
+def test_each_moment_is_reached_from_the_start_alone(film: Numbered) -> None:
+    path, _ = film.make()
+    with open_video(path) as source:
+        exact = [frame.pts_s for frame in source.frames()]
+    for moment in (exact[-1] * part / 7 for part in range(8)):
+        [frame] = frames_at(path, [moment])
+        assert number_of(rgb(frame.picture)) == sum(time <= moment + 1e-6 for time in exact) - 1
+
+
+@by_name
 def test_the_scan_samples_the_frame_on_the_screen(film: Numbered, tmp_path: Path) -> None:
     path, times = film.make()
     settings = ScanSettings(

@@ -1,0 +1,255 @@
+"""Answers from question and dialogue: what other videos' answers to like questions are, weighed by what was said.
+
+Here the history is more than a text that may hold the answer (`history.py`): it tells what *it* means, which answers
+were given already, and which things are spoken of together.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.baselines.answerer import Frames, Said, as_option
+from reeltalk.baselines.constant import question_form
+from reeltalk.baselines.history import History
+from reeltalk.baselines.known import KnownTurn, folds_of, spoken_of
+from reeltalk.baselines.likeness import LikeIndex
+from reeltalk.baselines.ranking import Choice, Floats, Ranker
+from reeltalk.metrics.agree import agrees, content_words, essence
+
+LIKE: Final = 150
+"""Like questions whose answers are possible answers."""
+MOST: Final = 40
+"""Possible answers that are looked at."""
+SHARPNESS: Final = 12.0
+"""How fast a known question's vote falls with its likeness."""
+LITTLE: Final = 1e-4
+PENALTY: Final = 10.0
+FEATURES: Final = 7
+RARE: Final = 3
+"""A word of answers that occurs less often tells nothing of what it is spoken of with."""
+_Essence = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Possible:
+    """A possible answer."""
+
+    essence: _Essence
+    """What it adds to the question."""
+    text: str
+    votes: float
+    """Of known questions, by the likeness of the question."""
+    votes_in_context: float
+    """The same where what a pronoun means counts as said."""
+
+
+class InContext:
+    """Chooses among the answers of like questions by their votes and by the dialogue so far.
+
+    What is learnt is how much each of seven signs counts: the votes of like questions; the same with what *it* means;
+    whether the history states the answer (`History`); whether it was an answer before; how much of it is new; whether
+    its words go with those of the history. In learning, known questions of the same form and of the same video are
+    left out, since a new split has other forms and videos.
+
+    Args:
+        turns: What is known, of other videos than those asked about; a video's own turns are left out in any case.
+    """
+
+    name: Final = "history"
+
+    def __init__(self, turns: Sequence[KnownTurn]) -> None:
+        self.turns = tuple(turns)
+        self.index = LikeIndex(self.turns)
+        in_context = [_said_with_context(turn.question, turn.history) for turn in self.turns]
+        self._context = LikeIndex(
+            [KnownTurn(text, turn.answer, turn.video_id) for text, turn in zip(in_context, self.turns, strict=True)]
+        )
+        self._essences = [essence(turn.answer, turn.question) for turn in self.turns]
+        self._tells_time = [_tells_time(turn) for turn in self.turns]
+        self._forms = np.array([question_form(turn.question) for turn in self.turns])
+        self._history = History(self.index.weight)
+        self._together = _Together(self.turns, self._essences)
+        self._folds = folds_of(sorted({turn.video_id for turn in self.turns}))
+        self._choices: list[tuple[str, Choice]] | None = None
+        self._rankers: dict[int | None, Ranker] = {}
+
+    @property
+    def signature(self) -> str:
+        """Name and what it learnt from."""
+        return f"baseline:in-context|train:{self.index.fingerprint}"
+
+    def answer(
+        self,
+        question: str,
+        history: Said = (),
+        options: Sequence[str] | None = None,
+        frames: Frames | None = None,
+        *,
+        without: str | None = None,
+    ) -> str | None:
+        """The best possible answer; None where no known question shares a word."""
+        said = tuple(history)
+        found = self.possible(question, said, options, without=without)
+        if not found:
+            return None
+        return found[self.ranker(without).best(self.signs(question, said, found, without=without))].text
+
+    def possible(
+        self,
+        question: str,
+        history: tuple[tuple[str, str], ...],
+        options: Sequence[str] | None = None,
+        *,
+        without: str | None = None,
+        new_form: bool = False,
+        passed_s: float | None = None,
+    ) -> list[Possible]:
+        """What can be answered: the options, or the answers of like questions, those with most votes first.
+
+        Args:
+            question: What is asked.
+            history: What was said before.
+            options: The choices, where there are some.
+            without: The video that is asked about.
+            new_form: Leave out known questions of the same form, as those of another split are.
+            passed_s: How much of the video has passed, for whoever sees that: known answers whose number was the
+                seconds passed then count for the answer with the seconds passed now.
+        """
+        likeness = self.index.likeness(question, without=without)
+        in_context = self._context.likeness(_said_with_context(question, history), without=without)
+        if new_form:
+            same = self._forms == question_form(question)
+            likeness, in_context = np.where(same, -1.0, likeness), np.where(same, -1.0, in_context)
+        votes: dict[_Essence, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        texts: dict[_Essence, str] = {}
+        for option in options or ():
+            texts.setdefault(essence(option, question), option)
+        for place in np.argsort(-(likeness + in_context), kind="stable")[:LIKE]:
+            if likeness[place] + in_context[place] <= 0:
+                break
+            key, text = self._essences[place], self.turns[place].answer
+            if passed_s is not None and self._tells_time[place]:
+                text = re.sub(r"\d+", str(round(passed_s)), text)
+                key = essence(text, question)
+            if options:
+                chosen = as_option(text, options)
+                if chosen is None:
+                    continue
+                key = essence(chosen, question)
+            texts.setdefault(key, text)
+            votes[key][0] += float(np.exp(SHARPNESS * (likeness[place] - 1)))
+            votes[key][1] += float(np.exp(SHARPNESS * (in_context[place] - 1)))
+        ordered = sorted(texts, key=lambda key: -sum(votes[key]))
+        return [Possible(key, texts[key], *votes[key]) for key in ordered[:MOST]]
+
+    def signs(
+        self,
+        question: str,
+        history: tuple[tuple[str, str], ...],
+        possible: Sequence[Possible],
+        *,
+        without: str | None = None,
+    ) -> Floats:
+        """(C, 7) what speaks for and against each possible answer, from question and history alone."""
+        stated: dict[_Essence, float] = {}
+        for found in self._history.found(question, history):
+            stated.setdefault(essence(found.text, question), found.coverage)
+        given = {essence(answer, question) for _, answer in history}
+        words = _words_of(history)
+        earlier = sorted(words)
+        rows = []
+        for one in possible:
+            new = [word for word in one.essence if word not in words]
+            together = [self._together(word, earlier, without) for word in one.essence]
+            rows.append(
+                [
+                    float(np.log(one.votes + LITTLE)),
+                    float(np.log(one.votes_in_context + LITTLE)),
+                    float(one.essence in stated),
+                    stated.get(one.essence, 0.0),
+                    float(one.essence in given),
+                    len(new) / max(1, len(one.essence)),
+                    float(np.mean(together)) if together else 0.0,
+                ]
+            )
+        return np.array(rows).reshape(len(possible), FEATURES)
+
+    def ranker(self, without: str | None = None) -> Ranker:
+        """The weights of the signs; for a video that is known, those learnt from the other parts of what is known."""
+        fold = self._folds.get(without) if without is not None else None
+        if fold not in self._rankers:
+            if self._choices is None:
+                self._choices = [(turn.video_id, self._choice(turn)) for turn in self.turns]
+            told = [choice for video, choice in self._choices if fold is None or self._folds[video] != fold]
+            self._rankers[fold] = Ranker.fit(told, FEATURES, penalty=PENALTY)
+        return self._rankers[fold]
+
+    def _choice(self, turn: KnownTurn) -> Choice:
+        possible = self.possible(turn.question, turn.history, without=turn.video_id, new_form=True)
+        return Choice(
+            self.signs(turn.question, turn.history, possible, without=turn.video_id),
+            right_of(possible, turn),
+        )
+
+
+def _tells_time(turn: KnownTurn) -> bool:
+    """Whether an answer's only number is the seconds that had passed."""
+    numbers = re.findall(r"\d+", turn.answer)
+    return len(numbers) == 1 and turn.asked_at_s is not None and abs(int(numbers[0]) - turn.asked_at_s) <= 1.0
+
+
+def right_of(possible: Sequence[Possible], turn: KnownTurn) -> NDArray[np.bool_]:
+    """(C,) which possible answers agree with the known one."""
+    return np.array([agrees(one.text, [turn.answer], turn.question) for one in possible], bool)
+
+
+def _said_with_context(question: str, history: tuple[tuple[str, str], ...]) -> str:
+    return " ".join((question, *spoken_of(question, history)))
+
+
+def _words_of(history: Said) -> frozenset[str]:
+    return frozenset(word for turn in history for text in turn for word in content_words(text))
+
+
+class _Together:
+    """How much more often than by chance a word of an answer goes with the words of its history."""
+
+    def __init__(self, turns: Sequence[KnownTurn], essences: Sequence[_Essence]) -> None:
+        self._all = _Counts()
+        self._own: dict[str, _Counts] = defaultdict(_Counts)
+        for turn, answered in zip(turns, essences, strict=True):
+            words = _words_of(turn.history)
+            for counts in (self._all, self._own[turn.video_id]):
+                counts.add(answered, words)
+
+    def __call__(self, word: str, history: Sequence[str], without: str | None) -> float:
+        """The mean pointwise mutual information with each word of the history, in nats, where no video is `without`."""
+        own = self._own.get(without or "", _Counts())
+        answers = self._all.answers[word] - own.answers[word]
+        if not history or answers < RARE:
+            return 0.0
+        total = self._all.turns - own.turns
+        both = [self._all.both[word, other] - own.both[word, other] for other in history]
+        there = [self._all.histories[other] - own.histories[other] for other in history]
+        # Pseudo-counts keep what was hardly seen near 0.
+        ratio = (np.array(both) + 0.5) * total / ((answers + 1) * (np.array(there) + 5.0)) + 0.3
+        return float(np.log(ratio).mean())
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.turns = 0
+        self.answers: Counter[str] = Counter()
+        self.histories: Counter[str] = Counter()
+        self.both: Counter[tuple[str, str]] = Counter()
+
+    def add(self, answered: _Essence, history: frozenset[str]) -> None:
+        self.turns += 1
+        self.histories.update(history)
+        self.answers.update(set(answered))
+        self.both.update((word, other) for word in set(answered) for other in history)

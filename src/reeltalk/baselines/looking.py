@@ -1,0 +1,227 @@
+"""Answers from question, history and what the frames show, without weights from elsewhere: the baseline that looks.
+
+It adds to `InContext` what `WordSpotter` sees: how well a possible answer's words fit the frames that fit the question,
+those after and before them, the first, the last and the best ones; and which colours are there, by name.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from reeltalk.baselines.in_context import InContext, Possible, right_of
+from reeltalk.baselines.known import KnownTurn, folds_of, spoken_of
+from reeltalk.baselines.ranking import Choice, Floats, Ranker
+from reeltalk.baselines.word_spotting import WordSpotter
+from reeltalk.metrics.agree import content_words, polarity, stem
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.frame_features import COLOURS, REGIONS, SETTINGS, FrameFeatures
+
+PENALTY: Final = 100.0
+NEXT_S: Final = 10.0
+"""What comes so soon counts as after; so late before, as before."""
+ENDS_S: Final = 8.0
+"""Length of the beginning and of the end."""
+PLACES: Final = 7
+"""At what was asked for, after it, before it, at the beginning, at the end, at best, on average."""
+CUES: Final = (
+    frozenset("after afterwards next then once follow following".split()),
+    frozenset("before previous previously preceding prior precedes".split()),
+    frozenset("first begin begins beginning start starts initially".split()),
+    frozenset("last end ends final finally finish".split()),
+)
+"""Words by which a question says where to look."""
+WORN: Final = (frozenset({stem("shirt"), stem("top"), stem("sweater")}), frozenset({stem("trousers"), stem("pants")}),
+               frozenset({stem("hair"), stem("hat")}))  # fmt: skip
+"""Things that people wear, by the part of the body."""
+_COLOUR_OF: Final = {stem(name): n for n, name in enumerate(COLOURS)} | {
+    stem("blond"): COLOURS.index("yellow"), stem("gray"): COLOURS.index("grey"),
+}  # fmt: skip
+_COLOUR_SIGNS: Final = 2 * len(REGIONS)
+SIGNS: Final = PLACES * (2 + len(CUES)) + _COLOUR_SIGNS * (2 + len(WORN)) + 1
+
+
+@dataclass(frozen=True)
+class _View:
+    """What is needed of the frames that may be seen."""
+
+    frames: FrameFeatures
+    scores: Floats
+    """(T, W) of the words."""
+    after: Floats
+    """(T, W) their means over what comes soon after each frame."""
+    before: Floats
+
+    @classmethod
+    def of(cls, frames: FrameFeatures, spotter: WordSpotter) -> Self:
+        scores = spotter.scores(frames)
+        ahead = frames.times_s[None] - frames.times_s[:, None]
+        near = ((ahead > 0) & (ahead <= NEXT_S)).astype(np.float64)
+        after, before = (side @ scores / np.maximum(side.sum(1, keepdims=True), 1) for side in (near, near.T))
+        return cls(frames, scores, after, before)
+
+
+class Looking:
+    """Chooses among the answers of like questions by votes, dialogue and frames.
+
+    Args:
+        turns: What is known, as for `InContext`; those of videos without frames teach only what needs none.
+        videos: What the frames of known videos look like, about one a second.
+    """
+
+    def __init__(self, turns: Sequence[KnownTurn], videos: Mapping[str, FrameFeatures]) -> None:
+        self.in_context = InContext(turns)
+        self._turns = [turn for turn in turns if turn.video_id in videos and len(videos[turn.video_id].times_s)]
+        self._videos = {turn.video_id: videos[turn.video_id] for turn in self._turns}
+        names = sorted(self._videos)
+        looks = np.array([self._videos[name].values.mean(0) for name in names]) if names else None
+        self._folds = folds_of(names, looks)
+        self._spotters: dict[int | None, WordSpotter] = {}
+        self._rankers: dict[int | None, Ranker] = {}
+        self._choices: list[tuple[int, Choice]] | None = None
+        self._last: tuple[int | None, _View] | None = None
+
+    @property
+    def signature(self) -> str:
+        """Name, features, and what it learnt from."""
+        return f"baseline:looking|{SETTINGS}|train:{self.in_context.index.fingerprint}|films:{len(self._videos)}"
+
+    def answer(
+        self,
+        question: str,
+        history: tuple[tuple[str, str], ...],
+        options: Sequence[str] | None,
+        frames: FrameFeatures,
+        *,
+        asked_at_s: float | None = None,
+        without: str | None = None,
+    ) -> str | None:
+        """The best possible answer; None where no known question shares a word.
+
+        Args:
+            question: What is asked.
+            history: What was said before.
+            options: The choices, where there are some.
+            frames: What the frames that may be seen look like; with none, question and history decide.
+            asked_at_s: The moment of the question; the last frame's by default.
+            without: The video that is asked about, so that nothing learnt from it is used.
+        """
+        if not len(frames.times_s):
+            return self.in_context.answer(question, history, options, without=without)
+        passed_s = float(frames.times_s[-1]) if asked_at_s is None else asked_at_s
+        possible = self.in_context.possible(question, history, options, without=without, passed_s=passed_s)
+        if not possible:
+            return None
+        fold = self._folds.get(without) if without is not None else None
+        view = self._view(frames, fold)
+        signs = self._signs(question, history, possible, view, self._spotter(fold), without)
+        return possible[self._ranker(fold).best(signs)].text
+
+    def _view(self, frames: FrameFeatures, fold: int | None) -> _View:
+        # The turns of a dialogue look at the same frames one after the other.
+        if self._last is None or self._last[0] != fold or self._last[1].frames is not frames:
+            self._last = (fold, _View.of(frames, self._spotter(fold)))
+        return self._last[1]
+
+    def _spotter(self, fold: int | None) -> WordSpotter:
+        if fold not in self._spotters:
+            others = {name: frames for name, frames in self._videos.items() if self._folds[name] != fold}
+            self._spotters[fold] = WordSpotter.fit(others, self._turns)
+        return self._spotters[fold]
+
+    def _ranker(self, fold: int | None) -> Ranker:
+        if fold not in self._rankers:
+            if self._choices is None:
+                self._choices = self._known_choices()
+            told = [choice for own, choice in self._choices if own != fold]
+            context = self.in_context.turns
+            count = (self.in_context.signs("", (), ()).shape[1] if context else 0) + SIGNS
+            self._rankers[fold] = Ranker.fit(told, count, penalty=PENALTY)
+        return self._rankers[fold]
+
+    def _known_choices(self) -> list[tuple[int, Choice]]:
+        found: list[tuple[int, Choice]] = []
+        views: dict[tuple[str, float | None, tuple[Interval, ...]], _View] = {}
+        for turn in self._turns:
+            fold = self._folds[turn.video_id]
+            place = (turn.video_id, turn.asked_at_s, turn.about)
+            if place not in views:
+                frames = seen_by(self._videos[turn.video_id], turn.asked_at_s, turn.about)
+                # What detects words in a video was learnt from others, as it is with a new video.
+                views[place] = _View.of(frames, self._spotter(fold))
+            if not len(views[place].frames.times_s):
+                continue
+            history = turn.history
+            passed_s = float(views[place].frames.times_s[-1]) if turn.asked_at_s is None else turn.asked_at_s
+            possible = self.in_context.possible(
+                turn.question, history, without=turn.video_id, new_form=True, passed_s=passed_s
+            )
+            if not possible:
+                continue
+            signs = self._signs(turn.question, history, possible, views[place], self._spotter(fold), turn.video_id)
+            found.append((fold, Choice(signs, right_of(possible, turn))))
+        return found
+
+    def _signs(
+        self,
+        question: str,
+        history: tuple[tuple[str, str], ...],
+        possible: Sequence[Possible],
+        view: _View,
+        spotter: WordSpotter,
+        without: str | None,
+    ) -> Floats:
+        context = self.in_context.signs(question, history, possible, without=without)
+        topic = (*content_words(question), *spoken_of(question, history))
+        columns = [spotter.words[word] for word in dict.fromkeys(topic) if word in spotter.words]
+        weights = [self.in_context.index.weight(word) for word in dict.fromkeys(topic) if word in spotter.words]
+        fits = view.scores[:, columns] @ np.array(weights) / max(1, len(columns)) ** 0.5
+        there = np.exp(fits - fits.max())
+        there /= there.sum()
+        places = _places(view, there)
+        said = set(re.findall("[a-z]+", question.lower()))
+        cues = [float(bool(said & cue)) for cue in CUES]
+        cues.append(float(not any(cues)))
+        worn = [float(bool(set(topic) & part)) for part in WORN]
+        worn.append(float(not any(worn)))
+        colours = np.concatenate(
+            [view.frames.colours.mean(0), np.tensordot(there, view.frames.colours, axes=1)]
+        )  # Shape: (10, 11)
+        rows = []
+        for one, before in zip(possible, context, strict=True):
+            own = [spotter.words[word] for word in one.essence if word in spotter.words and word not in _COLOUR_OF]
+            fit = places[:, own].mean(1) if own else np.zeros(PLACES)
+            named = [_COLOUR_OF[word] for word in one.essence if word in _COLOUR_OF]
+            share = colours[:, named].mean(1) if named else np.zeros(_COLOUR_SIGNS)
+            yes = {"yes": 1.0, "no": -1.0, None: 0.0}[polarity(one.text)]
+            parts = [before, fit, *(cue * fit for cue in cues), share, *(part * share for part in worn)]
+            rows.append(np.concatenate([*parts, [yes * float(fits.max())]]))
+        return np.array(rows).reshape(len(possible), -1)
+
+
+def _places(view: _View, there: Floats) -> Floats:
+    """(7, W) how much words fit the frames at each of the places; `there` is (T,) the share of each frame."""
+    times, scores = view.frames.times_s, view.scores
+    rows = [there @ scores, there @ view.after, there @ view.before]
+    rows.append(scores[times <= times[0] + ENDS_S].mean(0))
+    rows.append(scores[times >= times[-1] - ENDS_S].mean(0))
+    return np.array([*rows, scores.max(0), scores.mean(0)])
+
+
+def seen_by(frames: FrameFeatures, until_s: float | None, about: Sequence[Interval] = ()) -> FrameFeatures:
+    """The frames that come at a moment or before it and lie in the clips that are spoken of.
+
+    Args:
+        frames: All that there are.
+        until_s: The moment; None for all.
+        about: The clips; all frames where there are none, or none of the frames lies in one.
+    """
+    seen = np.ones(len(frames.times_s), bool) if until_s is None else frames.times_s <= until_s
+    inside = np.zeros(len(seen), bool)
+    for clip in about:
+        inside |= (frames.times_s >= clip.start_s) & (frames.times_s <= clip.end_s)
+    if (seen & inside).any():
+        seen &= inside
+    return FrameFeatures(frames.times_s[seen], frames.values[seen], frames.colours[seen])

@@ -1,0 +1,85 @@
+"""Chooses among answers by features of each: a conditional logit, learnt where the right answers are known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+STEPS: Final = 25
+ENOUGH: Final = 1e-2
+"""Once no weight of a scaled feature changes more, learning ends."""
+SMALLEST_SPREAD: Final = 1e-2
+"""A feature that varies less is not scaled up any further."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A question's possible answers."""
+
+    features: Floats
+    """(C, F) of each."""
+    right: NDArray[np.bool_]
+    """(C,) those that are right; several may be."""
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """Weights of features."""
+
+    weights: Floats
+    """(F,)."""
+
+    @classmethod
+    def fit(cls, choices: Sequence[Choice], features: int, *, penalty: float) -> Self:
+        """Learn from questions of which some possible answer is right and some is wrong; others are passed over.
+
+        Args:
+            choices: The questions.
+            features: F.
+            penalty: Of the squared weights of the features, each divided by its standard deviation.
+
+        Reference:
+            McFadden 1974, conditional logit; where several answers are right, their joint probability is raised.
+        """
+        told = [choice for choice in choices if choice.right.any() and not choice.right.all()]
+        if not told:
+            # The first feature is how much known answers speak for an answer.
+            return cls(np.eye(1, features)[0])
+        rows = np.concatenate([choice.features for choice in told])
+        right = np.concatenate([choice.right for choice in told])
+        starts = np.cumsum([0, *(len(choice.right) for choice in told[:-1])])
+        counts = [len(choice.right) for choice in told]
+        spread = np.maximum(rows.std(0), SMALLEST_SPREAD)
+        rows = rows / spread
+        weights = np.zeros(features)
+        for _ in range(STEPS):
+            score = rows @ weights
+            chance = _softmax(score, starts, counts)
+            wanted = _softmax(np.where(right, score, -np.inf), starts, counts)
+            gradient = rows.T @ (wanted - chance) - penalty * weights
+            means = np.add.reduceat(rows * chance[:, None], starts)
+            # Leaving out the right answers' own spread bounds the curvature, so no step goes too far.
+            curvature = (rows * chance[:, None]).T @ rows - means.T @ means + penalty * np.eye(features)
+            step = np.linalg.solve(curvature, gradient)
+            weights = weights + step
+            if np.abs(step).max() < ENOUGH:
+                break
+        return cls(weights / spread)
+
+    def best(self, features: Floats) -> int:
+        """Place of the answer with the highest score, the first among equals.
+
+        Args:
+            features: (C, F).
+        """
+        return int(np.argmax(features @ self.weights))
+
+
+def _softmax(score: Floats, starts: NDArray[np.intp], counts: Sequence[int]) -> Floats:
+    """(N,) chances within each question."""
+    raised: Floats = np.exp(score - np.repeat(np.maximum.reduceat(score, starts), counts))
+    shares: Floats = raised / np.repeat(np.add.reduceat(raised, starts), counts)
+    return shares

@@ -1,0 +1,273 @@
+"""A vision-language model from a folder on disk, through transformers' Auto classes. It stays on this machine.
+
+Nothing is fetched, and code that a checkpoint brings along is not run. One conversation is answered at a time.
+"""
+
+import io
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
+
+Device = Literal["auto", "cpu", "cuda"]
+CONFIG: Final = "config.json"
+PROCESSOR_FILES: Final = ("processor_config.json", "preprocessor_config.json")
+SEED: Final = 17
+"""Decoding is greedy; the seed is for what a model draws all the same."""
+
+
+class Spoken(Protocol):
+    """A message of a conversation, as `llm.Message` is one."""
+
+    @property
+    def role(self) -> str:
+        """`system`, `user` or `assistant`."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        ...
+
+    @property
+    def images(self) -> tuple[bytes, ...]:
+        """JPEG files; they stand before the text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the model wrote."""
+
+    text: str
+    prompt_tokens: int
+    """Those of pictures included."""
+    completion_tokens: int
+    cut_off: bool
+    """True where it ended at the longest reply."""
+    took_s: float
+    """Seconds from the question to the end of the reply, preparing the pictures included."""
+    first_token_s: float | None
+    """Seconds to the first token."""
+
+
+@dataclass(frozen=True)
+class PeakMemory:
+    """The most memory that was in use."""
+
+    host_bytes: int
+    """Of this whole process since it began, as the kernel counts it."""
+    device_bytes: int | None
+    """Of the accelerator since the model was loaded; None on a CPU."""
+
+
+class LocalVideoModel:
+    """A checkpoint with its processor, loaded.
+
+    Args:
+        path: Folder with `config.json`, weights as safetensors, a tokenizer, a processor and its chat template.
+        device: `cuda` or `cpu`; `auto` takes an accelerator where there is one.
+        max_new_tokens: Longest reply.
+        as_video: Hand the pictures of a message over as one video in place of single images.
+        seed: Of torch, set before every reply.
+
+    Raises:
+        MissingExtraError: torch or transformers is not installed.
+        InputError: The folder is not there, or holds no model or processor that transformers can load.
+        SettingError: `cuda` is asked for and there is none.
+        ModelError: The memory does not suffice.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        device: Device = "auto",
+        max_new_tokens: int = 256,
+        as_video: bool = False,
+        seed: int = SEED,
+    ) -> None:
+        try:
+            import torch
+            import transformers
+        except ImportError:
+            raise MissingExtraError("playing a local video model", extra="train") from None
+        self.path, self.max_new_tokens, self.as_video, self.seed = path, max_new_tokens, as_video, seed
+        self._torch: Any = torch
+        if device == "cuda" and not torch.cuda.is_available():
+            raise SettingError("device 'cuda': torch finds no accelerator; take 'cpu' or 'auto'")
+        self.device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        if not (path / CONFIG).is_file():
+            what = "no such folder" if not path.is_dir() else f"no {CONFIG} in the folder"
+            raise InputError(what, file=path, hint="give the folder of a checkpoint, as 'hf download' makes it")
+        processors: Any = transformers.AutoProcessor
+        self._processor: Any = self._loaded(
+            "processor",
+            lambda: processors.from_pretrained(path, local_files_only=True, trust_remote_code=False),
+        )
+        if not hasattr(self._processor, "image_processor"):
+            raise InputError(
+                f"no image processor (none of {', '.join(PROCESSOR_FILES)} names one)",
+                file=path,
+                hint="copy the processor's files beside the weights",
+            )
+        if not getattr(self._processor, "chat_template", None):
+            raise InputError("the processor has no chat template", file=path, hint="add chat_template.jinja")
+        self._model: Any = self._loaded(
+            "model",
+            lambda: transformers.AutoModelForImageTextToText.from_pretrained(
+                path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype="auto"
+            ),
+        )
+        self._within_memory(lambda: self._model.to(self.device).eval())
+        if self.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.resolve().name
+
+    def reply(self, messages: Sequence[Spoken]) -> Written:
+        """The next message of the conversation, by greedy decoding.
+
+        Args:
+            messages: The conversation; pictures are JPEG files.
+
+        Raises:
+            InputError: A picture cannot be read, or the processor takes no video where `as_video` asks for it.
+            ModelError: The memory does not suffice, the conversation is too long, or the model wrote nothing.
+        """
+        torch = self._torch
+        torch.manual_seed(self.seed)
+        started = time.perf_counter()
+        inputs = self._inputs(messages)
+        prompt_tokens = int(inputs["input_ids"].shape[1])
+        first: list[float] = []
+
+        def generate() -> Any:
+            with torch.inference_mode():
+                return self._model.generate(
+                    **inputs,
+                    max_new_tokens=self.max_new_tokens,
+                    do_sample=False,
+                    streamer=_FirstToken(first),
+                )
+
+        tokens = self._within_memory(generate)[0, prompt_tokens:]
+        text = self._processor.decode(tokens, skip_special_tokens=True).strip()
+        if not text:
+            raise ModelError(f"{self.name} wrote no answer; its chat template may not fit it")
+        return Written(
+            text=text,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=len(tokens),
+            cut_off=len(tokens) >= self.max_new_tokens,
+            took_s=time.perf_counter() - started,
+            first_token_s=first[0] - started if first else None,
+        )
+
+    def peak_memory(self) -> PeakMemory:
+        """The most memory in use so far."""
+        # Linux counts kilobytes, macOS bytes.
+        unit = 1 if sys.platform == "darwin" else 1024
+        host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+        device = int(self._torch.cuda.max_memory_allocated()) if self.device == "cuda" else None
+        return PeakMemory(host, device)
+
+    def _inputs(self, messages: Sequence[Spoken]) -> Any:
+        chat = []
+        pictures: list[Any] = []
+        videos: list[list[Any]] = []
+        for message in messages:
+            own = [_picture(image, self.path) for image in message.images]
+            parts: list[dict[str, str]] = []
+            if own and self.as_video:
+                videos.append(own)
+                parts.append({"type": "video"})
+            else:
+                pictures += own
+                parts += [{"type": "image"} for _ in own]
+            chat.append({"role": message.role, "content": [*parts, {"type": "text", "text": message.text}]})
+        if videos and getattr(self._processor, "video_processor", None) is None:
+            raise InputError(
+                "the processor takes no video", file=self.path, hint="hand the frames over as images, or install "
+                "torchvision, which video processors of transformers need"
+            )  # fmt: skip
+        try:
+            text = self._processor.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+            more = {"images": pictures} if pictures else {}
+            more |= {"videos": videos} if videos else {}
+            inputs = self._processor(text=text, return_tensors="pt", **more)
+        except Exception as error:
+            # Processors and templates raise whatever they like.
+            raise ModelError(f"{self.name} cannot be asked this way: {_told(error)}") from error
+        return self._within_memory(lambda: inputs.to(self.device, dtype=self._model.dtype))
+
+    def _loaded(self, what: str, load: Any) -> Any:
+        try:
+            return self._within_memory(load)
+        except ModelError:
+            raise
+        except ImportError as error:
+            raise InputError(
+                f"its {what} needs a package that is not installed: {_told(error)}", file=self.path
+            ) from error
+        except Exception as error:
+            # transformers raises OSError, ValueError, KeyError and others for what is wrong in a folder.
+            raise InputError(
+                f"transformers cannot load its {what}: {_told(error)}",
+                file=self.path,
+                hint="the folder must hold what save_pretrained of model and processor wrote",
+            ) from error
+
+    def _within_memory(self, work: Any) -> Any:
+        torch = self._torch
+        try:
+            return work()
+        except (MemoryError, torch.OutOfMemoryError) as error:
+            raise self._out_of_memory() from error
+        except RuntimeError as error:
+            if "not enough memory" in str(error) or "can't allocate memory" in str(error):
+                raise self._out_of_memory() from error
+            raise ModelError(f"{self.name} failed: {_told(error)}") from error
+
+    def _out_of_memory(self) -> ModelError:
+        return ModelError(
+            f"{self.name} needs more memory than the {self.device} has; show it fewer or smaller frames, or take a "
+            "smaller model"
+        )
+
+
+class _FirstToken:
+    """Notes when the first token comes. transformers hands over the prompt first."""
+
+    def __init__(self, times: list[float]) -> None:
+        self._times, self._prompts = times, 0
+
+    def put(self, value: object) -> None:
+        if self._prompts and not self._times:
+            self._times.append(time.perf_counter())
+        self._prompts += 1
+
+    def end(self) -> None:
+        pass
+
+
+def _told(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def _picture(jpeg: bytes, path: Path) -> Any:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(jpeg)) as picture:
+            return picture.convert("RGB")
+    except Exception as error:
+        raise InputError("a picture of the conversation cannot be read", file=path) from error

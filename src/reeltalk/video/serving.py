@@ -1,0 +1,90 @@
+"""Frames of a video as JPEG files in a folder. What is here runs in a child process: the video may be made to harm."""
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.video.encode import jpeg, upright, within
+from reeltalk.video.frames import frames_at
+from reeltalk.video.probe import probe
+from reeltalk.video.stream import VideoError, rgb
+
+REFUSED: Final = "refused"
+"""Key of an answer that says why a file is not read."""
+UNWRITABLE: Final = "unwritable"
+"""Key of an answer that says why the folder cannot be written: not the video's fault."""
+
+
+def look(argument: dict[str, Any]) -> dict[str, Any]:
+    """Length and rotation of a video.
+
+    Args:
+        argument: `path`.
+
+    Returns:
+        `duration_s` and `rotation_deg`, or `refused`.
+    """
+    try:
+        facts = probe(Path(argument["path"]))
+    except VideoError as error:
+        return {REFUSED: str(error)}
+    return {"duration_s": facts.duration_s, "rotation_deg": facts.rotation_deg}
+
+
+def serve(argument: dict[str, Any]) -> dict[str, Any]:
+    """Write the frames that are on the screen at some moments, each once, whole or not at all.
+
+    Args:
+        argument: `path` of the video; `times_s` in rising order, seconds from the first frame; `rotation_deg`,
+            clockwise; `longest_side_px` and `square_px`, or null; `quality`, 1–100; `folder`; `name`, a file's name
+            with a `%f` for the frame's time in seconds.
+
+    Returns:
+        `pts_s`, the presentation time of the frame at each moment; or `refused`, or `unwritable`.
+    """
+    found: list[float] = []
+    try:
+        for frame in frames_at(Path(argument["path"]), argument["times_s"]):
+            if not found or found[-1] != frame.pts_s:
+                picture = sized(rgb(frame.picture), argument["longest_side_px"], argument["square_px"])
+                content = jpeg(upright(picture, argument["rotation_deg"]), quality=argument["quality"])
+                _write(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
+            found.append(frame.pts_s)
+    except VideoError as error:
+        return {REFUSED: str(error)}
+    except _UnwritableError as error:
+        return {UNWRITABLE: str(error)}
+    return {"pts_s": found}
+
+
+def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int | None) -> NDArray[np.uint8]:
+    """A picture in the size in which it is shown.
+
+    Args:
+        pixels: (H, W, 3) uint8.
+        longest_side_px: It is made smaller where its longer side has more pixels.
+        square_px: It is brought to exactly this width and height, whatever its shape; goes before `longest_side_px`.
+    """
+    if square_px is not None:
+        smaller = square_px <= min(pixels.shape[:2])
+        how = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
+        return np.asarray(cv2.resize(pixels, (square_px, square_px), interpolation=how), np.uint8)
+    return pixels if longest_side_px is None else within(pixels, longest_side_px)
+
+
+class _UnwritableError(Exception):
+    pass
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    # No fsync: what a power cut takes is decoded again. Another run may write the same frame at the same time.
+    partial = folder / f".partial-{os.getpid()}-{name}"
+    try:
+        partial.write_bytes(content)
+        partial.replace(folder / name)
+    except OSError as error:
+        raise _UnwritableError(error.strerror or str(error)) from None
