@@ -10,7 +10,7 @@ import write_reference
 from reeltalk.cli import run
 from reeltalk.formats import FORMATS
 from reeltalk.metrics.scoring import METRICS
-from reeltalk.report.leaderboard import METRIC_TITLES
+from reeltalk.report.columns import METRIC_TITLES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

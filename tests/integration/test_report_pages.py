@@ -75,6 +75,91 @@ def make_run(folder: Path, *, data: str = "d1", models: dict[str, float] = MODEL
     return read_run(folder)
 
 
+def make_judged_run(folder: Path) -> Run:
+    """A run as `evaluate` leaves it, with a model that fails at a turn, and a judge that quotes strangers."""
+    models = ("qwen", "<i>intern</i>", "empty")
+    answers: list[dict[str, object]] = []
+    items: list[dict[str, object]] = []
+    summary: list[dict[str, object]] = []
+    curves: list[dict[str, object]] = []
+    groups: list[dict[str, object]] = []
+    judged: dict[str, list[dict[str, object]]] = {"clair": [], "checklist": [], "svbench": []}
+    for place, model in enumerate(models):
+        floor = model == "empty"
+        for metric, value, more in (
+            ("clair", 0.8 - place / 10, {"unscored": 1}),
+            ("clair.compat", 0.9, {}),
+            ("mtv", None, {"over_scored": 61.5, "unscored": 7}),
+            ("mtv.floor", 20.0, {}),
+            ("mtv.compat", 30.0, {}),
+            ("svbench.OS", 70.0, {"not_applicable": 3}),
+            ("svbench.SA", 60.0, {}),
+            ("took_s", 1.5 + place, {}),
+            ("first_token_s", 0.5, {}),
+            ("rouge_l", 0.3, {}),
+        ):
+            if floor and metric in ("took_s", "first_token_s", "rouge_l"):
+                continue
+            parts = "data:9|mode:dialogue|ci:95" if floor else f"data:1|mode:dialogue|judge:j|metric:{metric}|ci:95"
+            low, high = (None, None) if value is None else (value - 0.05, value + 0.05)
+            row: dict[str, object] = {"model": model, "metric": metric, "signature": f"b.dialogue|{parts}"}
+            summary.append(row | {"value": value, "n": 8, "low": low, "high": high} | more)
+            if value is not None:
+                points = [{"turn_index": turn, "value": value, "n": 40, "low": low, "high": high} for turn in range(2)]
+                curves += [row_of(model, metric) | point for point in points]
+                groups += [
+                    row_of(model, metric) | {"by": by, "group": group, "value": value, "n": 4, "low": low, "high": high}
+                    for by, names in (("task", (HOSTILE, "memory_recall")), ("video_length", ("<60 s", "60-120 s")))
+                    for group in names
+                ]
+        for number, unit in enumerate(("d1", "path-2") if not floor else ()):
+            for turn in range(2):
+                failed = number == turn == place == 1
+                answers.append({
+                    "model": model, "item_id": f"{unit}/{turn}", "video_id": "v", "unit_id": unit, "turn_index": turn,
+                    "question": "What is it?", "references": ["A cup."], "text": "" if failed else HOSTILE,
+                    "state": "failed" if failed else "answered", "reason": f"400 {HOSTILE}" if failed else None,
+                    "asked_at_s": 30.0, "options": [HOSTILE, "a cup"], "correct_option": 1,
+                    "checklist": {"items": [{"question": HOSTILE, "expected": True}]},
+                    "played": {"frames_s": [1.0, 29.5], "new_frames": 1, "took_s": 1.5, "prompt_tokens": 900,
+                               "completion_tokens": 12},
+                })  # fmt: skip
+                items.append({"model": model, "item_id": f"{unit}/{turn}", "scores": {"clair": 0.5, "rouge_l": 0.1}})
+                about = {"unit": "turn", "unit_id": unit, "turn_index": turn, "model": model, "judge": HOSTILE}
+                missing = {"state": "unscored", "reason": f"it says {HOSTILE}", "replies": [HOSTILE, "x" * 4000]}
+                judged["clair"].append(about | {"criterion": "clair"} | (
+                    missing if failed else {"value": 0.5, "explanation": HOSTILE, "replies": [HOSTILE]}
+                ))  # fmt: skip
+                judged["clair"].append(about | {"criterion": "clair.compat", "value": 0.9, "replies": [HOSTILE]})
+                judged["checklist"] += [
+                    about | {"criterion": "accuracy", "value": 0.4, "sample": sample, "replies": ["{}"]}
+                    for sample in range(3)
+                ]
+            whole: dict[str, object] = {"unit": "path", "unit_id": unit, "model": model, "judge": "j"}
+            judged["svbench"].append(whole | {"criterion": "OS", "value": 7.0, "explanation": HOSTILE})
+            judged["svbench"].append(whole | {"criterion": "TU", "state": "not_applicable", "reason": "no time"})
+    signed = {model: [["mode", "dialogue"], ["history", "golden"], ["policy", HOSTILE]] for model in models}
+    info = {
+        "kind": "evaluate", "reeltalk_version": "0.1.0", "subject": "b.dialogue", "clusters": 1,
+        "metrics": [], "settings": {"signed": signed, "judge": {"judge": HOSTILE}},
+        "models": [{"model": model, "source": "baseline:empty" if model == "empty" else model, "sha256": "", "rows": 4,
+                    "items": 4, "missing": ["d1/1"] if place == 1 else []} for place, model in enumerate(models)],
+    }  # fmt: skip
+    write_jsonl(folder / "answers.jsonl", answers)
+    write_jsonl(folder / "scores" / "items.jsonl", items)
+    write_jsonl(folder / "scores" / "curves.jsonl", curves)
+    write_jsonl(folder / "scores" / "groups.jsonl", groups)
+    for protocol, rows in judged.items():
+        write_jsonl(folder / "scores" / f"judged-{protocol}.jsonl", rows)
+    (folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    return read_run(folder)
+
+
+def row_of(model: str, metric: str) -> dict[str, object]:
+    return {"model": model, "metric": metric}
+
+
 class Page(HTMLParser):
     """What one page holds; fails where its elements are not balanced."""
 
@@ -139,8 +224,20 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def judged_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("judged")
+    write_report([make_judged_run(tmp_path_factory.mktemp("runs") / "played")], folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     return {path.resolve(): Page(path) for path in site.rglob("*.html")}
+
+
+@pytest.fixture(scope="module")
+def judged_pages(judged_site: Path) -> dict[Path, Page]:
+    return {path.resolve(): Page(path) for path in judged_site.rglob("*.html")}
 
 
 def test_there_is_an_index_a_list_and_a_page_a_dialogue(site: Path, pages: dict[Path, Page]) -> None:
@@ -150,7 +247,10 @@ def test_there_is_an_index_a_list_and_a_page_a_dialogue(site: Path, pages: dict[
     assert {(site / link).resolve() for link in listed} == {p for p in pages if p.parent.name == "dialogues"}
 
 
-def test_every_link_resolves_inside_the_site(site: Path, pages: dict[Path, Page]) -> None:
+@pytest.mark.parametrize("which", ["site", "judged_site"])
+def test_every_link_resolves_inside_the_site(which: str, request: pytest.FixtureRequest) -> None:
+    site = request.getfixturevalue(which)
+    pages = request.getfixturevalue("pages" if which == "site" else "judged_pages")
     for path, page in pages.items():
         assert len(page.ids) == len(set(page.ids)), path
         assert set(page.described_by) <= set(page.ids)
@@ -173,8 +273,8 @@ def test_no_page_asks_a_network_for_anything(site: Path) -> None:
             assert not re.search(r"https?://|@import|url\(|fetch\(|XMLHttpRequest", text), path
 
 
-def test_strangers_text_stays_text(pages: dict[Path, Page]) -> None:
-    for page in pages.values():
+def test_strangers_text_stays_text(pages: dict[Path, Page], judged_pages: dict[Path, Page]) -> None:
+    for page in (*pages.values(), *judged_pages.values()):
         assert page.tags.count("script") == 1
         assert "img" not in page.tags
         assert "b" not in page.tags
@@ -186,8 +286,8 @@ def test_strangers_text_stays_text(pages: dict[Path, Page]) -> None:
     assert "你好" in dialogue.text
 
 
-def test_pages_are_ordered_for_those_who_listen(pages: dict[Path, Page]) -> None:
-    for page in pages.values():
+def test_pages_are_ordered_for_those_who_listen(pages: dict[Path, Page], judged_pages: dict[Path, Page]) -> None:
+    for page in (*pages.values(), *judged_pages.values()):
         assert '<html lang="en">' in page.source
         assert page.headings[0] == 1
         assert page.headings.count(1) == 1
@@ -217,6 +317,92 @@ def test_every_value_links_to_its_signature(pages: dict[Path, Page], site: Path)
         assert row is not None
         assert signature in row.group()
     assert source.count('class="value"') == 2 * len(MODELS)
+
+
+def section(page: Page, heading: str) -> str:
+    """The source of one section of a page."""
+    start = page.source.index(f'<section aria-labelledby="{heading}">')
+    return page.source[start : page.source.index("</section>", start)]
+
+
+def index_of(site: Path, pages: dict[Path, Page]) -> Page:
+    return pages[(site / "index.html").resolve()]
+
+
+def test_judged_measures_texts_and_times_have_tables_of_their_own(
+    judged_site: Path, judged_pages: dict[Path, Page]
+) -> None:
+    index = index_of(judged_site, judged_pages)
+    judged, texts = section(index, "scores").split('id="texts"')
+    assert "CLAIR" in judged
+    assert "ROUGE-L" in texts
+    assert "ROUGE-L" not in judged
+    assert "Answer (s)" not in judged + texts
+    times = section(index, "times")
+    assert "Answer (s)" in times
+    assert "best" not in times.replace("none is the best", "")
+
+
+def test_a_withheld_number_is_shown_in_detail_alone(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    index = index_of(judged_site, judged_pages)
+    assert "61.50" not in section(index, "scores")
+    assert section(index, "scores").count(">withheld</a>") == 3
+    assert "61.50 over what was scored" in section(index, "detail")
+    assert "Some numbers are withheld" in index.source
+
+
+def test_coverage_stands_beside_every_judged_mean(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    scores = section(index_of(judged_site, judged_pages), "scores")
+    assert scores.count("n = 8") >= 3 * 6
+    assert scores.count("1 unscored") == 3
+    assert scores.count("3 n/a") == 3
+
+
+def test_figures_of_official_scripts_are_marked_and_never_best(
+    judged_site: Path, judged_pages: dict[Path, Page]
+) -> None:
+    scores = section(index_of(judged_site, judged_pages), "scores")
+    assert scores.count("of CLAIR, reproduced") == 1
+    cells = re.findall(r'<td class="([^"]*)" data-value="0.9">', scores)
+    assert cells == ["number beside"] * 3
+
+
+def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    index = index_of(judged_site, judged_pages)
+    assert "says nothing. That is the floor" in index.text
+    assert section(index, "intervals").count('class="floor"') > 0
+    assert "not comparable" not in section(index, "scores")
+    for page in judged_pages.values():
+        if page.path.parent.name == "dialogues":
+            assert "no answer in the run" not in page.text
+
+
+def test_groups_and_lengths_are_shown(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    index = index_of(judged_site, judged_pages)
+    groups, times = section(index, "groups"), section(index, "times")
+    assert "memory recall" in groups
+    assert "By length of the video" in groups
+    assert times.count("<figure>") == 4
+    assert "&lt;60 s" in times
+
+
+def test_a_dialogue_tells_what_was_seen_and_what_judges_said(judged_pages: dict[Path, Page]) -> None:
+    page = next(page for page in judged_pages.values() if page.path.name == "path-2.html")
+    text = " ".join(page.text.split())
+    for said in (
+        "asked at 30.0 s", "2 frames, 1.0–29.5 s, 1 new · history: golden", "1.50 s · 900 + 12 tokens", "failed: 400",
+        "CLAIR 0.5 official script 0.9", "Checklist, accuracy 0.4 · 0.4 · 0.4", "SVBench, overall 7", "SVBench, TU n/a",
+        "2 raw replies", "a cup (right)", "expected: yes",
+    ):  # fmt: skip
+        assert said in text, said
+    for folded in re.findall(r"<details>.*?</details>", page.source, re.DOTALL):
+        assert "<summary>" in folded
+
+
+def test_why_scores_are_missing_is_counted(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    counted = section(index_of(judged_site, judged_pages), "counted")
+    assert "Why scores are missing" in counted
+    assert "does not apply:" in counted
 
 
 def test_numbers_that_do_not_compare_are_said_in_their_column(tmp_path: Path) -> None:
@@ -284,7 +470,7 @@ def chromium() -> str:
 
 
 @pytest.mark.browser
-def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, chromium: str) -> None:
+def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, judged_site: Path, chromium: str) -> None:
     from playwright.sync_api import Page as Tab
     from playwright.sync_api import sync_playwright
 
@@ -306,7 +492,7 @@ def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, chromium
         for width in (390, 1280):
             tab = browser.new_page(viewport={"width": width, "height": 800})
             watch(tab)
-            for path in sorted(site.rglob("*.html")):
+            for path in (*sorted(site.rglob("*.html")), *sorted(judged_site.rglob("*.html"))):
                 tab.goto(path.as_uri())
                 assert widths(tab) == (width, width), path.name
             tab.close()
@@ -333,6 +519,8 @@ def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, chromium
         # A4 less its margins, at 96 pixels an inch: no column may fall off the paper.
         tab.set_viewport_size({"width": 688, "height": 1000})
         tab.emulate_media(media="print")
+        assert widths(tab) == (688, 688)
+        tab.goto((judged_site / "index.html").as_uri())
         assert widths(tab) == (688, 688)
         tab.emulate_media(media="screen")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import app, run
+from reeltalk.store.runs import SUMMARY_FIELDS
 
 
 def test_import_validate_score_report(samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +21,7 @@ def test_import_validate_score_report(samples: Path, tmp_path: Path, capsys: pyt
     arguments = ["--format", "vdact", "--metrics", "bleu,rouge_l,cider", "--out", str(run_folder)]
     assert run(["score", *answers, *arguments]) == 0
     rows = json.loads((run_folder / "summary.json").read_text(encoding="utf-8"))
-    assert [set(row) for row in rows] == [{"model", "metric", "value", "n", "low", "high", "signature"}] * 12
+    assert [set(row) for row in rows] == [set(SUMMARY_FIELDS)] * 12
     assert {row["model"] for row in rows} == {"careful-8f", "hasty-1f"}
     assert [row["metric"] for row in rows[:6]] == ["bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider"]
     assert all(row["n"] == 15 and row["low"] <= row["value"] <= row["high"] for row in rows)

@@ -28,6 +28,8 @@ app = App(
     help="Build and run benchmarks of multi-turn dialogue about video.",
     version=__version__,
     help_format="markdown",
+    # `run` says what became of the work.
+    suppress_keyboard_interrupt=False,
     group_commands=Group("Commands, in the order one uses them", sort_key=0),
 )
 
@@ -132,7 +134,7 @@ class Bar:
         self._bar.refresh()
 
 
-def settings_of(model: Any, **values: Any) -> Any:
+def settings_of(model: Any, /, **values: Any) -> Any:
     """A settings model from options.
 
     Raises:

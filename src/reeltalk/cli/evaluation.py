@@ -165,7 +165,7 @@ def report(
     Parameters
     ----------
     runs
-        Folders that `score` wrote, or one benchmark that `curate` or `world film` wrote.
+        Folders that `score`, `evaluate` or `judge` wrote, or one benchmark that `curate` or `world film` wrote.
     out
         Folder of the site that appears; for the other formats the file, or standard output where it is not given.
     format

@@ -4,13 +4,19 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import Answer, AnsweredTurn, AnswerState
-from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.runs import Duplicate
 from reeltalk.store.content import Content
+
+NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
+"""Why a turn has no answer that a published file leaves out."""
+LANGUAGE: Final = "language"
+"""Label of turns that a source gives in several languages."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,11 @@ class AnswerSet:
     duplicates: tuple[Duplicate, ...] = ()
     not_scored: dict[str, int] = field(default_factory=dict)
     """Rows without an answer to score, by reason."""
+    others: tuple[AnsweredTurn, ...] = ()
+    """Turns that should have an answer to score and have none: it failed, was not asked for, has no reference, or is
+    missing. A judge counts them."""
+    signed: tuple[tuple[str, str], ...] = ()
+    """How the answers came about, where we played the dialogues ourselves: parts of every signature."""
 
     @property
     def data_hash(self) -> str:
@@ -43,6 +54,12 @@ class _Asked:
     video_id: str
     position: int
     turn: Turn
+    task: str | None = None
+    split: str | None = None
+
+    def alike(self, kind: str) -> tuple[str | tuple[str, ...] | None, ...]:
+        """Whoever answers one turn should answer all that are alike in this."""
+        return (kind, self.task, self.split, self.turn.labels.get(LANGUAGE))
 
 
 def item_id(unit_id: str, position: int) -> str:
@@ -92,16 +109,21 @@ def expected_items(benchmark: Content, sets: Sequence[AnswerSet]) -> frozenset[s
 
 
 def _asked(content: Content) -> dict[tuple[str, str, int], _Asked]:
+    splits = {video.id: video.split for video in content.videos}
     asked: dict[tuple[str, str, int], _Asked] = {}
-    for kind, units in (("chain", content.chains), ("dialogue", content.dialogues)):
-        for unit in units:
-            for index, turn in enumerate(unit.turns):
-                position = index if turn.position is None else turn.position
-                asked[kind, unit.id, position] = _Asked(unit.video_id, position, turn)
+    units: list[tuple[str, QAChain | Dialogue]] = [
+        *(("chain", chain) for chain in content.chains),
+        *(("dialogue", dialogue) for dialogue in content.dialogues),
+    ]
+    for kind, unit in units:
+        task = unit.task if isinstance(unit, Dialogue) else None
+        for index, turn in enumerate(unit.turns):
+            position = index if turn.position is None else turn.position
+            asked[kind, unit.id, position] = _Asked(unit.video_id, position, turn, task, splits.get(unit.video_id))
     for path in content.paths:
         for index, step in enumerate(path.steps):
             turn_of = step.turn or asked[step.ref.unit, step.ref.unit_id, step.ref.turn_index].turn
-            asked["path", path.id, index] = _Asked(path.video_id, index, turn_of)
+            asked["path", path.id, index] = _Asked(path.video_id, index, turn_of, None, splits.get(path.video_id))
     return asked
 
 
@@ -118,41 +140,85 @@ def _answer_set(
     units: dict[tuple[str, str], tuple[Turn, ...]] = {}
     units |= {("dialogue", unit.id): unit.turns for unit in content.dialogues}
     units |= {("chain", unit.id): unit.turns for unit in content.chains}
+    duplicates = tuple(_duplicates(name, answers, content))
+    repeats = {duplicate.item_id: duplicate.dropped_answers for duplicate in duplicates}
     turns: list[AnsweredTurn] = []
+    others: list[AnsweredTurn] = []
     not_scored: Counter[str] = Counter()
+    due = own if asked is None else asked
+    answered: set[tuple[str, str, int]] = set()
     for answer in answers:
         known = units.get((answer.unit, answer.unit_id), ())
         turn = known[answer.turn_index] if answer.turn_index < len(known) else None
         position = turn.position if turn and turn.position is not None else answer.turn_index
         place = (answer.unit, answer.unit_id, position)
-        found = own.get(place) if asked is None else asked.get(place)
+        found = due.get(place)
+        if found is None:
+            gone = answer.state is not AnswerState.ANSWERED
+            not_scored[answer.state.value if gone else "no such turn in the benchmark"] += 1
+            continue
+        answered.add(place)
+        question, references = (
+            _wording(answer, found) if asked is None else (found.turn.question, found.turn.references)
+        )
+        row = _answered_turn(shown_name, place, found).model_copy(
+            update={
+                "question": question,
+                "references": references,
+                "text": answer.text,
+                "state": answer.state,
+                "reason": _why(answer),
+                "repeats": repeats.get(item_id(answer.unit_id, position), ()),
+            }
+        )
         if answer.state is not AnswerState.ANSWERED:
             not_scored[answer.state.value] += 1
-        elif found is None:
-            not_scored["no such turn in the benchmark"] += 1
+            others.append(row)
+        elif not references:
+            not_scored["no reference"] += 1
+            others.append(row)
         else:
-            question, references = (
-                _wording(answer, found) if asked is None else (found.turn.question, found.turn.references)
-            )
-            if not references:
-                not_scored["no reference"] += 1
-                continue
-            turns.append(
-                AnsweredTurn(
-                    model=shown_name,
-                    item_id=item_id(answer.unit_id, position),
-                    video_id=found.video_id,
-                    unit_id=answer.unit_id,
-                    turn_index=position,
-                    question=question,
-                    references=references,
-                    text=answer.text,
-                    labels=found.turn.labels,
-                )
-            )
-    duplicates = tuple(_duplicates(name, answers, content))
+            turns.append(row)
+    kinds = {due[place].alike(place[0]) for place in answered}
+    others += [
+        _answered_turn(shown_name, place, found)
+        for place, found in due.items()
+        if place not in answered and found.turn.references and found.alike(place[0]) in kinds
+    ]
     rows = len(answers) + sum(len(duplicate.dropped) for duplicate in duplicates)
-    return AnswerSet(shown_name, source, sha256, rows, turns, duplicates, dict(not_scored))
+    return AnswerSet(shown_name, source, sha256, rows, turns, duplicates, dict(not_scored), tuple(others))
+
+
+def _answered_turn(model: str, place: tuple[str, str, int], found: _Asked) -> AnsweredTurn:
+    """The row of a turn to which there is no answer."""
+    turn = found.turn
+    return AnsweredTurn.model_validate(
+        {
+            "model": model,
+            "item_id": item_id(place[1], place[2]),
+            "video_id": found.video_id,
+            "unit": place[0],
+            "unit_id": place[1],
+            "turn_index": place[2],
+            "question": turn.question,
+            "references": turn.references,
+            "text": "",
+            "state": AnswerState.FAILED,
+            "reason": NOT_IN_SOURCE,
+            "labels": turn.labels,
+            "task": found.task,
+            "asked_at_s": turn.asked_at_s,
+            "options": turn.options,
+            "correct_option": turn.correct_option,
+            "checklist": turn.checklist,
+        }
+    )
+
+
+def _why(answer: Answer) -> str | None:
+    if answer.state is AnswerState.FAILED:
+        return answer.text.strip() or "the source says so"
+    return "the protocol does not ask this turn" if answer.state is AnswerState.NOT_ASKED else None
 
 
 def _wording(answer: Answer, found: _Asked) -> tuple[str, tuple[str, ...]]:
@@ -190,6 +256,7 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
         if (nth := seen[answer_set.model]) > 1:
             name = f"{answer_set.model} ({nth})"
             turns = [turn.model_copy(update={"model": name}) for turn in answer_set.turns]
-            answer_set = replace(answer_set, model=name, turns=turns)
+            others = tuple(turn.model_copy(update={"model": name}) for turn in answer_set.others)
+            answer_set = replace(answer_set, model=name, turns=turns, others=others)
         named.append(answer_set)
     return named

@@ -141,6 +141,7 @@ def _signature(
 ) -> str:
     parts = (
         ("data", answer_set.data_hash),
+        *answer_set.signed,
         *metric,
         *((("duplicates", f"first-of-{len(answer_set.duplicates)}"),) if answer_set.duplicates else ()),
         ("ci", f"95%-by-video-{settings.resamples}"),

@@ -1,8 +1,10 @@
-"""Settings of `score`. Imports nothing heavy."""
+"""Settings of `score`, `evaluate` and `judge`. Imports nothing heavy."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.evaluate.playing.settings import FrameSettings
 
 
 class ScoreSettings(BaseModel):
@@ -14,6 +16,97 @@ class ScoreSettings(BaseModel):
     """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`."""
     language: Literal["auto", "en", "zh"] = "auto"
     """Language of the answers, which decides the tokeniser; `auto` refuses mixed languages."""
+    resamples: Annotated[int, Field(ge=100)] = 1000
+    """Bootstrap resamples behind every interval."""
+    seed: Annotated[int, Field(ge=0)] = 17
+    """Seed of the resampling."""
+
+
+class PlaySettings(BaseModel):
+    """How dialogues are played. All of it can move a score and is part of the signature."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    mode: Literal["dialogue", "streaming", "single"] = "dialogue"
+    """`dialogue`: chains of a video in order, and dialogues; `streaming`: along paths; `single`: no history at all."""
+    history: Literal["golden", "predicted", "none", "corrupted"] = "golden"
+    """What a turn is told of those before: reference answers, the model's own, nothing, or its own with a wrong one."""
+    corrupt_turn: Annotated[int, Field(ge=1)] = 1
+    """The turn, from 1, after which a `corrupted` history holds a wrong answer."""
+    units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
+    """Kinds of units; all that the mode plays where none is named."""
+    split: str | None = None
+    """Split of the videos; `test` where there is one, else all; `all` for all."""
+    tasks: tuple[str, ...] = ()
+    """Tasks of dialogues; all where none is named."""
+    rounds: Literal["all", "mt-video-bench"] = "all"
+    """Which turns are answered: all, or those that MT-Video-Bench's protocol asks."""
+    rejump: Annotated[int, Field(ge=0)] | None = None
+    """Seed by which new paths are drawn in place of the benchmark's own."""
+    prompt: str = "plain"
+    """Prompt that answers are asked with: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    option_order: Literal["source", "shuffled"] = "source"
+    """Order of a multiple-choice question's options: as in the source, or drawn by the seed."""
+    subtitles: bool = False
+    """Show the lines that were spoken and had ended by the moment of the question."""
+    seed: Annotated[int, Field(ge=0)] = 17
+    """Decides the order of options and which wrong answers are planted."""
+    frames: FrameSettings = FrameSettings()
+    """Which frames a turn sees."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.mode == "single" and self.history not in ("none", "golden"):
+            raise ValueError(f"mode single has no history, so history {self.history} has no meaning")
+        if self.rejump is not None and self.mode != "streaming":
+            raise ValueError("paths are drawn anew in mode streaming only")
+        return self
+
+    @property
+    def told(self) -> Literal["golden", "predicted", "none", "corrupted"]:
+        """The history that is told; none in mode `single`."""
+        return "none" if self.mode == "single" else self.history
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """What can move an answer beside the model, by name."""
+        told = f"corrupted-{self.corrupt_turn}" if self.told == "corrupted" else self.told
+        parts = [("mode", self.mode), ("history", told)]
+        parts += [("rounds", self.rounds)] if self.rounds != "all" else []
+        parts += [("rejump", str(self.rejump))] if self.rejump is not None else []
+        parts += [("options", f"shuffled-{self.seed}" if self.option_order == "shuffled" else "source")]
+        parts += [("subtitles", "yes" if self.subtitles else "no"), ("audio", "unused")]
+        return (*parts, *self.frames.signature)
+
+
+class JudgeSettings(BaseModel):
+    """By which protocols answers are judged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    protocols: tuple[str, ...] = ()
+    """Names of judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph,
+    cogme."""
+    metrics: tuple[str, ...] = ()
+    """Text metrics, as of `score`."""
+    compat: bool = False
+    """Show beside each fixed figure what the official script would have made of the same replies."""
+    judge_history: Literal["none", "qa_only", "judged"] = "judged"
+    """What VDEval's judge is told of the turns before."""
+    judge_summary: Literal["none", "template", "refined"] = "refined"
+    """Which summary of the video VDEval's judge is given."""
+    judge_shots: Annotated[int, Field(ge=0, le=1)] = 1
+    """Judged dialogues that VDEval's judge is shown as an example."""
+    eval_rounds: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often a checklist is judged."""
+    checklist_version: Literal["v1", "v2"] = "v2"
+    """MT-Video-Bench's version, by whose prompt a checklist is judged."""
+    null_units: Annotated[int, Field(ge=0)] = 10
+    """Chains, paths or dialogues whose empty answers a model judges for the null row; without a model, all are."""
+    missing: Literal["zero", "skip"] = "zero"
+    """What a turn counts for which the model gave no answer, on checklists."""
+    language: Literal["auto", "en", "zh"] = "auto"
+    """Language of the answers, for text metrics."""
     resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap resamples behind every interval."""
     seed: Annotated[int, Field(ge=0)] = 17

@@ -1,0 +1,219 @@
+"""Options of the commands that play and judge."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.cli.app import settings_of
+from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+
+Count = Annotated[int, Field(ge=1)]
+Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+PRESET_NAMES = Literal["svbench", "mt-video-bench", "vdact", "dramaqa"]
+
+
+class PlayOptions(BaseModel):
+    """How dialogues are played; what is not given is as the preset has it, else as the documentation says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    mode: Literal["dialogue", "streaming", "single"] | None = None
+    """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
+    history: Literal["golden", "predicted", "none", "corrupted"] | None = None
+    """What a turn is told of those before: references, the model's answers, nothing, or those with a wrong one."""
+    corrupt_turn: Count | None = None
+    """The turn, from 1, in whose place a corrupted history holds a wrong answer."""
+    units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
+    """Kinds of units; all that the mode plays by default."""
+    split: str | None = None
+    """Split of the videos; test where there is one, else all; `all` for all."""
+    tasks: tuple[str, ...] = ()
+    """Tasks of dialogues; all by default."""
+    rounds: Literal["all", "mt-video-bench"] | None = None
+    """Turns that are answered: all, or those that MT-Video-Bench's protocol asks."""
+    rejump: int | None = None
+    """Seed by which new paths are drawn in place of the benchmark's own."""
+    prompt: str | None = None
+    """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    option_order: Literal["source", "shuffled"] | None = None
+    """Order of options: the source's, or drawn by the seed."""
+    subtitles: bool | None = None
+    """Show lines that were spoken and had ended by the moment of the question."""
+    policy: Literal["uniform", "fps", "per-clip", "first-turn", "none"] | None = None
+    """Which frames a turn sees: spread anew, a fixed rate, of each clip, once with the first turn, none."""
+    frames: Count | None = None
+    """How many frames: of a turn, of a script at most, of a clip, or in all, by the policy."""
+    fps: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Frames per second of the policy fps."""
+    longest_side: Count | None = None
+    """Pixels of a frame's longer side at most."""
+    square: Count | None = None
+    """Bring frames to exactly this width and height."""
+    seed: int | None = None
+    """Decides the order of options, planted answers and resampling."""
+
+    def settings(self, preset: PlaySettings | None) -> PlaySettings:
+        """The settings, over those of a preset."""
+        start = preset or PlaySettings()
+        of_frames = {
+            "policy": self.policy,
+            "frames": self.frames,
+            "fps": self.fps,
+            "longest_side_px": self.longest_side,
+            "square_px": self.square,
+        }
+        frames = start.frames.model_dump() | {k: v for k, v in of_frames.items() if v is not None}
+        names = set(PlaySettings.model_fields) - {"frames"}
+        given = {name: getattr(self, name) for name in names if getattr(self, name) not in (None, ())}
+        own = {name: getattr(start, name) for name in names}
+        if self.tasks:
+            given["tasks"] = _named(self.tasks)
+        if given.get("mode") == "single" and "history" not in given:
+            given["history"] = "none"
+        if given.get("mode") == "streaming" and "units" not in given:
+            given["units"] = ()
+        from reeltalk.evaluate.playing.settings import FrameSettings
+
+        made: PlaySettings = settings_of(PlaySettings, **(own | given), frames=settings_of(FrameSettings, **frames))
+        return made
+
+
+class JudgeOptions(BaseModel):
+    """How answers are judged; what is not given is as the preset has it, else as the documentation says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    protocols: tuple[str, ...] = ()
+    """Judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph, cogme;
+    agree by default."""
+    metrics: str | None = None
+    """Comma-separated text metrics, as of `score`; `none` for none."""
+    compat: bool | None = None
+    """Show beside each fixed figure what the official script would have made of the same replies."""
+    judge_history: Literal["none", "qa_only", "judged"] | None = None
+    """What VDEval's judge is told of the turns before."""
+    judge_summary: Literal["none", "template", "refined"] | None = None
+    """Which summary of the video VDEval's judge is given."""
+    judge_shots: Annotated[int, Field(ge=0, le=1)] | None = None
+    """Judged dialogues that VDEval's judge is shown as an example."""
+    eval_rounds: Count | None = None
+    """How often a checklist is judged."""
+    checklist_version: Literal["v1", "v2"] | None = None
+    """MT-Video-Bench's version, by whose prompt a checklist is judged."""
+    null_units: Annotated[int, Field(ge=0)] | None = None
+    """Chains, paths or dialogues whose empty answers the model judges for the null row; 0 for no such row."""
+    missing: Literal["zero", "skip"] | None = None
+    """What a turn without an answer counts for, on checklists."""
+    language: Literal["auto", "en", "zh"] | None = None
+    """Language of the answers, for text metrics."""
+    resamples: Count | None = None
+    """Bootstrap resamples behind every interval."""
+
+    def settings(self, preset: JudgeSettings | None, *, seed: int | None = None) -> JudgeSettings:
+        """The settings, over those of a preset."""
+        start = preset or JudgeSettings(protocols=("agree",), metrics=("bleu", "rouge_l", "cider"))
+        given: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in JudgeSettings.model_fields
+            if name not in ("metrics", "seed") and getattr(self, name) not in (None, ())
+        }
+        if self.protocols:
+            given["protocols"] = _named(self.protocols)
+        if self.metrics is not None:
+            named = _named((self.metrics,))
+            given["metrics"] = () if named == ("none",) else named
+        if seed is not None:
+            given["seed"] = seed
+        made: JudgeSettings = settings_of(JudgeSettings, **(start.model_dump() | given))
+        return made
+
+
+def _named(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Names that were given one by one, or with commas between them."""
+    return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
+
+
+class ModelOptions(BaseModel):
+    """How the model that answers is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server (vLLM, SGLang, Ollama, llama.cpp); OpenAI's own by default."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key."""
+    sees: Literal["images", "text"] = "images"
+    """text: the model is shown no frames."""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """Sampling temperature."""
+    max_reply_tokens: Count = 512
+    """Longest answer."""
+    first_token: bool = False
+    """Let answers come in pieces, so that the time to the first token is known."""
+    batch: bool = False
+    """Use the provider's batch API, where inspect_ai offers it: cheaper, and much later."""
+    price_in: Money | None = None
+    """Price of a million tokens of prompt."""
+    price_out: Money | None = None
+    """Price of a million tokens of reply."""
+    image_tokens: Count = 2048
+    """Most tokens that the server counts for one frame: what a budget sets aside for it."""
+
+
+class JudgeModelOptions(BaseModel):
+    """Who judges, and how it is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    judge: str | None = None
+    """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""
+    judge_base_url: str | None = None
+    """Address of the judge's server; OpenAI's own by default."""
+    judge_api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the judge's key."""
+    judge_max_reply_tokens: Count = 1024
+    """Longest reply of the judge."""
+    judge_price_in: Money | None = None
+    """Price of a million tokens of the judge's prompt."""
+    judge_price_out: Money | None = None
+    """Price of a million tokens of the judge's reply."""
+
+
+class LimitOptions(BaseModel):
+    """How many requests at a time, and what all may cost together."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    connections: Count = 20
+    """Dialogues, and requests to a server, at a time; fewer requests where it says that it is asked too often."""
+    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
+    """Longest wait for one reply."""
+    max_retries: Annotated[int, Field(ge=0)] = 5
+    """How often a request that failed on the way is sent again."""
+    backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """Wait before a request is sent again; each further one is twice as long."""
+    max_calls: Count | None = None
+    """Hard limit: requests that may leave, repeated ones included."""
+    max_tokens: Count | None = None
+    """Hard limit: tokens of prompts and replies."""
+    max_cost: Money | None = None
+    """Hard limit: money, by the prices given."""
+    replies: Path | None = None
+    """File in which replies are kept, shared by several runs; the run's own by default."""
+
+
+Playing = Annotated[PlayOptions, Parameter(name="*")]
+JudgingOptions = Annotated[JudgeOptions, Parameter(name="*")]
+Answering = Annotated[ModelOptions, Parameter(name="*")]
+JudgeModel = Annotated[JudgeModelOptions, Parameter(name="*")]
+Limits = Annotated[LimitOptions, Parameter(name="*")]
+PLAYING, JUDGING, ANSWERING, JUDGE_MODEL, LIMITS = (
+    PlayOptions(),
+    JudgeOptions(),
+    ModelOptions(),
+    JudgeModelOptions(),
+    LimitOptions(),
+)

@@ -1,0 +1,158 @@
+"""Ask a judge, keep whatever it said, and read it; what cannot be read is asked for once more and then left.
+
+Nothing here scores: a judging that failed is a reason and the replies that led to it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from reeltalk.errors import ModelError
+from reeltalk.evaluate.judging.rating import Rating, read_rating
+from reeltalk.llm.model import AsyncModel, Message, Reply
+from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.structured import REPEATED_CHARS, MalformedReplyError, ask_for_async
+from reeltalk.schema.record import Json
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+
+T = TypeVar("T")
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Judging(Generic[T]):
+    """What came of asking a judge about one item."""
+
+    verdict: T | None
+    """None where it has none to give."""
+    replies: tuple[str, ...]
+    """Its replies as they came: one, two where the first could not be used, none where it was not reached."""
+    reason: str | None = None
+    """Why there is no verdict."""
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    """A judge's prompt, by the name of its file."""
+    return Prompt.load(PROMPTS / f"{name}.md")
+
+
+async def ask_rating(model: AsyncModel, messages: Sequence[Message]) -> Judging[Rating]:
+    """Ask for reasons that end in `So rating=` and a number from 1 to 3.
+
+    Args:
+        model: The judge.
+        messages: The conversation. A reply that holds no rating is added to it, with the reason, once.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    heard = _Heard(model)
+    conversation = list(messages)
+    reasons: list[str] = []
+    while len(reasons) < 2:
+        try:
+            reply = await heard.ask(conversation)
+        except ModelError as error:
+            return Judging(None, heard.replies, str(error))
+        try:
+            if reply.cut_off:
+                raise MalformedReplyError(
+                    "it was cut off at the longest length that is allowed; write less", reply.text
+                )
+            return Judging(read_rating(reply.text), heard.replies)
+        except MalformedReplyError as error:
+            reasons.append(error.reason)
+        again = prompt("rating_repair").fill(reason=reasons[-1])
+        conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]
+    return Judging(None, heard.replies, _both(reasons))
+
+
+async def ask_verdict(
+    model: AsyncModel,
+    messages: Sequence[Message],
+    kind: type[RecordT],
+    *,
+    check: Callable[[RecordT], str | None] | None = None,
+    sample: int = 0,
+) -> Judging[RecordT]:
+    """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
+
+    Args:
+        model: The judge.
+        messages: The conversation.
+        kind: A pydantic model; its schema goes along.
+        check: Says what is wrong with a record of the right type, if anything.
+        sample: Number of the judging, where the same is judged several times.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    heard = _Heard(model)
+    try:
+        asked = await ask_for_async(heard, messages, kind, check=check, sample=sample)
+    except ModelError as error:
+        return Judging(None, heard.replies, str(error))
+    if asked.record is None:
+        return Judging(None, heard.replies, _both(asked.reasons))
+    return Judging(asked.record, heard.replies)
+
+
+async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judging[str]:
+    """Ask for a text, as the official scripts do: once, and without a schema.
+
+    Args:
+        model: The judge.
+        messages: The conversation.
+        sample: Number of the judging, where the same is judged several times.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    heard = _Heard(model)
+    try:
+        await heard.ask(messages, sample=sample)
+    except ModelError as error:
+        return Judging(None, (), str(error))
+    return Judging(heard.replies[0], heard.replies)
+
+
+def _both(reasons: Sequence[str]) -> str:
+    return f"neither reply could be used: {reasons[0]}; then {reasons[-1]}"
+
+
+@dataclass
+class _Heard:
+    """A model that remembers what it said, so that a reply is kept even where the next request fails."""
+
+    model: AsyncModel
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def sees_images(self) -> bool:
+        return self.model.sees_images
+
+    @property
+    def sampling(self) -> Mapping[str, Json]:
+        return self.model.sampling
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        return tuple(self.said)
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        reply = await self.model.ask(messages, schema=schema, sample=sample)
+        # A lone surrogate cannot be written to a file.
+        self.said.append(reply.text.encode("utf-8", "replace").decode())
+        return reply

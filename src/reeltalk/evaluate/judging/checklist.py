@@ -1,0 +1,266 @@
+"""Judges answers by checklists of yes/no questions, as MT-Video-Bench does (arXiv 2510.17722).
+
+Replies and items are matched by key, and our code counts: the denominator is the number of items, whatever the judge
+returns.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
+from reeltalk.evaluate.judging.checklist_measures import COMPAT, checklist_measures
+from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.rows import not_applicable, scored
+from reeltalk.evaluate.judging.turns import no_answer, who
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.structured import repair_signature
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.dialogue import ChecklistItem
+from reeltalk.schema.scoring import JudgedScore
+
+NAME: Final = "checklist"
+ACCURACY: Final = "accuracy"
+EVAL_ROUNDS: Final = 3
+REFERENCE: Final = "reference"
+"""Stands for the model where the references themselves are judged."""
+
+PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
+
+
+class ChecklistJudge:
+    """MT-Video-Bench's checklists: criterion `accuracy`, 0 to 1, a row per turn and eval round."""
+
+    def __init__(
+        self,
+        *,
+        eval_rounds: int = EVAL_ROUNDS,
+        compat: bool = False,
+        missing: Literal["zero", "skip"] = "zero",
+        version: Literal["v1", "v2"] = "v2",
+    ) -> None:
+        """Choose the variant.
+
+        Args:
+            eval_rounds: How often each answer is judged, at least once.
+            compat: Judges as often again in the official layout, which always asks for five replies, and averages as
+                the official script does: criterion `accuracy.compat`. What stands in the place of an answer that
+                failed is judged as an answer, as it is there.
+            missing: What a turn counts whose answer is missing: zero, without asking the judge, or nothing. An empty
+                answer would earn every item that expects *No*.
+            version: `v1` also shows question and reference to the judge. Scores of the two are not comparable.
+
+        Raises:
+            SettingError: There is no eval round.
+        """
+        if eval_rounds < 1:
+            raise SettingError(
+                f"eval_rounds is {eval_rounds}, but an answer must be judged at least once; give 1 or more"
+            )
+        self.eval_rounds, self.compat, self.missing, self.version = eval_rounds, compat, missing, version
+
+    @property
+    def name(self) -> str:
+        """`checklist`."""
+        return NAME
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts, and all that was chosen."""
+        parts = (
+            ("prompt", prompt(PROMPT_OF[self.version]).signature),
+            ("repair", repair_signature()),
+            ("version", self.version),
+            ("eval_rounds", str(self.eval_rounds)),
+            ("missing", self.missing),
+        )
+        return (*parts, ("compat", prompt("checklist-compat").signature)) if self.compat else parts
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row for each turn with a checklist and each eval round; two with `compat`.
+
+        Args:
+            unit: A dialogue. Turns without a checklist are not judged.
+            model: Who judges.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judging = who(NAME, model)
+        rows: list[JudgedScore] = []
+        for turn in unit.turns:
+            if turn.checklist is None or not turn.checklist.items:
+                continue
+            for sample in range(self.eval_rounds):
+                if turn.state is not AnswerState.ANSWERED:
+                    rows.append(self._missing(unit, turn, judging.name, sample))
+                else:
+                    rows.append(await self._fixed(unit, turn, turn.checklist.items, judging, sample))
+                if self.compat:
+                    rows.append(await self._official(unit, turn, turn.checklist.items, judging, sample))
+        return rows
+
+    def _missing(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, sample: int) -> JudgedScore:
+        why = no_answer(turn)
+        if self.missing == "zero":
+            return scored(unit, ACCURACY, judge, 0.0, turn=turn, explanation=why, sample=sample)
+        return not_applicable(unit, ACCURACY, judge, why, turn=turn, sample=sample)
+
+    async def _fixed(
+        self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
+    ) -> JudgedScore:
+        """Ask for all items, then once more for those that were left out."""
+        said: dict[str, str] = {}
+        replies: tuple[str, ...] = ()
+        due = tuple(range(1, len(items) + 1))
+        reason: str | None = None
+        for _ in range(2):
+            kind = replies_to(tuple(f"A{number}" for number in due))
+            asked = [Message("user", self._prompt(turn, items, due))]
+            verdict = await ask_verdict(model, asked, kind, check=_some_reply, sample=sample)
+            replies += verdict.replies
+            if verdict.verdict is None:
+                reason = verdict.reason
+                break
+            said |= verdict.verdict.model_dump(exclude_unset=True)
+            due = tuple(number for number in due if f"A{number}" not in said)
+            if not due:
+                return _counted(unit, turn, items, said, model.name, replies, sample)
+        left_out = ", ".join(f"A{number}" for number in due)
+        reason = f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
+        return unscored(unit, ACCURACY, model.name, reason, turn=turn, replies=replies, sample=sample)
+
+    def _prompt(self, turn: AnsweredTurn, items: Sequence[ChecklistItem], due: Sequence[int]) -> str:
+        context: Mapping[str, str] = {}
+        if self.version == "v1":
+            context = {"asked": turn.question, "reference": turn.references[0] if turn.references else "(none)"}
+        return prompt(PROMPT_OF[self.version]).fill(
+            answer=fenced(turn.text),
+            questions=_numbered(items, due),
+            keys=", ".join(f"A{number}" for number in due),
+            **context,
+        )
+
+    async def _official(
+        self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
+    ) -> JudgedScore:
+        name = f"{ACCURACY}{COMPAT}"
+        answer = official_answer(turn)
+        if answer is None:
+            reason = "the official script leaves out a round whose answer is not in the file"
+            return unscored(unit, name, model.name, reason, turn=turn, sample=sample)
+        context = ""
+        if self.version == "v1":
+            reference = turn.references[0] if turn.references else "(none)"
+            context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
+        text = prompt("checklist-compat").fill(
+            context=context, answer=fenced(answer), questions=_numbered(items, range(1, len(items) + 1))
+        )
+        verdict = await ask_text(model, [Message("user", text)], sample=sample)
+        returned = official_replies(verdict.verdict) if verdict.verdict is not None else None
+        value = official_run_accuracy(returned or (), [_word(item) for item in items])
+        if value is None:
+            reason = verdict.reason or "the official script takes no replies from it"
+            return unscored(unit, name, model.name, reason, turn=turn, replies=verdict.replies, sample=sample)
+        return scored(unit, name, model.name, value, turn=turn, replies=verdict.replies, sample=sample)
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the spread of the rounds.
+
+        Args:
+            units: All units, judged or not.
+            scores: What `judge` gave for them.
+        """
+        official = self.version if self.compat else None
+        return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
+
+
+def self_check(unit: JudgeUnit) -> JudgeUnit:
+    """The unit with the references in place of a model's answers: judged, every turn must reach 100 %.
+
+    A turn that does not has a checklist that contradicts its reference; at least one published item does. Turns
+    without a reference are not asked.
+
+    Args:
+        unit: A unit of any model.
+    """
+    turns = tuple(
+        turn.model_copy(
+            update={
+                "model": REFERENCE,
+                "text": turn.references[0] if turn.references else "",
+                "state": AnswerState.ANSWERED if turn.references else AnswerState.NOT_ASKED,
+                "checklist": turn.checklist if turn.references else None,
+                "reason": None,
+                "played": None,
+            }
+        )
+        for turn in unit.turns
+    )
+    return dataclasses.replace(unit, model=REFERENCE, turns=turns)
+
+
+@cache
+def replies_to(keys: tuple[str, ...]) -> type[BaseModel]:
+    """The record of a judge's replies. A key may be left out, but none may be added.
+
+    The schema demands them all, so that a server that follows it leaves none out.
+
+    Args:
+        keys: As `("A1", "A2")`.
+    """
+    fields: dict[str, Any] = {key: (_YesNo, None) for key in keys}
+    config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"required": list(keys)})
+    return create_model("ChecklistReplies", __config__=config, **fields)
+
+
+def _in_any_case(value: Any) -> Any:
+    return value.strip().capitalize() if isinstance(value, str) else value
+
+
+_YesNo = Annotated[Literal["Yes", "No"], BeforeValidator(_in_any_case)]
+
+
+def _some_reply(record: BaseModel) -> str | None:
+    return None if record.model_fields_set else "it replies to no question"
+
+
+def _counted(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    said: Mapping[str, str],
+    judge: str,
+    replies: tuple[str, ...],
+    sample: int,
+) -> JudgedScore:
+    wrong = [f"A{n} {said[f'A{n}']}" for n, item in enumerate(items, start=1) if said[f"A{n}"] != _word(item)]
+    return scored(
+        unit,
+        ACCURACY,
+        judge,
+        (len(items) - len(wrong)) / len(items),
+        turn=turn,
+        explanation=f"not as expected: {', '.join(wrong)}" if wrong else None,
+        replies=replies,
+        sample=sample,
+    )
+
+
+def _numbered(items: Sequence[ChecklistItem], numbers: Sequence[int]) -> str:
+    return "\n".join(f"{number}. {items[number - 1].question}" for number in numbers)
+
+
+def _word(item: ChecklistItem) -> str:
+    return "Yes" if item.expected else "No"

@@ -1,0 +1,174 @@
+"""CLAIR: how likely it is, from 0 to 100, that candidate and references say the same.
+
+Reference: Chan et al., "CLAIR: Evaluating Image Captions with Large Language Models" (EMNLP 2023, arXiv 2310.12971).
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
+
+from reeltalk.errors import ModelError
+from reeltalk.evaluate.judging import turns
+from reeltalk.evaluate.judging.asking import ask_verdict, prompt
+from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
+from reeltalk.evaluate.judging.rows import scored
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.structured import json_schema, repair_signature
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore
+
+CRITERION: Final = "clair"
+COMPAT: Final = "clair.compat"
+TRIES: Final = 3
+"""How often the official script asks before it gives 0."""
+
+_NUMBER = re.compile(r"\d*\.?\d+")
+
+
+class Likelihood(BaseModel):
+    """What the judge answers."""
+
+    score: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+    """From 0 to 100."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Clair:
+    """CLAIR on answers: the question is not shown, as the published prompt has none."""
+
+    compat: bool = False
+    """Also read the replies as the official script does, which asks again where it finds no number."""
+
+    @property
+    def name(self) -> str:
+        """`clair`."""
+        return CRITERION
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts."""
+        return (("prompt", prompt("clair").signature), ("repair", repair_signature()))
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row from 0 to 1 for every turn that is due; with `compat` a second one.
+
+        Args:
+            unit: A chain, path or dialogue; its turns are judged one by one.
+            model: The judge.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judge = turns.who(self.name, model)
+        rows: list[JudgedScore] = []
+        for turn in turns.due(unit):
+            if (why := turns.obstacle(turn)) is None:
+                rows += await self._judge(unit, turn, judge)
+            else:
+                criteria = (CRITERION, COMPAT) if self.compat else (CRITERION,)
+                rows += turns.without_score(unit, turn, criteria, judge.name, why)
+        return rows
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """The mean over turns; with `compat` that of the official reading too.
+
+        Args:
+            units: All units of one model.
+            scores: Their rows.
+        """
+        found = [mean_of(CRITERION, turns.entries(units, scores, CRITERION), by=turns.GROUPED_BY)]
+        if self.compat:
+            items = turns.entries(units, scores, COMPAT)
+            found.append(mean_of(COMPAT, items, by=turns.GROUPED_BY, signature=(("mode", "compat"),)))
+        return found
+
+    def messages(self, turn: AnsweredTurn) -> list[Message]:
+        """What the judge is sent about a turn.
+
+        Args:
+            turn: A turn that has an answer and references.
+        """
+        references = "\n".join(f"- {reference}" for reference in turn.references)
+        item = f"Candidate set:\n{fenced(turn.text)}\nReference set:\n{references}"
+        return [Message("system", prompt("clair").text), Message("user", item)]
+
+    async def _judge(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> list[JudgedScore]:
+        messages = self.messages(turn)
+        judging = await ask_verdict(judge, messages, Likelihood, check=_on_scale)
+        found, replies = judging.verdict, judging.replies
+        if found is None:
+            rows = turns.without_score(unit, turn, [CRITERION], judge.name, judging.reason, replies=replies)
+        else:
+            value, why = found.score / 100, found.reason or None
+            rows = [scored(unit, CRITERION, judge.name, value, turn=turn, explanation=why, replies=replies)]
+        if not self.compat:
+            return rows
+        if not replies:
+            return rows + turns.without_score(unit, turn, [COMPAT], judge.name, judging.reason)
+        return [*rows, await self._as_official(unit, turn, judge, messages, replies[0])]
+
+    async def _as_official(
+        self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, messages: Sequence[Message], first: str
+    ) -> JudgedScore:
+        tried = [first]
+        while len(tried) < TRIES and _asks_again(tried[-1]):
+            try:
+                reply = await judge.ask(messages, schema=json_schema(Likelihood), sample=len(tried))
+            except ModelError as error:
+                return unscored(unit, COMPAT, judge.name, str(error), turn=turn, replies=tuple(tried))
+            tried.append(reply.text.encode("utf-8", "replace").decode())
+
+        def read() -> float:
+            return (compat_score(tried[-1]) or 0.0) / 100
+
+        return turns.read_as_official(unit, turn, COMPAT, judge.name, tuple(tried), read)
+
+
+def compat_score(text: str) -> float | None:
+    """A reply as the official script reads it, from 0 to 100 or whatever number stands there; None: it asks again.
+
+    From the first `{` to the `}` after it as JSON; where that fails the first run of digits, a hundred times as much if
+    below 1.
+
+    Raises:
+        OfficialScriptStopsError: The JSON holds a score that is no number.
+    """
+    try:
+        found = json.loads("{" + text.split("{")[1].split("}")[0] + "}")["score"]
+    except RecursionError:
+        raise OfficialScriptStopsError("the JSON is nested too deeply") from None
+    except (ValueError, KeyError, IndexError):
+        number = _NUMBER.search(text)
+        if number is None:
+            return None
+        score = float(number[0])
+        return score * 100 if score < 1 else score
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise OfficialScriptStopsError(f"the score is {str(found)[:80]!r}") from None
+
+
+def _asks_again(text: str) -> bool:
+    try:
+        return compat_score(text) is None
+    except (OfficialScriptStopsError, OverflowError):
+        return False
+
+
+def _on_scale(found: Likelihood) -> str | None:
+    if 0 < found.score < 1:
+        return f"the score is {found.score}; the scale goes from 0 to 100, not from 0 to 1"
+    return None

@@ -1,0 +1,144 @@
+"""What a judge is given, what it gives back, and what every judging protocol offers.
+
+A model's answer is data: it reaches a judge between fences that our code writes, in a place that our code chooses, and
+our code owns keys, counts and denominators.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.llm.model import AsyncModel
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+UnitKind = Literal["chain", "path", "dialogue"]
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Two turns of a unit between which the benchmark states a relation."""
+
+    before: int
+    """Index into the unit's turns."""
+    after: int
+    relation: str
+
+
+@dataclass(frozen=True)
+class JudgeUnit:
+    """A chain, path or dialogue with one model's answers: what one judging sees."""
+
+    model: str
+    kind: UnitKind
+    id: str
+    video_id: str
+    turns: tuple[AnsweredTurn, ...]
+    """In order. A turn that was not asked or has no answer says so in its `state`."""
+    task: str | None = None
+    summaries: Mapping[str, str] = field(default_factory=dict)
+    """What happens in the video as text, by how it was written: VDAct has `template` and `refine`."""
+    linked: tuple[Linked, ...] = ()
+    clips: int = 1
+    """How many clips it is about; a cross-scene dialogue has several."""
+    duration_s: float | None = None
+    """Length of the video."""
+    official: bool = False
+    """True where an official script judges these turns together and ours does not; it has scores of `compat` alone."""
+
+    @property
+    def answered(self) -> tuple[AnsweredTurn, ...]:
+        """The turns that have an answer and a reference."""
+        return tuple(t for t in self.turns if t.state is AnswerState.ANSWERED and t.references)
+
+
+class Judge(Protocol):
+    """A judging protocol, as VDEval."""
+
+    @property
+    def name(self) -> str:
+        """How it is named on the command line, as `vdeval`."""
+        ...
+
+    @property
+    def needs_model(self) -> bool:
+        """True where a language model judges."""
+        ...
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """What can move its scores beside the judge model: prompts with their versions and hashes, variants."""
+        ...
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """Scores of one unit. What could not be scored is a row with its reason, never a missing row.
+
+        Args:
+            unit: What is judged.
+            model: Who judges; None for a protocol that needs none.
+
+        Raises:
+            BudgetError: A limit would be passed; nothing of the unit is kept then but the replies.
+        """
+        ...
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """One model's numbers from all its units and their scores, the headline first.
+
+        Args:
+            units: All units, judged or not; they say what should have a score.
+            scores: What `judge` gave for them, in any order.
+        """
+        ...
+
+
+def unscored(
+    unit: JudgeUnit,
+    criterion: str,
+    judge: str,
+    reason: str,
+    *,
+    turn: AnsweredTurn | None = None,
+    replies: tuple[str, ...] = (),
+    sample: int = 0,
+) -> JudgedScore:
+    """The row of what should have a score and has none."""
+    return JudgedScore(
+        unit="turn" if turn is not None else unit.kind,
+        unit_id=unit.id,
+        turn_index=turn.turn_index if turn is not None else None,
+        model=unit.model,
+        criterion=criterion,
+        state=ScoreState.UNSCORED,
+        reason=reason,
+        judge=judge,
+        video_id=unit.video_id,
+        sample=sample,
+        replies=replies,
+    )
+
+
+def fenced(text: str) -> str:
+    """A model's answer, or any other text that is data, between fences that it cannot close.
+
+    The fence ends in letters that the text does not hold. They are drawn from the text itself, so that the same text is
+    fenced the same way and a reply can be kept. Characters that cannot be seen are written out.
+    """
+    shown = visible(text)
+    mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:8]
+    while mark in shown:
+        mark = hashlib.sha256(mark.encode()).hexdigest()[:8]
+    return f"<<<DATA {mark}\n{shown}\nDATA {mark}>>>"
+
+
+def visible(text: str) -> str:
+    """A text with what cannot be seen written out: control, format and private characters by their code points."""
+    return "".join(
+        character
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Co", "Cn", "Cs")
+        else f"\\u{ord(character):04x}"
+        for character in text.replace("\r\n", "\n")
+    )

@@ -1,0 +1,180 @@
+"""LLM-Acc and LLM-Rel: whether an answer is right, yes or no, and how well it matches, from 0 to 5.
+
+Reference: Maaz et al., "Video-ChatGPT" (ACL 2024, arXiv 2306.05424).
+"""
+
+import ast
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from reeltalk.evaluate.judging import turns
+from reeltalk.evaluate.judging.asking import ask_verdict, prompt
+from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
+from reeltalk.evaluate.judging.rows import scored
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.structured import repair_signature
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+ACCURACY: Final = "llm_acc"
+RELEVANCE: Final = "llm_rel"
+COMPAT: Final = "compat"
+HIGHEST: Final = 5.0
+LONGEST_READ: Final = 20_000
+"""Characters of a reply that are read as a Python literal; no verdict is that long."""
+
+
+def _in_lower_case(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+class Verdict(BaseModel):
+    """What the judge answers."""
+
+    pred: Annotated[Literal["yes", "no"], BeforeValidator(_in_lower_case)]
+    """Whether the answer is right."""
+    # The bounds are asked for and not checked: the published example is a 4.8 where integers are demanded, and judges
+    # go beyond both ends.
+    score: Annotated[float, Field(allow_inf_nan=False, json_schema_extra={"minimum": 0, "maximum": HIGHEST})]
+    """From 0 to 5; what lies beyond is taken for the nearer end."""
+
+
+@dataclass(frozen=True)
+class LlmAcc:
+    """LLM-Acc, the share of answers that are right, and beside it LLM-Rel, the mean score."""
+
+    compat: bool = False
+    """Also read the first replies as the official script does."""
+
+    @property
+    def name(self) -> str:
+        """`llm_acc`."""
+        return ACCURACY
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts."""
+        return (("prompt", prompt("llm_acc").signature), ("repair", repair_signature()))
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """Two rows for every turn that is due, `llm_acc` 0 or 1 and `llm_rel` 0 to 5; with `compat` two more.
+
+        Args:
+            unit: A chain, path or dialogue; its turns are judged one by one.
+            model: The judge.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judge = turns.who(self.name, model)
+        rows: list[JudgedScore] = []
+        for turn in turns.due(unit):
+            if (why := turns.obstacle(turn)) is None:
+                rows += await self._judge(unit, turn, judge)
+            else:
+                rows += turns.without_score(unit, turn, self._criteria, judge.name, why)
+        return rows
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """The share of right answers and the mean score; with `compat` those of the official reading too.
+
+        Args:
+            units: All units of one model.
+            scores: Their rows.
+        """
+        return [
+            mean_of(
+                name,
+                turns.entries(units, scores, name),
+                by=turns.GROUPED_BY,
+                signature=(("mode", "compat"),) if name.endswith(f".{COMPAT}") else (),
+            )
+            for name in self._criteria
+        ]
+
+    def messages(self, turn: AnsweredTurn) -> list[Message]:
+        """What the judge is sent about a turn.
+
+        Args:
+            turn: A turn that has an answer and references.
+        """
+        right = turn.references[0]
+        if len(turn.references) > 1:
+            right = ", ".join(f"'{reference}'" for reference in turn.references)
+        item = f"Question: {turn.question}\nCorrect answer: {right}\nPredicted answer: {fenced(turn.text)}"
+        return [Message("system", prompt("llm_acc").text), Message("user", item)]
+
+    @property
+    def _criteria(self) -> tuple[str, ...]:
+        official = (f"{ACCURACY}.{COMPAT}", f"{RELEVANCE}.{COMPAT}") if self.compat else ()
+        return (ACCURACY, RELEVANCE, *official)
+
+    async def _judge(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> list[JudgedScore]:
+        judging = await ask_verdict(judge, self.messages(turn), Verdict)
+        found, replies = judging.verdict, judging.replies
+        if found is None:
+            rows = turns.without_score(unit, turn, (ACCURACY, RELEVANCE), judge.name, judging.reason, replies=replies)
+        else:
+            values = {ACCURACY: float(found.pred == "yes"), RELEVANCE: min(max(found.score, 0.0), HIGHEST)}
+            rows = [scored(unit, name, judge.name, value, turn=turn, replies=replies) for name, value in values.items()]
+        if not self.compat:
+            return rows
+        if not replies:
+            return rows + turns.without_score(unit, turn, self._criteria[2:], judge.name, judging.reason)
+        return [*rows, *_as_official(unit, turn, judge.name, replies[:1])]
+
+
+def compat_verdict(text: str) -> tuple[bool | None, int]:
+    """A reply as the official script reads it: right or wrong, None where it says neither, and the score cut to an int.
+
+    Raises:
+        OfficialScriptStopsError: It ends with an exception here, or asks again without end.
+    """
+    try:
+        if len(text) > LONGEST_READ:
+            raise ValueError("too long")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            literal = ast.literal_eval(text)
+        # The script writes what it read to a file, and reads that.
+        found: Any = json.loads(json.dumps(literal))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise OfficialScriptStopsError("it is no Python dictionary, and the script asks again without end") from None
+    try:
+        score, said = int(found["score"]), found["pred"].lower()
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise OfficialScriptStopsError(
+            f"it lacks a 'pred' or 'score' that the script can use: {error!r:.200}"
+        ) from None
+    return (True if "yes" in said else False if "no" in said else None), score
+
+
+def _as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, replies: tuple[str, ...]) -> list[JudgedScore]:
+    def read_accuracy() -> float:
+        right, _ = compat_verdict(replies[0])
+        return float(right or False)
+
+    def read_relevance() -> float:
+        return compat_verdict(replies[0])[1]
+
+    rows = [
+        turns.read_as_official(unit, turn, f"{name}.{COMPAT}", judge, replies, read)
+        for name, read in ((ACCURACY, read_accuracy), (RELEVANCE, read_relevance))
+    ]
+    if rows[0].state is ScoreState.SCORED and compat_verdict(replies[0])[0] is None:
+        why = "the judge says neither yes nor no; the official script leaves the answer out of the share"
+        left_out = {"value": None, "state": ScoreState.NOT_APPLICABLE, "reason": why}
+        rows[0] = rows[0].model_copy(update=left_out)
+    return rows

@@ -1,0 +1,190 @@
+"""From scores to numbers: means with what is needed to resample them, and how many items have no score."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MOST_UNSCORED: Final = 0.02
+"""Above this share of items without a score a headline is withheld."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item of a mean: a turn, chain, path, dialogue or round."""
+
+    video_id: str
+    value: float | None
+    """None where there is no score."""
+    item_id: str | None = None
+    """The turn, where the item is one."""
+    applies: bool = True
+    """False where a judge says that the criterion does not apply; then it counts neither as scored nor as unscored."""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Groups it belongs to, by what is grouped: `{"question_type": ("D-LOC",), "turn": ("3",)}`."""
+    mean_of: str | None = None
+    """Items are averaged within this group first, and groups then, as the rounds of a dialogue."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of one model, and all that is needed for its interval."""
+
+    name: str
+    value: float | None
+    """Over what was scored; None where nothing was."""
+    n: int
+    """Items that were scored."""
+    unscored: int
+    not_applicable: int
+    statistics: Floats
+    """(N, K) what each scored item, or group of items, adds."""
+    clusters: Sequence[str]
+    """(N,) the source video of each."""
+    from_sums: Callable[[Floats, Floats], Floats]
+    """(R,) values from (R, K) summed statistics and (R,) numbers of items."""
+    entries: tuple[Entry, ...]
+    scale: float = 1.0
+    offset: float = 0.0
+    by: tuple[str, ...] = ()
+    """What it is broken down by in tables, of the groups that its entries name."""
+    signature: tuple[tuple[str, str], ...] = ()
+    """What tells it from other numbers of the same protocol, as `(("mode", "compat"),)`."""
+    vanishing: bool = False
+    """True where an official script lets items without a score vanish: its number is quoted however many do."""
+
+    @property
+    def withheld(self) -> bool:
+        """True where so many items are unscored that the number is not quoted."""
+        due = self.n + self.unscored
+        return not self.vanishing and due > 0 and self.unscored > MOST_UNSCORED * due
+
+
+def mean_of(
+    name: str,
+    entries: Iterable[Entry],
+    *,
+    scale: float = 1.0,
+    offset: float = 0.0,
+    by: tuple[str, ...] = (),
+    signature: tuple[tuple[str, str], ...] = (),
+) -> Measure:
+    """The mean of values, each `value * scale + offset`.
+
+    Where entries name a group in `mean_of`, the mean of the groups' means. A group counts if any of its items has a
+    value.
+
+    Args:
+        name: Of the number, as `vdeval`.
+        entries: All items, those without a score too.
+        scale: Multiplies a value.
+        offset: Is added after that.
+        by: What to break it down by in tables.
+        signature: What tells it from other numbers of its protocol.
+    """
+    kept = tuple(entries)
+    rows = _rows(kept)
+    table = np.array([value * scale + offset for _, value in rows], np.float64).reshape(-1, 1)
+    scored = sum(entry.applies and entry.value is not None for entry in kept)
+    return Measure(
+        name=name,
+        value=float(table.mean()) if len(table) else None,
+        n=scored,
+        unscored=sum(entry.applies and entry.value is None for entry in kept),
+        not_applicable=sum(not entry.applies for entry in kept),
+        statistics=table,
+        clusters=[video for video, _ in rows],
+        from_sums=_mean,
+        entries=kept,
+        scale=scale,
+        offset=offset,
+        by=by,
+        signature=signature,
+    )
+
+
+def mean_of_groups(
+    name: str,
+    parts: Mapping[str, Iterable[Entry]],
+    *,
+    scale: float = 1.0,
+    by: tuple[str, ...] = (),
+    signature: tuple[tuple[str, str], ...] = (),
+) -> Measure:
+    """The mean of several means that count the same each, as MT-Video-Bench's overall score of its six tasks.
+
+    Args:
+        name: Of the number.
+        parts: Entries of each part; a part without a value is left out of the mean.
+        scale: Multiplies a value.
+        by: What to break it down by in tables.
+        signature: What tells it from other numbers of its protocol.
+    """
+    kept = {part: tuple(entries) for part, entries in parts.items()}
+    rows = {part: _rows(entries) for part, entries in kept.items()}
+    present = [part for part, found in rows.items() if found]
+    table = np.zeros((sum(len(rows[part]) for part in present), 2 * len(present)))
+    clusters: list[str] = []
+    for column, part in enumerate(present):
+        for video, value in rows[part]:
+            table[len(clusters), 2 * column] = value * scale
+            table[len(clusters), 2 * column + 1] = 1.0
+            clusters.append(video)
+    every = tuple(entry for entries in kept.values() for entry in entries)
+    return Measure(
+        name=name,
+        value=float(_mean_of_means(table.sum(axis=0, keepdims=True), np.array([len(table)]))[0]) if present else None,
+        n=sum(entry.applies and entry.value is not None for entry in every),
+        unscored=sum(entry.applies and entry.value is None for entry in every),
+        not_applicable=sum(not entry.applies for entry in every),
+        statistics=table,
+        clusters=clusters,
+        from_sums=_mean_of_means,
+        entries=every,
+        scale=scale,
+        by=by,
+        signature=signature,
+    )
+
+
+def grouped(measure: Measure, by: str) -> dict[str, Measure]:
+    """The same number over each group of its items, by the group's name. An item may stand in several groups."""
+    found: dict[str, list[Entry]] = {}
+    for entry in measure.entries:
+        for group in entry.groups.get(by, ()):
+            found.setdefault(group, []).append(entry)
+    return {
+        group: mean_of(measure.name, entries, scale=measure.scale, offset=measure.offset)
+        for group, entries in found.items()
+    }
+
+
+def _rows(entries: Sequence[Entry]) -> list[tuple[str, float]]:
+    """Video and value of every item, or of every group of items where they name one."""
+    rows: list[tuple[str, float]] = []
+    groups: dict[tuple[str, str], list[float]] = {}
+    for entry in entries:
+        if not entry.applies or entry.value is None:
+            continue
+        if entry.mean_of is None:
+            rows.append((entry.video_id, entry.value))
+        else:
+            groups.setdefault((entry.video_id, entry.mean_of), []).append(entry.value)
+    return rows + [(video, sum(values) / len(values)) for (video, _), values in groups.items()]
+
+
+def _mean(sums: Floats, n: Floats) -> Floats:
+    return sums[:, 0] / n
+
+
+def _mean_of_means(sums: Floats, n: Floats) -> Floats:
+    """A resample that holds no item of a part is a mean of the other parts."""
+    totals, counts = sums[:, 0::2], sums[:, 1::2]
+    with np.errstate(invalid="ignore"):
+        means = np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
+    values: Floats = np.nanmean(means, axis=1)
+    return values

@@ -1,0 +1,77 @@
+"""Rows of scores."""
+
+from reeltalk.evaluate.judging.judge import JudgeUnit
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+
+def scored(
+    unit: JudgeUnit,
+    criterion: str,
+    judge: str,
+    value: float,
+    *,
+    turn: AnsweredTurn | None = None,
+    explanation: str | None = None,
+    replies: tuple[str, ...] = (),
+    sample: int = 0,
+) -> JudgedScore:
+    """The row of a score.
+
+    Args:
+        unit: What was judged.
+        criterion: On which criterion.
+        judge: Who judged.
+        value: The score, on the criterion's scale.
+        turn: The turn, where one was judged and not the whole unit.
+        explanation: What the judge said about it.
+        replies: The judge's replies as they came.
+        sample: Number of the judging.
+    """
+    return JudgedScore(
+        unit="turn" if turn is not None else unit.kind,
+        unit_id=unit.id,
+        turn_index=turn.turn_index if turn is not None else None,
+        model=unit.model,
+        criterion=criterion,
+        value=value,
+        # Half a surrogate pair cannot be written to a file.
+        explanation=explanation.encode("utf-8", "replace").decode() if explanation else None,
+        judge=judge,
+        video_id=unit.video_id,
+        sample=sample,
+        replies=replies,
+    )
+
+
+def not_applicable(
+    unit: JudgeUnit,
+    criterion: str,
+    judge: str,
+    reason: str,
+    *,
+    turn: AnsweredTurn | None = None,
+    sample: int = 0,
+) -> JudgedScore:
+    """The row of a criterion that does not apply.
+
+    Args:
+        unit: What was judged.
+        criterion: On which criterion.
+        judge: Who judged.
+        reason: Why it does not apply.
+        turn: The turn, where one was judged and not the whole unit.
+        sample: Number of the judging.
+    """
+    return JudgedScore(
+        unit="turn" if turn is not None else unit.kind,
+        unit_id=unit.id,
+        turn_index=turn.turn_index if turn is not None else None,
+        model=unit.model,
+        criterion=criterion,
+        state=ScoreState.NOT_APPLICABLE,
+        reason=reason,
+        judge=judge,
+        video_id=unit.video_id,
+        sample=sample,
+    )

@@ -1,0 +1,246 @@
+"""Judges chains and paths by SVBench's five dimensions and an overall score (ICLR 2025, arXiv 2502.10810).
+
+One request per chain or path; the reply is a record of six whole numbers. The overall score is a judgement of its own:
+for every published model it lies below the mean of the five.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of, mean_of_groups
+from reeltalk.evaluate.judging.rows import not_applicable, scored
+from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_scores
+from reeltalk.evaluate.judging.turns import who
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.structured import repair_signature
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+NAME: Final = "svbench"
+CRITERIA: Final = ("OS", "SA", "CC", "LC", "TU", "IC")
+"""The overall score, and the five dimensions in the paper's order."""
+NOT_APPLICABLE: Final = -1
+"""What a judge gives for TU where no question has to do with time."""
+NO_ANSWER: Final = "[no answer was given]"
+AVERAGED: Final = ("chain", "path")
+"""Kinds of units whose overall scores the leaderboard averages: dialogue and streaming."""
+AVERAGE: Final = f"{NAME}.average"
+PERCENT: Final = 10.0
+"""Tables show a scale of 0 to 10 as 0 to 100."""
+
+Mark = Annotated[int, Field(ge=0, le=10)]
+
+
+class SVBenchVerdict(BaseModel):
+    """What a judge says of a chain or path."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rationale: str
+    semantic_accuracy: Mark
+    contextual_coherence: Mark
+    logical_consistency: Mark
+    temporal_understanding: Annotated[int, Field(ge=NOT_APPLICABLE, le=10)]
+    """-1 where no question has to do with time."""
+    informational_completeness: Mark
+    overall_score: Annotated[int, Field(ge=1, le=10)]
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """By criterion, in the order of `CRITERIA`."""
+        return {
+            "OS": self.overall_score,
+            "SA": self.semantic_accuracy,
+            "CC": self.contextual_coherence,
+            "LC": self.logical_consistency,
+            "TU": self.temporal_understanding,
+            "IC": self.informational_completeness,
+        }
+
+
+class SVBenchJudge:
+    """SVBench's dialogue and streaming evaluation: criteria SA, CC, LC, TU, IC and OS, 0 to 10 each."""
+
+    def __init__(self, *, compat: bool = False) -> None:
+        """Choose the variant.
+
+        Args:
+            compat: Asks once more per unit in the official layout, and reads the reply with the official patterns:
+                criteria `SA.compat` and so on, with the defects of those patterns. Units that only the official script
+                joins are judged in this way alone.
+        """
+        self.compat = compat
+
+    @property
+    def name(self) -> str:
+        """`svbench`."""
+        return NAME
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts."""
+        parts = (("prompt", prompt(NAME).signature), ("repair", repair_signature()))
+        return (*parts, ("compat", prompt(f"{NAME}-compat").signature)) if self.compat else parts
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """Six rows, and six more with `compat`; rationale and replies stand with the overall score.
+
+        Args:
+            unit: A chain or path. A turn whose answer failed is shown as one without an answer.
+            model: Who judges.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judging = who(NAME, model)
+        if unit.official:
+            # The script asks about a video without links as well, and shows nothing.
+            return await self._official(unit, judging, shown(unit))
+        if not unit.answered:
+            criteria = (*CRITERIA, *(f"{criterion}{COMPAT}" for criterion in CRITERIA if self.compat))
+            return _unscored(unit, criteria, judging.name, "no turn has an answer and a reference")
+        items = shown(unit)
+        rows = await self._fixed(unit, judging, items)
+        return rows + (await self._official(unit, judging, items) if self.compat else [])
+
+    async def _fixed(self, unit: JudgeUnit, model: AsyncModel, items: str) -> list[JudgedScore]:
+        verdict = await ask_verdict(model, [Message("user", prompt(NAME).fill(items=items))], SVBenchVerdict)
+        if verdict.verdict is None:
+            return _unscored(unit, CRITERIA, model.name, verdict.reason or "", verdict.replies)
+        return [
+            not_applicable(unit, criterion, model.name, "the judge said -1: not applicable")
+            if mark == NOT_APPLICABLE
+            else scored(
+                unit,
+                criterion,
+                model.name,
+                float(mark),
+                explanation=verdict.verdict.rationale if criterion == "OS" else None,
+                replies=verdict.replies if criterion == "OS" else (),
+            )
+            for criterion, mark in verdict.verdict.marks.items()
+        ]
+
+    async def _official(self, unit: JudgeUnit, model: AsyncModel, items: str) -> list[JudgedScore]:
+        verdict = await ask_text(model, [Message("user", prompt(f"{NAME}-compat").fill(items=items))])
+        if verdict.verdict is None:
+            criteria = [f"{criterion}{COMPAT}" for criterion in CRITERIA]
+            return _unscored(unit, criteria, model.name, verdict.reason or "", verdict.replies)
+        rows: list[JudgedScore] = []
+        found = official_scores(verdict.verdict)
+        for criterion in CRITERIA:
+            name, value = f"{criterion}{COMPAT}", found[criterion]
+            replies = verdict.replies if criterion == "OS" else ()
+            if value is None:
+                reason = "the official pattern finds no number"
+                rows.append(unscored(unit, name, model.name, reason, replies=replies))
+            else:
+                rows.append(scored(unit, name, model.name, float(value), replies=replies))
+        return rows
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """`svbench.OS` first, then the dimensions, all 0 to 100: means over chains or paths, times ten.
+
+        A unit where TU does not apply is left out of TU alone. `svbench.streaming.OS.compat` and so on are means over
+        videos, whose linked questions the official script judges at once in place of paths.
+
+        Args:
+            units: All units, judged or not. The two unit kinds are told apart by `kind`, and averaged by
+                `leaderboard_average`.
+            scores: What `judge` gave for them.
+        """
+        rows = {(row.unit, row.unit_id, row.criterion): row for row in scores}
+        own, joined = [unit for unit in units if not unit.official], [unit for unit in units if unit.official]
+        mode = (("mode", "compat"),)
+        variants: list[tuple[str, str, Sequence[JudgeUnit], tuple[tuple[str, str], ...]]] = [(NAME, "", own, ())]
+        if self.compat:
+            variants.append((NAME, COMPAT, own, mode))
+        if joined:
+            variants.append((f"{NAME}.streaming", COMPAT, joined, (*mode, ("join", "by-start-time"))))
+        means = [
+            mean_of(
+                f"{name}.{criterion}{suffix}",
+                [_entry(unit, rows.get((unit.kind, unit.id, f"{criterion}{suffix}"))) for unit in among],
+                scale=PERCENT,
+                by=("kind", "task", "relation") if criterion == "OS" else ("kind",),
+                signature=signature,
+            )
+            for name, suffix, among, signature in variants
+            for criterion in CRITERIA
+        ]
+        parts = {kind: [entry for entry in means[0].entries if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
+        if not all(parts.values()):
+            return means
+        return [*means, mean_of_groups(AVERAGE, parts, scale=PERCENT)]
+
+
+def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
+    """SVBench's leaderboard average, 0 to 100.
+
+    Args:
+        dialogue_os: Overall score over chains, 0 to 100.
+        streaming_os: Overall score over paths, 0 to 100.
+    """
+    return (dialogue_os + streaming_os) / 2
+
+
+def shown(unit: JudgeUnit) -> str:
+    """The turns of a unit as a judge sees them, numbered from 1, with the relations between them.
+
+    Turns without a reference, or that were not asked, are left out.
+
+    Args:
+        unit: A chain, path or dialogue.
+    """
+    numbers: dict[int, int] = {}
+    for index, turn in enumerate(unit.turns):
+        if turn.references and turn.state is not AnswerState.NOT_ASKED:
+            numbers[index] = len(numbers) + 1
+    blocks = [_block(number, unit.turns[index]) for index, number in numbers.items()]
+    relations = [
+        f"- question {numbers[link.before]} and question {numbers[link.after]}: {link.relation}"
+        for link in unit.linked
+        if link.before in numbers and link.after in numbers
+    ]
+    if relations:
+        blocks.insert(0, "These questions are related:\n" + "\n".join(relations))
+    return "\n\n".join(blocks)
+
+
+def _block(number: int, turn: AnsweredTurn) -> str:
+    answer = fenced(turn.text) if turn.state is AnswerState.ANSWERED else NO_ANSWER
+    return (
+        f"Question {number}: {turn.question}\n"
+        f"Reference answer {number}: {turn.references[0]}\n"
+        f"Answer {number}:\n{answer}"
+    )
+
+
+def _unscored(
+    unit: JudgeUnit, criteria: Sequence[str], judge: str, reason: str, replies: tuple[str, ...] = ()
+) -> list[JudgedScore]:
+    return [
+        unscored(unit, criterion, judge, reason, replies=replies if criterion.startswith("OS") else ())
+        for criterion in criteria
+    ]
+
+
+def _entry(unit: JudgeUnit, row: JudgedScore | None) -> Entry:
+    relations = dict.fromkeys(link.relation for link in unit.linked)
+    relations |= dict.fromkeys(name for turn in unit.turns for name in turn.labels.get("svbench.relation", ()))
+    groups = {"kind": (unit.kind,), "relation": tuple(relations)}
+    return Entry(
+        video_id=unit.video_id,
+        value=row.value if row is not None else None,
+        applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
+        groups=groups | ({"task": (unit.task,)} if unit.task is not None else {}),
+    )

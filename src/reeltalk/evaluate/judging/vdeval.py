@@ -1,0 +1,218 @@
+"""VDEval: each answer rated from 1 to 3 after a summary of the video and the judged turns before it.
+
+Reference: Imrattanatrai et al., "A Video-grounded Dialogue Dataset and Metric for Event-driven Activities" (AAAI 2025).
+The judge sees one user message that grows from turn to turn, so that cached prefixes are met again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.judging import turns
+from reeltalk.evaluate.judging.asking import Judging, ask_rating, prompt
+from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.evaluate.judging.rating import Rating, canonical, vdeval_compat
+from reeltalk.evaluate.judging.rows import scored
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore
+
+History = Literal["none", "qa_only", "judged"]
+Summary = Literal["none", "template", "refined"]
+
+SUMMARY_KEYS: Final = {"template": "template", "refined": "refine"}
+"""Under which name a unit holds each kind of summary."""
+CRITERION: Final = "vdeval"
+COMPAT: Final = "vdeval.compat"
+
+
+@dataclass(frozen=True)
+class VDEval:
+    """VDEval; `history="none", summary="none"` is the paper's turn-based baseline."""
+
+    history: History = "judged"
+    """What is shown of earlier turns: nothing, questions with their references, or all with reasons and ratings."""
+    summary: Summary = "refined"
+    """Which summary of the video stands first."""
+    shots: Literal[0, 1] = 1
+    """Example dialogues in the system message."""
+    compat: bool = False
+    """Also read the first replies as the official script does. A dialogue that a published file holds in part twice is
+    judged once more with the last of each turn's answers, which the script takes."""
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("history", History), ("summary", Summary), ("shots", Literal[0, 1])):
+            if getattr(self, name) not in get_args(kinds):
+                known = ", ".join(str(kind) for kind in get_args(kinds))
+                raise SettingError(f"{name} of vdeval is {getattr(self, name)!r}; choose one of {known}")
+
+    @property
+    def name(self) -> str:
+        """`vdeval`."""
+        return CRITERION
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """What the judge is shown, and the prompts."""
+        prompts = [("prompt", "vdeval"), *([("example", "vdeval_example")] if self.shots else [])]
+        return (
+            ("history", self.history),
+            ("summary", self.summary),
+            ("shots", str(self.shots)),
+            *((key, prompt(file).signature) for key, file in (*prompts, ("repair", "rating_repair"))),
+        )
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row for every turn that is due; with `compat` a second one. Turns are asked about in order.
+
+        Args:
+            unit: A dialogue. One without the summary that is wanted is unscored.
+            model: The judge; the paper's is gpt-4o-mini-2024-07-18 at temperature 0 with seed 42.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judge = turns.who(self.name, model)
+        rows = await self._judged(unit, judge)
+        if not (self.compat and any(turn.repeats for turn in unit.turns)):
+            return rows
+        official = await self._judged(turns.with_last_answers(unit), judge)
+        return [row for row in rows if row.criterion != COMPAT] + [row for row in official if row.criterion == COMPAT]
+
+    async def _judged(self, unit: JudgeUnit, judge: AsyncModel) -> list[JudgedScore]:
+        summary = "" if self.summary == "none" else unit.summaries.get(SUMMARY_KEYS[self.summary], "").strip()
+        if self.summary != "none" and not summary:
+            none = f"there is no {self.summary} summary of the video; judge without one, or add it"
+            return [
+                row
+                for turn in turns.due(unit)
+                for row in turns.without_score(unit, turn, self._criteria, judge.name, turns.obstacle(turn) or none)
+            ]
+        system = Message("system", self.system_message())
+        shown = Conversation(self.history, summary)
+        rows: list[JudgedScore] = []
+        for turn in unit.turns:
+            if turn.state is AnswerState.NOT_ASKED:
+                shown.skip(turn)
+            elif (why := turns.obstacle(turn)) is not None:
+                shown.skip(turn)
+                rows += turns.without_score(unit, turn, self._criteria, judge.name, why)
+            else:
+                judging = await ask_rating(judge, [system, Message("user", shown.ask(turn))])
+                shown.keep(turn, judging.verdict)
+                rows += self._rows(unit, turn, judge.name, judging)
+        return rows
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """The mean over turns, the same from 0 to 1, and the mean of dialogues; with `compat` the first two again.
+
+        Args:
+            units: All units of one model.
+            scores: Their rows.
+        """
+        found = self._means(CRITERION, turns.entries(units, scores, CRITERION))
+        by_unit = turns.entries(units, scores, CRITERION, by_unit=True)
+        found.append(mean_of(f"{CRITERION}.by_dialogue", by_unit, by=turns.GROUPED_BY))
+        if self.compat:
+            repeated = any(turn.repeats for unit in units for turn in unit.turns)
+            signature = (("mode", "compat"), *((("repeats", "last"),) if repeated else ()))
+            found += self._means(COMPAT, turns.entries(units, scores, COMPAT), signature=signature)
+        return found
+
+    def system_message(self) -> str:
+        """The task, and the example where one is shown."""
+        example = prompt("vdeval_example").text if self.shots else ""
+        return prompt("vdeval").fill(example=example).strip()
+
+    @property
+    def _criteria(self) -> tuple[str, ...]:
+        return (CRITERION, COMPAT) if self.compat else (CRITERION,)
+
+    def _means(self, name: str, entries: list[Entry], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
+        return [
+            mean_of(name, entries, by=turns.GROUPED_BY, signature=signature),
+            mean_of(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=turns.GROUPED_BY, signature=signature),
+        ]
+
+    def _rows(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, judging: Judging[Rating]) -> list[JudgedScore]:
+        rating, replies = judging.verdict, judging.replies
+        if rating is None:
+            rows = turns.without_score(unit, turn, [CRITERION], judge, judging.reason, replies=replies)
+        else:
+            said = rating.rationale or None
+            rows = [scored(unit, CRITERION, judge, rating.value, turn=turn, explanation=said, replies=replies)]
+        if not self.compat:
+            return rows
+        if not replies:
+            return rows + turns.without_score(unit, turn, [COMPAT], judge, judging.reason)
+        official = turns.read_as_official(unit, turn, COMPAT, judge, replies[:1], lambda: vdeval_compat(replies[0]))
+        return [*rows, official]
+
+
+class Conversation:
+    """The user message of one dialogue, as it grows."""
+
+    def __init__(self, history: History, summary: str) -> None:
+        """Begin before the first turn.
+
+        Args:
+            history: What stays of a turn when the next one is asked about.
+            summary: Text of the summary; none is shown where it is empty.
+        """
+        self._history = history
+        self._head = f"Summary: {summary}\n" if summary else ""
+        self._past: list[str] = []
+        self._answers: list[str] = []
+
+    def ask(self, turn: AnsweredTurn) -> str:
+        """The message that asks for the rating of a turn."""
+        return self._head + "\n\n".join([*self._past, self._judged(turn)])
+
+    def keep(self, turn: AnsweredTurn, rating: Rating | None) -> None:
+        """Add a turn that was asked about.
+
+        Args:
+            turn: The turn.
+            rating: Its rating. The judge's own words do not come back as they were: they may repeat what a candidate's
+                answer told it to say.
+        """
+        if self._history == "judged":
+            self._answers.append(turn.text)
+            said = canonical(rating, self._answers) if rating is not None else ""
+            self._past.append(self._judged(turn) + said)
+        else:
+            self.skip(turn)
+
+    def skip(self, turn: AnsweredTurn) -> None:
+        """Add a turn without its answer, for later questions may refer to it."""
+        if self._history != "none":
+            self._past.append(_asked(turn).rstrip("\n"))
+
+    @staticmethod
+    def _judged(turn: AnsweredTurn) -> str:
+        return f"{_asked(turn)}Candidate answer: {fenced(turn.text)}\nOutput: "
+
+
+def _asked(turn: AnsweredTurn) -> str:
+    question = f"Question: {turn.question}\n"
+    if not turn.references:
+        return question
+    shown = turn.references[0]
+    if len(turn.references) > 1:
+        shown = ", ".join(f"'{reference}'" for reference in turn.references)
+    return f"{question}Reference answer: {shown}\n"
+
+
+def model_name_compat(file_name: str) -> str:
+    """A model's name as the official script takes it from a file's: `.json` is stripped as a set of characters.
+
+    `videollama2.json` gives `videollama2`, `jason.json` gives `a`.
+    """
+    return file_name.strip(".json")

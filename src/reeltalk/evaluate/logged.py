@@ -1,0 +1,195 @@
+"""Run samples through inspect_ai: one Sample is one script, its log opens in inspect_ai's viewer.
+
+Only this module and the providers know inspect_ai here. What is played and judged, and what becomes of it, is decided
+elsewhere; the log is for people who look, not where results are read from.
+"""
+
+import contextlib
+import math
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from reeltalk.errors import MissingExtraError
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import storage_errors
+
+SOURCE: Final = "reeltalk"
+
+
+@dataclass(frozen=True)
+class LoggedSample:
+    """What the log shows of a sample before it runs."""
+
+    id: str
+    input: str
+    metadata: Mapping[str, Json]
+
+
+class Notes(Protocol):
+    """Writes into the log of the sample that runs."""
+
+    def turn(self, name: str) -> contextlib.AbstractAsyncContextManager[None]:
+        """What happens in the block stands in the log under this name."""
+        ...
+
+    def note(self, content: Mapping[str, Json]) -> None:
+        """Add a note."""
+        ...
+
+    def message(self, role: str, text: str) -> None:
+        """Add a message to the conversation that the log shows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the log shows of the judging of a sample."""
+
+    values: Mapping[str, float | None]
+    """A number for each measure; the keys are the same for every sample."""
+    explanation: str = ""
+
+
+Play = Callable[[str, Notes], Awaitable[None]]
+Judging = Callable[[str, Notes], Awaitable[Judged | None]]
+
+
+def run_samples(
+    name: str,
+    samples: Sequence[LoggedSample],
+    play: Play,
+    judging: Judging | None,
+    *,
+    models: Mapping[str, Any],
+    log_dir: Path,
+    at_a_time: int,
+    metadata: Mapping[str, Json],
+    close: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Play and judge every sample.
+
+    Args:
+        name: Of the task in the log.
+        samples: What there is to do.
+        play: Plays a sample by its identifier.
+        judging: Judges it after that.
+        models: inspect_ai's own Models by role; `player` is the one the log is filed under.
+        log_dir: Where the log appears.
+        at_a_time: Samples that run together.
+        metadata: Of the run, for the log.
+        close: Is awaited when all is played and judged, for what belongs to the event loop of the run.
+
+    Raises:
+        BenchmarkError: The log cannot be written, as on a full disk.
+        MissingExtraError: inspect_ai is not installed.
+        BaseException: The first one that `play` or `judging` raised; samples that have begun end before, none begins
+            after it.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    try:
+        from inspect_ai import Task, eval
+        from inspect_ai.dataset import Sample
+        from inspect_ai.scorer import Score, Target, scorer
+        from inspect_ai.solver import TaskState, solver
+    except ImportError:
+        raise MissingExtraError("evaluating", extra="eval") from None
+    failures: list[BaseException] = []
+    due = len(samples) * (2 if judging is not None else 1)
+
+    async def guarded(what: Any, state: Any) -> Any:
+        nonlocal due
+        try:
+            return None if failures else await what(str(state.sample_id), _Notes(state))
+        except Exception as error:
+            failures.append(error)
+            return None
+        finally:
+            due -= 1
+            if not due and close is not None:
+                await close()
+
+    @solver(name=SOURCE)  # type: ignore[untyped-decorator]
+    def playing() -> Any:
+        async def solve(state: TaskState, generate: Any) -> TaskState:
+            await guarded(play, state)
+            return state
+
+        return solve
+
+    @scorer(name=SOURCE, metrics=[])  # type: ignore[untyped-decorator]
+    def judged() -> Any:
+        async def score(state: TaskState, target: Target) -> Any:
+            found: Judged | None = await guarded(judging, state)
+            if found is None:
+                return None
+            # A key that the first sample lacks is dropped, and None averages as 0.
+            values = {key: math.nan if value is None else value for key, value in found.values.items()}
+            return Score(value=values, explanation=found.explanation)
+
+        return score
+
+    task = Task(
+        name=name,
+        dataset=[Sample(id=sample.id, input=sample.input, metadata=dict(sample.metadata)) for sample in samples],
+        solver=playing(),
+        scorer=judged() if judging is not None else None,
+        metadata=dict(metadata),
+    )
+    player = models.get("player")
+    # Else two lines for each request go into a file in the user's home.
+    os.environ.setdefault("INSPECT_TRACE_LEVEL", "ERROR")
+    try:
+        logs = eval(
+            task,
+            model=player if player is not None else "none/none",
+            model_roles={role: model for role, model in models.items() if role != "player"},
+            log_dir=str(log_dir),
+            max_samples=at_a_time,
+            fail_on_error=False,
+            display="none",
+            log_images=False,
+            # Both cost much time for each call; measured.
+            log_realtime=False,
+            score_display=False,
+            log_level="error",
+        )
+    except OSError as error:
+        # It writes into the user's data folder, too.
+        with storage_errors(Path(error.filename or log_dir)):
+            raise
+    if failures:
+        raise failures[0]
+    for log in logs:
+        if log.status == "cancelled":
+            raise KeyboardInterrupt
+        if log.status != "success":
+            raise RuntimeError(f"inspect_ai ended with status {log.status}: {log.error.message if log.error else ''}")
+    if due:
+        # Interrupted before it had a log, inspect_ai returns as if there had been nothing to do.
+        raise KeyboardInterrupt
+
+
+class _Notes:
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    @contextlib.asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[None]:
+        from inspect_ai.util import span
+
+        async with span(name):
+            yield
+
+    def note(self, content: Mapping[str, Json]) -> None:
+        from inspect_ai.log import transcript
+
+        transcript().info(dict(content), source=SOURCE)
+
+    def message(self, role: str, text: str) -> None:
+        from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+
+        kind = ChatMessageAssistant if role == "assistant" else ChatMessageUser
+        self._state.messages.append(kind(content=text))

@@ -1,0 +1,260 @@
+"""From names on the command line to what answers and what judges."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.judging.judge import Judge
+from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluate.playing.kept import KeptPlayer
+from reeltalk.evaluate.playing.player import Player
+from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.llm import Budget, Endpoint, ReplyStore
+from reeltalk.llm.inspected import PREFIX
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+
+if TYPE_CHECKING:
+    from reeltalk.llm.senders import Sender
+    from reeltalk.llm.serving import Picture, ServedModel
+
+KINDS: Final = ("baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "python:CLASS", "transformers:FOLDER")
+"""What may stand before or in place of a model's name; all else names a model at an address."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a language model is asked."""
+
+    endpoint: Endpoint
+    api_key: str | None = None
+    connections: int = 20
+    """Requests at a time."""
+    stream: bool = False
+    """Let replies come in pieces, so that the time to the first token is known."""
+    batch: bool = False
+    """Use a provider's batch API, where inspect_ai offers it."""
+    sees_images: bool = True
+    model_args: Mapping[str, Any] = field(default_factory=dict)
+
+
+def served(
+    spec: str, asking: Asking, store: ReplyStore, budget: Budget | None, picture: "Picture | None" = None
+) -> "ServedModel":
+    """A language model by its name.
+
+    Args:
+        spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
+        asking: How it is asked.
+        store: Keeps its replies.
+        budget: Limits.
+        picture: Gives the JPEG files for what messages hold in place of pictures.
+
+    Raises:
+        MissingExtraError: What is needed to ask it is not installed.
+        ModelError: It cannot be opened.
+        SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
+    """
+    from reeltalk.llm.senders import InspectSender, ModelSender, WireSender
+    from reeltalk.llm.serving import served_model
+
+    endpoint = asking.endpoint.model_copy(update={"model": spec})
+    peak_memory = None
+    sender: Sender
+    connections = asking.connections
+    if spec.startswith(PREFIX):
+        sender = InspectSender(spec.removeprefix(PREFIX), endpoint, batch=asking.batch, **asking.model_args)
+    elif spec.startswith("transformers:"):
+        from reeltalk.evaluate.playing.local_model import LocalModel
+        from reeltalk.inference.video_model import LocalVideoModel
+
+        folder = Path(spec.removeprefix("transformers:"))
+        local = LocalModel(LocalVideoModel(folder, max_new_tokens=endpoint.max_tokens))
+        sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
+        endpoint = endpoint.model_copy(update={"model": local.name})
+    elif asking.batch:
+        raise SettingError("--batch works with inspect:PROVIDER/MODEL only; servers at an address have no batch API")
+    else:
+        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream)
+    model = served_model(
+        endpoint,
+        sender,
+        store,
+        connections=connections,
+        budget=budget,
+        picture=picture,
+        sees_images=asking.sees_images,
+    )
+    model.peak_memory = peak_memory
+    return model
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Who answers."""
+
+    player: Player
+    source: tuple[str, str]
+    """Where its answers are from, and a hash of that."""
+    logged: Any = None
+    """inspect_ai's own Model, where it has one."""
+    model: "ServedModel | None" = None
+
+
+def opened_player(
+    spec: str,
+    benchmark: Benchmark,
+    content: Content,
+    *,
+    asking: Asking,
+    store: ReplyStore,
+    budget: Budget | None,
+    picture: "Picture | None",
+    prompt: str,
+    answers: Content | None = None,
+    answers_sha256: str = "",
+    train: tuple[Benchmark, Content] | None = None,
+    workers: int = 2,
+) -> Opened:
+    """Who answers, by name.
+
+    Args:
+        spec: One of `KINDS`, or the name of a model at an address.
+        benchmark: What is played.
+        content: Its rows.
+        asking: How a language model is asked.
+        store: Keeps its replies.
+        budget: Limits.
+        picture: Gives the JPEG files for what messages hold in place of pictures.
+        prompt: Prompt that answers are asked with.
+        answers: What was read from `answers:PATH`.
+        answers_sha256: Hash of that.
+        train: A benchmark that baselines learn from, with its rows; this one by default.
+        workers: Videos that are decoded at a time.
+
+    Raises:
+        SettingError: There is none of the name.
+        ModelError: It cannot be opened.
+        BenchmarkError: It needs what the benchmark does not hold.
+    """
+    kind, colon, name = spec.partition(":")
+    if kind == "baseline" and colon:
+        from reeltalk.evaluate.playing.baseline_players import opened_baseline
+
+        source, known = (benchmark, content) if train is None else train
+        return Opened(opened_baseline(name, source, known, workers=workers), (spec, ""))
+    if spec == "oracle":
+        from reeltalk.evaluate.playing.oracle import OraclePlayer
+
+        return Opened(OraclePlayer.of(benchmark), (spec, ""))
+    if kind == "python" and colon:
+        from reeltalk.evaluate.playing.python_class import PythonPlayer
+
+        return Opened(KeptPlayer(PythonPlayer(name), store), (spec, ""))
+    if kind == "answers" and colon:
+        from reeltalk.evaluate.playing.from_file import AnswersPlayer
+
+        assert answers is not None
+        models = {answer.model for answer in answers.answers}
+        if len(models) != 1:
+            raise SettingError(f"{name} holds answers of {len(models)} models; give a file that holds those of one")
+        texts = {(a.unit_id, a.turn_index): a.text if a.state == "answered" else None for a in answers.answers}
+        return Opened(AnswersPlayer(texts, name=models.pop(), sha256=answers_sha256), (name, answers_sha256))
+    if kind == "summary" and colon:
+        from reeltalk.evaluate.playing.summary_player import SummaryPlayer
+
+        model = served(name, asking, store, budget)
+        summaries = {str(video.id): video.summaries for video in content.videos}
+        player = SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
+        return Opened(player, (spec, ""), model.model, model)
+    model = served(spec, asking, store, budget, picture)
+    return Opened(ChatPlayer(model, answer_prompt(prompt)), (spec, ""), model.model, model)
+
+
+def told_summary(summaries: Mapping[str, str]) -> str | None:
+    """The told text: as sentences of a template where there are some, for those leave nothing out."""
+    return summaries.get("template") or next(iter(summaries.values()), None)
+
+
+def opened_judges(settings: JudgeSettings, benchmark: Benchmark | None) -> tuple[Judge, ...]:
+    """Judging protocols by name, in the order given.
+
+    Args:
+        settings: Which, and how.
+        benchmark: Holds the graphs that `graph` looks into.
+
+    Raises:
+        SettingError: There is none of the name, or it cannot judge this.
+    """
+    return tuple(_judge(name, settings, benchmark) for name in dict.fromkeys(settings.protocols))
+
+
+PROTOCOLS: Final = (
+    "vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist", "choice", "agree", "graph", "cogme",
+)  # fmt: skip
+"""Judging protocols by name."""
+
+
+def _judge(name: str, settings: JudgeSettings, benchmark: Benchmark | None) -> Judge:
+    compat = settings.compat
+    match name:
+        case "vdeval":
+            from reeltalk.evaluate.judging.vdeval import VDEval
+
+            return VDEval(
+                history=settings.judge_history,
+                summary=settings.judge_summary,
+                shots=1 if settings.judge_shots else 0,
+                compat=compat,
+            )
+        case "lave":
+            from reeltalk.evaluate.judging.lave import Lave
+
+            return Lave(compat=compat)
+        case "clair":
+            from reeltalk.evaluate.judging.clair import Clair
+
+            return Clair(compat=compat)
+        case "llm-acc":
+            from reeltalk.evaluate.judging.llm_acc import LlmAcc
+
+            return LlmAcc(compat=compat)
+        case "svbench":
+            from reeltalk.evaluate.judging.svbench import SVBenchJudge
+
+            return SVBenchJudge(compat=compat)
+        case "gpt-score":
+            from reeltalk.evaluate.judging.gpt_score import GPTScore
+
+            return GPTScore(compat=compat)
+        case "checklist":
+            from reeltalk.evaluate.judging.checklist import ChecklistJudge
+
+            return ChecklistJudge(
+                eval_rounds=settings.eval_rounds,
+                compat=compat,
+                missing=settings.missing,
+                version=settings.checklist_version,
+            )
+        case "choice":
+            from reeltalk.evaluate.judging.choice import ChoiceJudge
+
+            return ChoiceJudge()
+        case "agree":
+            from reeltalk.evaluate.judging.choice import AgreeJudge
+
+            return AgreeJudge()
+        case "cogme":
+            from reeltalk.evaluate.judging.cogme import CogMEJudge
+
+            return CogMEJudge()
+        case "graph":
+            from reeltalk.evaluate.judging.grounded import GraphJudge, graphs_of
+
+            if benchmark is None:
+                raise SettingError("protocol graph looks into a benchmark's graphs; give --bench")
+            return GraphJudge(graphs_of(benchmark))
+        case _:
+            raise SettingError(f"no judging protocol '{name}'; known are {', '.join(PROTOCOLS)}")

@@ -1,0 +1,373 @@
+"""Baselines as players: what can be answered without a model, from ever more sources of knowledge.
+
+Each of these knows what the one before it knows, and one thing more: *blind* the question, *history* the dialogue too,
+*frames* the frames too. *constant* and *empty* lie below them; *recall* and *nearest* answer some other way.
+"""
+
+import base64
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.baselines.answerer import Answerer, Frames, Pair
+from reeltalk.baselines.answerer import Said as SaidBefore
+from reeltalk.baselines.blind import Blind
+from reeltalk.baselines.constant import Constant
+from reeltalk.baselines.history import History
+from reeltalk.baselines.in_context import InContext
+from reeltalk.baselines.known import KnownTurn
+from reeltalk.baselines.looking import Looking, seen_by
+from reeltalk.baselines.nearest import Nearest
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.playing.player import Pictures, Player, Said, Seen
+from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import Seconds
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.video.appearance import describe
+from reeltalk.video.encode import pixels_of
+from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
+
+BASELINES: Final = ("empty", "constant", "blind", "recall", "history", "nearest", "frames")
+BaselineName = Literal["empty", "constant", "blind", "recall", "history", "nearest", "frames"]
+TRAIN: Final = "train"
+LOOK_EVERY_S: Final = 1.0
+KEPT_FRAMES: Final = 4096
+"""Frames that are kept small, 7 KB each: a dialogue looks at the same ones turn after turn."""
+KEPT_VIEWS: Final = 16
+NOTHING_LIKE: Final = "nothing that is known is like this question"
+NEAREST_FRAMES: Final = 16
+CALL_S: Final = 600.0
+MEMORY_BYTES: Final = 1 << 30
+
+FeaturesOf = Callable[[str, Seconds | None], NDArray[np.float32]]
+"""Gives (D,) for what a video shows until a moment."""
+
+
+class BaselinePlayer:
+    """An answerer that plays. Nothing that it learnt from the video that is asked about is used.
+
+    Args:
+        answerer: What answers.
+        sees_frames: True where it looks at frames.
+    """
+
+    def __init__(self, answerer: Answerer, sees_frames: bool) -> None:
+        self._answerer, self._sees_frames = answerer, sees_frames
+
+    @property
+    def name(self) -> str:
+        """The answerer's."""
+        return self._answerer.name
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The answerer's."""
+        return (("baseline", _as_part(self._answerer.signature)),)
+
+    @property
+    def sees_frames(self) -> bool:
+        """As given."""
+        return self._sees_frames
+
+    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+        """What it answers; nothing where it has nothing to say."""
+        frames: Frames | None = None
+        if self._sees_frames:
+            frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
+        history = [(past.question, past.answer) for past in seen.history]
+        text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
+        return Said(text=text, reason=NOTHING_LIKE if text is None else None)
+
+
+class EmptyPlayer:
+    """Answers every turn with an empty text: what a judge gives for nothing."""
+
+    @property
+    def name(self) -> str:
+        """`empty`."""
+        return "empty"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """That nothing is said."""
+        return (("baseline", "empty"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        """Never."""
+        return False
+
+    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+        """An empty text."""
+        return Said(text="")
+
+
+class FramesPlayer:
+    """Question, history and frames, by `Looking`: learnt from the train split, no weights from elsewhere.
+
+    It looks at the clips that a turn is about, where the protocol names them, and at all that may be seen otherwise.
+    Where no frame may be seen it is the *history* baseline.
+
+    Args:
+        looking: What answers.
+    """
+
+    def __init__(self, looking: Looking) -> None:
+        self._looking = looking
+        self._small: OrderedDict[bytes, NDArray[np.uint8]] = OrderedDict()
+        self._views: OrderedDict[tuple[tuple[bytes, ...], tuple[Interval, ...]], FrameFeatures] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """`frames`."""
+        return "frames"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Features, and what was learnt from."""
+        return (("baseline", _as_part(self._looking.signature)),)
+
+    @property
+    def sees_frames(self) -> bool:
+        """Always."""
+        return True
+
+    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+        """The best of the answers that like questions have; nothing where there are none."""
+        frames = await self._view(seen, pictures)
+        text = self._looking.answer(
+            seen.question,
+            tuple((past.question, past.answer) for past in seen.history),
+            seen.options,
+            frames,
+            asked_at_s=seen.step.asked_at_s,
+            without=seen.video_id,
+        )
+        return Said(text=text, reason=NOTHING_LIKE if text is None else None)
+
+    async def _view(self, seen: Seen, pictures: Pictures) -> FrameFeatures:
+        references = tuple(frame.reference for frame in seen.frames)
+        key = (references, seen.step.clips)
+        if key not in self._views:
+            small = [await self._picture(reference, pictures) for reference in references]
+            stacked = np.array(small, np.uint8).reshape(-1, *SMALL, 3)
+            shown = features([frame.pts_s for frame in seen.frames], stacked)
+            self._views[key] = seen_by(shown, None, seen.step.clips)
+            if len(self._views) > KEPT_VIEWS:
+                self._views.popitem(last=False)
+        return self._views[key]
+
+    async def _picture(self, reference: bytes, pictures: Pictures) -> NDArray[np.uint8]:
+        if reference not in self._small:
+            self._small[reference] = shrunk(pixels_of(await pictures.jpeg(reference)))
+            if len(self._small) > KEPT_FRAMES:
+                self._small.popitem(last=False)
+        return self._small[reference]
+
+
+class _InTurn:
+    """The first of several answerers that has something to say."""
+
+    def __init__(self, name: str, answerers: Sequence[Answerer]) -> None:
+        self.name, self._answerers = name, tuple(answerers)
+
+    @property
+    def signature(self) -> str:
+        return " else ".join(answerer.signature for answerer in self._answerers)
+
+    def answer(
+        self,
+        question: str,
+        history: SaidBefore = (),
+        options: Sequence[str] | None = None,
+        frames: Frames | None = None,
+        *,
+        without: str | None = None,
+    ) -> str | None:
+        said = (one.answer(question, history, options, frames, without=without) for one in self._answerers)
+        return next((text for text in said if text is not None), None)
+
+
+def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf | None = None) -> list[KnownTurn]:
+    """The turns of a benchmark's chains and dialogues that baselines learn from.
+
+    Those of the videos of one split; of all videos where the benchmark has no such split. A baseline leaves out
+    whatever it learnt from the video that it is asked about, so with no split each video is answered from all others.
+
+    Args:
+        content: The benchmark.
+        split: The split's name.
+        features: What each video shows until a turn is asked, for `nearest`.
+    """
+    splits = {str(video.id): video.split for video in content.videos}
+    chosen = {video for video, own in splits.items() if own == split} or set(splits)
+    found = []
+    clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    for unit in units:
+        if unit.video_id not in chosen:
+            continue
+        names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+        about = tuple(clips[name] for name in names if name is not None and name in clips)
+        history: list[tuple[str, str]] = []
+        for turn in unit.turns:
+            reference = turn.references[0] if turn.references else None
+            if reference is not None:
+                found.append(
+                    KnownTurn(
+                        turn.question,
+                        reference,
+                        str(unit.video_id),
+                        features=features(str(unit.video_id), turn.asked_at_s) if features else None,
+                        history=tuple(history),
+                        asked_at_s=turn.asked_at_s,
+                        evidence=turn.evidence,
+                        about=about,
+                    )
+                )
+            history.append((turn.question, reference or ""))
+    return found
+
+
+def baseline_player(name: str, pairs: Sequence[Pair], *, videos: Mapping[str, FrameFeatures] | None = None) -> Player:
+    """A baseline by its name.
+
+    `empty` says nothing at all; `constant` the habit of the question's form; `blind` what the likest question's answer
+    is; `recall` what the history states, else as `blind`; `history` weighs the answers of like questions by the
+    dialogue; `nearest` takes the likest question in words and pictures; `frames` weighs as `history` does and by what
+    the frames show.
+
+    Args:
+        name: One of `BASELINES`.
+        pairs: What is known, as `training_pairs` gives it; `nearest` needs features with them.
+        videos: What the known videos look like, as `known_videos` gives it; `frames` needs them.
+
+    Raises:
+        SettingError: There is no such baseline, or it lacks what it needs.
+    """
+    turns = [
+        pair if isinstance(pair, KnownTurn) else KnownTurn(pair.question, pair.answer, pair.video_id) for pair in pairs
+    ]
+    if name == "empty":
+        return EmptyPlayer()
+    if name == "constant":
+        return BaselinePlayer(Constant(pairs), sees_frames=False)
+    if name == "blind":
+        return BaselinePlayer(Blind(pairs), sees_frames=False)
+    if name == "recall":
+        blind = Blind(pairs)
+        return BaselinePlayer(_InTurn("recall", [History(blind.index.weight), blind]), sees_frames=False)
+    if name == "history":
+        return BaselinePlayer(InContext(turns), sees_frames=False)
+    if name == "nearest":
+        if any(pair.features is None for pair in pairs):
+            raise SettingError("the baseline 'nearest' needs features of the known videos")
+        nearest = Nearest(pairs, mean_appearance, features_name=f"appearance-{NEAREST_FRAMES}")
+        return BaselinePlayer(nearest, sees_frames=True)
+    if name == "frames":
+        if not videos:
+            raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")
+        return FramesPlayer(Looking(turns, videos))
+    raise SettingError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
+
+
+def opened_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
+    """A baseline that has learnt from a benchmark's train split.
+
+    Args:
+        name: One of `BASELINES`.
+        benchmark: What it learns from; it has the files that `nearest` and `frames` look at.
+        content: Its rows.
+        workers: Videos that are decoded at a time.
+
+    Raises:
+        SettingError: There is no such baseline, or it lacks what it needs.
+        BenchmarkError: A video cannot be decoded.
+    """
+    if name not in BASELINES:
+        raise SettingError(f"there is no baseline '{name}'; there are {', '.join(BASELINES)}")
+    if name not in ("nearest", "frames"):
+        return baseline_player(name, training_pairs(content))
+    splits = {video.split for video in content.videos}
+    known = [video for video in content.videos if TRAIN not in splits or video.split == TRAIN]
+    if name == "frames":
+        looks = known_videos(benchmark, known, executor=LocalExecutor(workers))
+        return baseline_player(name, training_pairs(content), videos=looks)
+    decoded = _decoded(benchmark, known, LocalExecutor(workers), LOOK_EVERY_S)
+    return baseline_player(name, training_pairs(content, features=_appearance(decoded)))
+
+
+def _appearance(decoded: Mapping[str, tuple[list[float], NDArray[np.uint8]]]) -> FeaturesOf:
+    """What each video shows until a moment."""
+
+    def features_of(video_id: str, asked_at_s: Seconds | None) -> NDArray[np.float32]:
+        if video_id not in decoded:
+            raise SettingError(f"the baseline 'nearest' needs the file of video '{video_id}', which is not at hand")
+        times, pixels = decoded[video_id]
+        shown = [n for n, time_s in enumerate(times) if asked_at_s is None or time_s <= asked_at_s]
+        return mean_appearance([pixels[n] for n in shown or [0]])
+
+    return features_of
+
+
+def mean_appearance(frames: Frames) -> NDArray[np.float32]:
+    """(192,) the mean of `video.appearance.describe` over at most 16 frames, made small and spread evenly."""
+    step = max(1, -(-len(frames) // NEAREST_FRAMES))
+    small = [shrunk(np.asarray(frame, np.uint8)) for frame in frames[::step]]
+    mean: NDArray[np.float32] = np.mean([describe(frame) for frame in small], axis=0, dtype=np.float32)
+    return mean
+
+
+def known_videos(
+    benchmark: Benchmark, videos: Iterable[Video], *, executor: Executor, every_s: float = LOOK_EVERY_S
+) -> dict[str, FrameFeatures]:
+    """What videos look like, from a frame a second; those whose file or length is not known are left out.
+
+    Args:
+        benchmark: Has the files.
+        videos: Which of its videos.
+        executor: Decodes.
+        every_s: Seconds between frames.
+
+    Raises:
+        BenchmarkError: A video cannot be decoded.
+    """
+    decoded = _decoded(benchmark, videos, executor, every_s)
+    return {name: features(times, pixels) for name, (times, pixels) in decoded.items()}
+
+
+def _decoded(
+    benchmark: Benchmark, videos: Iterable[Video], executor: Executor, every_s: float
+) -> dict[str, tuple[list[float], NDArray[np.uint8]]]:
+    """Times and (T, h, w, 3) small frames of videos whose file and length are known."""
+    at_hand = set(benchmark.media.names())
+    there = [video for video in videos if video.sha256 in at_hand and video.duration_s]
+    calls = []
+    for video in there:
+        times = np.arange(0.0, video.duration_s or 0.0, every_s)
+        argument = {
+            "path": str(benchmark.media.path(video.sha256 or "")),
+            "times_s": [float(time_s) for time_s in times],
+            "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
+        }
+        calls.append(Call(argument, Limits(wall_s=CALL_S, memory_bytes=MEMORY_BYTES)))
+    found: dict[str, tuple[list[float], NDArray[np.uint8]]] = {}
+    for place, outcome in executor.map("reeltalk.video.frame_features:decode", calls):
+        video = there[place]
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"the video {video.id!r} cannot be decoded: {outcome}")
+        pixels = np.frombuffer(base64.b64decode(outcome["pixels"]), np.uint8)
+        found[str(video.id)] = outcome["times_s"], pixels.reshape(-1, *SMALL, 3)
+    return found
+
+
+def _as_part(signature: str) -> str:
+    """A baseline's signature as one part of a run's."""
+    return signature.removeprefix("baseline:").replace("|", ",")

@@ -1,0 +1,127 @@
+"""Dialogues as conversations with a chat model: frames and questions as user messages, answers between them."""
+
+import re
+import string
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import ModelError, SettingError
+from reeltalk.evaluate.playing.player import Pictures, Said, Seen, ShownFrame
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompts import Prompt
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+_THOUGHT: Final = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_OPEN_THOUGHT: Final = re.compile(r"\A\s*<think(?:ing)?>", re.DOTALL)
+
+
+def answer_prompt(name: str) -> Prompt:
+    """A prompt that answers are asked with, by its name, as `svbench`, or a file of one's own.
+
+    Raises:
+        SettingError: There is none of the name, or the file is no prompt.
+    """
+    path = Path(name) if name.endswith(".md") else PROMPTS / f"{name}.md"
+    if not path.is_file():
+        known = ", ".join(sorted(found.stem for found in PROMPTS.glob("*.md")))
+        raise SettingError(f"no prompt '{name}'; known are {known}, or give a file NAME.md")
+    try:
+        return Prompt.load(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"prompt {path} cannot be read: {error}") from None
+    except ValueError as error:
+        raise SettingError(str(error)) from None
+
+
+class ChatPlayer:
+    """Asks a chat model turn by turn.
+
+    Every turn's conversation begins as the one before did, as long as frames are only added: then a server that keeps
+    prefixes reads each frame once in a dialogue.
+
+    Args:
+        model: Who answers; its messages hold references of frames in place of pictures.
+        prompt: The system message.
+    """
+
+    def __init__(self, model: AsyncModel, prompt: Prompt) -> None:
+        self._model, self._prompt = model, prompt
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self._model.name
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Prompt and sampling."""
+        sampling = ",".join(f"{key}={value}" for key, value in sorted(self._model.sampling.items()))
+        return (("prompt", self._prompt.signature), ("sampling", sampling or "none"))
+
+    @property
+    def sees_frames(self) -> bool:
+        """As the model."""
+        return self._model.sees_images
+
+    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+        """The model's answer, without what it thought aloud.
+
+        Raises:
+            BudgetError: A limit would be passed.
+            BenchmarkError: Its reply cannot be kept, or a picture not be read.
+        """
+        try:
+            reply = await self._model.ask(self.conversation(seen))
+        except ModelError as error:
+            return Said(None, str(error))
+        text = spoken(reply.text)
+        return Said(
+            text or None,
+            None if text else "the model thought aloud and gave no answer",
+            took_s=reply.took_s,
+            first_token_s=reply.first_token_s,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached=reply.cached,
+        )
+
+    def conversation(self, seen: Seen) -> list[Message]:
+        """The messages that ask one turn.
+
+        Frames that were sent with an earlier turn stay with it; all others stand before the first question.
+        """
+        messages = [Message("system", self._prompt.text)]
+        sent = {frame.reference for past in seen.history for frame in past.new_frames}
+        sent |= {frame.reference for frame in seen.new_frames}
+        first = tuple(frame for frame in seen.frames if frame.reference not in sent)
+        for past in seen.history:
+            messages.append(Message("user", past.question, references(first + past.new_frames)))
+            messages.append(Message("assistant", past.answer))
+            first = ()
+        shown = references(first + seen.new_frames) if self._model.sees_images else ()
+        messages.append(Message("user", asked(seen), shown))
+        return messages if self._model.sees_images else [Message(m.role, m.text) for m in messages]
+
+
+def references(frames: Sequence[ShownFrame]) -> tuple[bytes, ...]:
+    """What stands for frames in messages."""
+    return tuple(frame.reference for frame in frames)
+
+
+def asked(seen: Seen) -> str:
+    """A question with its options and the lines that were spoken, as text."""
+    parts: list[str] = []
+    if seen.subtitles:
+        parts.append("Lines spoken so far:\n" + "\n".join(seen.subtitles))
+    parts.append(seen.question)
+    if seen.options:
+        letters = string.ascii_uppercase
+        parts.append("\n".join(f"{letters[n]}. {option}" for n, option in enumerate(seen.options)))
+    return "\n\n".join(parts)
+
+
+def spoken(text: str) -> str:
+    """An answer without what a model thought aloud before it; empty where it never came to an answer."""
+    said = _THOUGHT.sub("", text, count=1)
+    return "" if _OPEN_THOUGHT.match(said) else said.strip()

@@ -1,0 +1,221 @@
+"""From a benchmark to what is played: dialogues and chains, streams along paths, or questions alone."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.judging.judge import UnitKind
+from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
+from reeltalk.schema.ids import PathId, derive_id
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+from reeltalk.schema.paths import PathStatistics, Walker
+from reeltalk.store.content import Content
+
+Mode = Literal["dialogue", "streaming", "single"]
+Rounds = Literal["all", "mt-video-bench"]
+
+ONE_ABILITY: Final = frozenset({Task.CONTENT_SUMMARY, Task.OBJECT_REFERENCE, Task.MEMORY_RECALL, Task.ANSWER_REFUSAL})
+"""MT-Video-Bench's files of which only the rounds of these abilities are answered; of the other two all are."""
+TEST: Final = "test"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a benchmark is played."""
+
+    mode: Mode = "dialogue"
+    units: tuple[UnitKind, ...] = ()
+    """Kinds of units; all that the mode plays where none is named."""
+    split: str | None = None
+    """A split of videos; `test` where there is one, else all. `all` plays all."""
+    tasks: tuple[str, ...] = ()
+    """Tasks of dialogues; all where none is named."""
+    rounds: Rounds = "all"
+    limit: int | None = None
+    """Scripts at most, the first ones of the benchmark."""
+    rejump: int | None = None
+    """Seed by which new paths are drawn in place of the benchmark's own."""
+    paths_per_video: int = 5
+
+
+def scripts(content: Content, choice: Choice) -> list[Script]:
+    """What is played, in the order of the benchmark.
+
+    Chains of a video are one script, each chain seeing the video up to its clip's end; every dialogue and every path is
+    a script of its own.
+
+    Args:
+        content: The benchmark.
+        choice: What of it.
+
+    Raises:
+        BenchmarkError: There is nothing to play.
+        SettingError: The choice names a split, task or kind that there is not.
+    """
+    known: set[str] = {unit.video_id for units in (content.chains, content.dialogues, content.paths) for unit in units}
+    videos = _videos(content, choice.split, known)
+    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    kinds: tuple[UnitKind, ...] = choice.units or (("path",) if choice.mode == "streaming" else ("chain", "dialogue"))
+    if choice.mode == "streaming" and kinds != ("path",):
+        raise SettingError("streaming plays paths only; leave --units out, or choose --mode dialogue")
+    found: list[Script] = []
+    if "path" in kinds:
+        found += _paths(content, choice, clips, videos)
+    if "chain" in kinds and not choice.tasks:
+        found += _chains(content.chains, clips, videos)
+    if "dialogue" in kinds:
+        found += _dialogues(content.dialogues, choice, clips, videos)
+    if not found:
+        raise BenchmarkError(
+            f"there is nothing to play: no {' or '.join(kinds)} "
+            f"{'of ' + ', '.join(choice.tasks) + ' ' if choice.tasks else ''}in the videos of the split; "
+            "'reeltalk stats BENCH' tells what it holds"
+        )
+    return found[: choice.limit] if choice.limit is not None else found
+
+
+def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
+    by_split: dict[str | None, set[str]] = defaultdict(set)
+    for video in content.videos:
+        by_split[video.split].add(video.id)
+    if split is None:
+        return by_split[TEST] if by_split.get(TEST) else known
+    if split == "all":
+        return known
+    if split not in by_split:
+        there = ", ".join(sorted(name for name in by_split if name)) or "none"
+        raise SettingError(f"no video is in split '{split}'; the benchmark's splits: {there}")
+    return by_split[split]
+
+
+def _paths(content: Content, choice: Choice, clips: dict[str, Interval], videos: set[str]) -> list[Script]:
+    chains: dict[str, QAChain] = {chain.id: chain for chain in content.chains}
+    dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in content.dialogues}
+    played = content.paths if choice.rejump is None else _redrawn(content, choice, clips)
+    found: list[Script] = []
+    for path in played:
+        if path.video_id not in videos:
+            continue
+        steps: list[Step] = []
+        for index, step in enumerate(path.steps):
+            turn, interval = _resolved(step, chains, dialogues, clips, path)
+            asked_at_s = _asked_at(turn, interval)
+            steps.append(Step("path", path.id, index, turn, asked_at_s, interval, source=step.ref.unit_id))
+        found.append(Script(path.id, path.video_id, tuple(steps)))
+    return found
+
+
+def _resolved(
+    step: PathStep,
+    chains: dict[str, QAChain],
+    dialogues: dict[str, Dialogue],
+    clips: dict[str, Interval],
+    path: DialoguePath,
+) -> tuple[Turn, tuple[Interval, ...]]:
+    unit = chains.get(step.ref.unit_id) if step.ref.unit == "chain" else dialogues.get(step.ref.unit_id)
+    if unit is None or step.ref.turn_index >= len(unit.turns):
+        raise BenchmarkError(
+            f"path '{path.id}' leads to turn {step.ref.turn_index} of {step.ref.unit} '{step.ref.unit_id}', which is "
+            "not there; 'reeltalk validate' lists all such places"
+        )
+    turn = step.turn or unit.turns[step.ref.turn_index]
+    names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+    return turn, tuple(clips[name] for name in names if name is not None and name in clips)
+
+
+def _redrawn(content: Content, choice: Choice, clips: dict[str, Interval]) -> list[DialoguePath]:
+    """New paths of every video that has chains."""
+    assert choice.rejump is not None
+    by_video: dict[str, list[QAChain]] = defaultdict(list)
+    for chain in content.chains:
+        by_video[chain.video_id].append(chain)
+    found: list[DialoguePath] = []
+    for video_id, chains in by_video.items():
+        ordered = _in_time(chains, clips)
+        own = {chain.id for chain in ordered}
+        linkages = [linkage for linkage in content.linkages if linkage.source.unit_id in own]
+        drawn = Walker(ordered, linkages).paths(
+            video_id, count=choice.paths_per_video, seed=choice.rejump, statistics=PathStatistics()
+        )
+        # Named apart from the benchmark's own, whatever seed those were drawn with.
+        found += [path.model_copy(update={"id": PathId(derive_id("rejump", path.id))}) for path in drawn]
+    return found
+
+
+def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QAChain]:
+    """In the order of their clips; those without one stay where they are, after the others."""
+
+    def start(chain: QAChain) -> float:
+        interval = clips.get(chain.clip_id) if chain.clip_id else None
+        if interval is not None:
+            return interval.start_s
+        asked = [turn.asked_at_s for turn in chain.turns if turn.asked_at_s is not None]
+        return min(asked) if asked else float("inf")
+
+    return sorted(chains, key=start)
+
+
+def _chains(chains: Sequence[QAChain], clips: dict[str, Interval], videos: set[str]) -> list[Script]:
+    by_video: dict[str, list[QAChain]] = defaultdict(list)
+    for chain in chains:
+        if chain.video_id in videos:
+            by_video[chain.video_id].append(chain)
+    found: list[Script] = []
+    for video_id, own in by_video.items():
+        steps: list[Step] = []
+        for chain in _in_time(own, clips):
+            interval = (clips[chain.clip_id],) if chain.clip_id in clips else ()
+            # A chain's turns are asked when its clip has ended.
+            end_s = interval[0].end_s if interval else None
+            for index, turn in enumerate(chain.turns):
+                asked = [at for at in (turn.asked_at_s, end_s) if at is not None]
+                steps.append(Step("chain", chain.id, index, turn, max(asked) if asked else None, interval))
+        found.append(Script(f"chains of {video_id}", video_id, tuple(steps)))
+    return found
+
+
+def _dialogues(
+    dialogues: Sequence[Dialogue], choice: Choice, clips: dict[str, Interval], videos: set[str]
+) -> list[Script]:
+    tasks = {dialogue.task for dialogue in dialogues}
+    for task in choice.tasks:
+        if task not in tasks:
+            there = ", ".join(sorted(name for name in tasks if name)) or "none"
+            raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
+    found: list[Script] = []
+    for dialogue in dialogues:
+        if dialogue.video_id not in videos or (choice.tasks and dialogue.task not in choice.tasks):
+            continue
+        intervals = tuple(clips[name] for name in dialogue.clip_ids if name in clips)
+        steps = [
+            Step(
+                "dialogue",
+                dialogue.id,
+                index,
+                turn,
+                turn.asked_at_s,
+                intervals,
+                answered=_is_answered(turn, dialogue.task, choice.rounds),
+                task=dialogue.task,
+            )
+            for index, turn in enumerate(dialogue.turns)
+        ]
+        found.append(Script(dialogue.id, dialogue.video_id, tuple(steps)))
+    return found
+
+
+def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
+    if rounds == "all" or task not in ONE_ABILITY:
+        return True
+    return any(label in ONE_ABILITY for label in turn.labels.get("mt_video_bench.task", ()))
+
+
+def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
+    """The moment of a turn on a path: its own, else the end of its clip."""
+    if turn.asked_at_s is not None:
+        return turn.asked_at_s
+    return max((interval.end_s for interval in intervals), default=None)

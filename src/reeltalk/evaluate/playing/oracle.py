@@ -1,0 +1,201 @@
+"""The upper bound where a video's facts are known: answers from its graphs, found by SPARQL, never from references.
+
+It is told which fact a turn asks for (`kind` and `params` of a turn that a graph wrote), as no other player is; a turn
+without them is read by its wording. What it cannot find again it leaves unanswered.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Self
+
+from reeltalk.baselines.answerer import as_option
+from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.graph import phrases
+from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.asking import stories
+from reeltalk.graph.checking import Checker, checks, linked_checks
+from reeltalk.graph.linked import linked_questions
+from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.story import Story
+from reeltalk.graph.wording import fill, form_of
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+
+SEEDS: Final = 16
+"""What is not done can be asked of so many things that a seed chooses; so many seeds are tried to find a question."""
+DRAWN: Final = frozenset({"acts", "order", "times"})
+SAME_TIME_S: Final = 1e-3
+
+
+@dataclass(frozen=True)
+class KnownVideo:
+    """A video whose facts are known."""
+
+    clips: tuple[Clip, ...]
+    """Those that have a graph, in order."""
+    graphs: Mapping[str, str]
+    """N-Quads by name, in the same order."""
+
+
+class OraclePlayer:
+    """Answers from graphs.
+
+    Args:
+        videos: What is known, by video.
+    """
+
+    def __init__(self, videos: Mapping[str, KnownVideo]) -> None:
+        self._videos = videos
+        self._parts: dict[tuple[str, ...], _Part] = {}
+        self._of: str | None = None
+
+    @classmethod
+    def of(cls, benchmark: Benchmark) -> Self:
+        """A player that knows all graphs of a benchmark.
+
+        Args:
+            benchmark: Its clips have graphs.
+
+        Raises:
+            InputError: A table or a graph's file is damaged.
+        """
+        return cls({video.id: KnownVideo(tuple(clips), texts) for video, clips, texts in stories(benchmark) if clips})
+
+    @property
+    def name(self) -> str:
+        """`oracle`."""
+        return "oracle"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """That graphs answer."""
+        return (("oracle", "graph"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        """Never."""
+        return False
+
+    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+        """What the graphs say; nothing where they do not hold what is asked for.
+
+        Raises:
+            InputError: A graph is malformed.
+        """
+        known = self._videos.get(seen.video_id)
+        if known is None:
+            return Said(text=None, reason="the video has no graph")
+        if seen.video_id != self._of:
+            # Only the last video's stories are kept: a store takes memory, and videos are played one after the other.
+            self._parts, self._of = {}, seen.video_id
+        for part in self._candidates(known, seen.step.clips, seen.step.turn.extra):
+            found = part.find(seen)
+            if found is not None:
+                return Said(text=_in_words(found, seen.options))
+        return Said(text=None, reason="the graphs do not hold what is asked for")
+
+    def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
+        """The parts of a video that a turn may be about: its clips, these with the clip before them, the whole."""
+        all_ = range(len(known.clips))
+        own = [n for n in all_ if any(_is_same(known.clips[n].interval, clip) for clip in clips)]
+        if own:
+            yield self._part(known, own)
+            if min(own) > 0:
+                yield self._part(known, [min(own) - 1, *own])
+        yield self._part(known, list(all_))
+        if "kind" not in extra:
+            return
+        # A linkage leads from an earlier clip to a later one, and not every clip has a chain.
+        for last in own or all_:
+            for first in range(last - 1, -1, -1):
+                yield self._part(known, [first, last])
+
+    def _part(self, known: KnownVideo, places: Sequence[int]) -> "_Part":
+        names = list(known.graphs)
+        key = tuple(names[n] for n in places)
+        if key not in self._parts:
+            self._parts[key] = _Part({name: known.graphs[name] for name in key}, [known.clips[n] for n in places])
+        return self._parts[key]
+
+
+class _Part:
+    """Some clips of a video, and all that can be asked about them."""
+
+    def __init__(self, texts: Mapping[str, str], clips: Sequence[Clip]) -> None:
+        self._texts = texts
+        begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
+        self._begins = begins if len(begins) == len(clips) else None
+        self._pools: dict[int, list[Question]] = {}
+
+    @cached_property
+    def _graphs(self) -> list[ActivityGraph]:
+        return [read_activity(text, file=f"{GRAPHS}/{name}.nq", name=name) for name, text in self._texts.items()]
+
+    @cached_property
+    def _story(self) -> Story:
+        return Story(self._graphs, begins_s=self._begins)
+
+    @cached_property
+    def _checker(self) -> Checker:
+        return Checker(self._texts)
+
+    def _pool(self, seed: int) -> list[Question]:
+        if seed not in self._pools:
+            self._pools[seed] = questions(self._story, seed=seed)
+            if seed == 0 and len(self._graphs) == 2:
+                boundary = len(Story(self._graphs[:1]).events)
+                self._pools[seed] += linked_questions(self._story, boundary)
+        return self._pools[seed]
+
+    def find(self, seen: Seen) -> Question | None:
+        """The question that a turn asks, as this part's graphs and SPARQL answer it; None where there is none."""
+        extra = seen.step.turn.extra
+        kind, params = extra.get("kind"), extra.get("params")
+        told = isinstance(kind, str) and isinstance(params, dict)
+        for seed in range(SEEDS if told and kind in DRAWN else 1):
+            fitting = [
+                question
+                for question in self._pool(seed)
+                if (not told or (question.kind == kind and dict(question.params) == params))
+                and _asks(question, seen.question, outright=not told)
+            ]
+            if len({question.key for question in fitting}) == 1 and self._is_so(fitting[0]):
+                return fitting[0]
+        return None
+
+    def _is_so(self, question: Question) -> bool:
+        if question.kind not in checks().keys() | linked_checks().keys():
+            return True
+        return self._checker.answer(question.kind, question.params) == question.key
+
+
+def _is_same(one: Interval | None, other: Interval) -> bool:
+    return (
+        one is not None
+        and abs(one.start_s - other.start_s) < SAME_TIME_S
+        and abs(one.end_s - other.end_s) < SAME_TIME_S
+    )
+
+
+def _asks(question: Question, text: str, *, outright: bool) -> bool:
+    """Whether a text is one of the ways to ask a question, whatever is said before it."""
+    spec = form_of(question.kind)
+    templates = spec.forms if outright else (*spec.forms, *spec.ref)
+    asked = text.casefold()
+    return any(
+        asked.endswith(phrases.sentence(fill(template, question.slots, named=named)).casefold())
+        for template in templates
+        for named in (False, True)
+    )
+
+
+def _in_words(question: Question, options: Sequence[str] | None) -> str:
+    spec = form_of(question.kind)
+    template = (spec.answers or (spec.yes if question.key == "yes" else spec.no))[0]
+    text = phrases.sentence(fill(template, question.slots, named=False))
+    if not options:
+        return text
+    return as_option(question.slots.get("option", text), options) or as_option(text, options) or text

@@ -1,0 +1,184 @@
+"""Which moments of a video a turn sees. Each policy is a function of the turns so far and the length of the video.
+
+No policy is told of later turns, but for the one rate of `FixedRate`, so none can show what is still to come.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Protocol
+
+from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.sampling import svbench, uniform
+
+
+class Policy(Protocol):
+    """Says what a turn sees."""
+
+    @property
+    def append_only(self) -> bool:
+        """True where what a turn sees begins with all that the turn before it saw, in the same order.
+
+        Then frames can be sent as they come, and what a server has computed of a dialogue so far stays valid.
+        """
+        ...
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """The moments that the last of the steps sees, each once, none after its question.
+
+        Args:
+            steps: The turns up to the present one, which is the last.
+            duration_s: Length of the video.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The middles of equal parts of all that may be seen now. Every turn has its own frames."""
+
+    frames: int
+    """How many parts."""
+    append_only: ClassVar[bool] = False
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """As `Policy.times`."""
+        return _spread(visible_until(steps[-1], duration_s), self.frames)
+
+
+@dataclass(frozen=True)
+class FirstTurn:
+    """Frames spread over what may be seen at the first turn, and none after it (VDAct's protocol)."""
+
+    frames: int
+    """How many."""
+    append_only: ClassVar[bool] = True
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """As `Policy.times`."""
+        return _spread(visible_until(steps[0], duration_s), self.frames)
+
+
+@dataclass(frozen=True)
+class FixedRate:
+    """Every so many seconds from the start of the video up to the question."""
+
+    fps: float
+    """Frames per second of the grid."""
+    every: int = 1
+    """Only each so many-th time of the grid is taken."""
+    append_only: ClassVar[bool] = True
+
+    @classmethod
+    def at_most(cls, frames: int, *, fps: float, until_s: float) -> "FixedRate":
+        """The densest such grid that has at most `frames` times in the whole script.
+
+        Thinning at each turn to what the turn can hold would move the frames of the turns before: nothing that a server
+        had computed of them could be used again. So one rate is chosen, by how far the script goes in all, which says
+        nothing of what is seen there.
+
+        Args:
+            frames: Times at most.
+            fps: Rate of the grid before it is thinned.
+            until_s: The last moment that any turn may see.
+        """
+        return cls(fps, -(-_grid_size(until_s, fps) // frames))
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """As `Policy.times`."""
+        size = _grid_size(visible_until(steps[-1], duration_s), self.fps)
+        return tuple(index / self.fps for index in range(0, size, self.every))
+
+
+@dataclass(frozen=True)
+class PerClip:
+    """Whole seconds of each clip, from when a turn is about it (SVBench).
+
+    New frames come after those that were shown before, also where their clip begins earlier: what was sent stays. A
+    turn that names no clip is about what came since the latest moment that a turn before it was about.
+    """
+
+    frames: int
+    """Of a clip, at most."""
+    append_only: ClassVar[bool] = True
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """As `Policy.times`."""
+        shown: dict[float, None] = {}
+        waiting: set[float] = set()
+        known: set[Interval] = set()
+        covered_s = 0.0
+        for step in steps:
+            until_s = visible_until(step, duration_s)
+            about = step.clips
+            if not about and (until_s > covered_s or not known):
+                about = (Interval(start_s=min(covered_s, until_s), end_s=until_s),)
+            for clip in about:
+                start_s, end_s = min(clip.start_s, duration_s), min(clip.end_s, duration_s)
+                part = Interval(start_s=start_s, end_s=end_s)
+                if part not in known:
+                    known.add(part)
+                    waiting.update(svbench(part, frames=self.frames))
+                covered_s = max(covered_s, min(end_s, until_s))
+            now = {time for time in waiting if time <= until_s}
+            waiting -= now
+            shown.update(dict.fromkeys(sorted(now)))
+        return tuple(shown)
+
+
+@dataclass(frozen=True)
+class NoFrames:
+    """Nothing, for whoever answers without looking."""
+
+    append_only: ClassVar[bool] = True
+
+    def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
+        """As `Policy.times`."""
+        return ()
+
+
+def policy_of(settings: FrameSettings, steps: Sequence[Step], duration_s: float) -> Policy:
+    """The policy for one script.
+
+    Args:
+        settings: Its name and numbers.
+        steps: All turns of the script.
+        duration_s: Length of the video.
+    """
+    match settings.policy:
+        case "uniform":
+            return Uniform(settings.frames)
+        case "first-turn":
+            return FirstTurn(settings.frames)
+        case "per-clip":
+            return PerClip(settings.frames)
+        case "none":
+            return NoFrames()
+        case "fps":
+            until_s = max((visible_until(step, duration_s) for step in steps), default=0.0)
+            return FixedRate.at_most(settings.frames, fps=settings.fps, until_s=until_s)
+
+
+def visible_until(step: Step, duration_s: float) -> float:
+    """The last moment that a turn may see: that of its question, or the end of the video."""
+    return duration_s if step.asked_at_s is None else min(step.asked_at_s, duration_s)
+
+
+def _spread(until_s: float, frames: int) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(uniform(Interval(start_s=0.0, end_s=until_s), frames=frames)))
+
+
+MOST_GRID: Final = 1 << 53
+"""Beyond this, whole numbers of a grid are no longer told apart."""
+
+
+def _grid_size(until_s: float, fps: float) -> int:
+    """How many times `index / fps` are not after `until_s`, in the arithmetic that gives those times."""
+    size = min(math.floor(until_s * fps) + 1, MOST_GRID)
+    while size > 1 and (size - 1) / fps > until_s:
+        size -= 1
+    while size < MOST_GRID and size / fps <= until_s:
+        size += 1
+    return size

@@ -1,0 +1,67 @@
+"""Spoken lines that may be known at a moment: those that have ended."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.schema.media import Clip
+
+LINES: Final = "contained_subs"
+"""Where DramaQA's clips keep their lines: `speaker`, `utter`, and `st` and `et` in seconds."""
+HAIR_S: Final = 1e-6
+"""Times are rounded on their way; a moment reaches so much further."""
+
+
+@dataclass(frozen=True, order=True)
+class Subtitle:
+    """One spoken line."""
+
+    start_s: float
+    end_s: float
+    text: str
+    """What is heard, after the speaker's name where that is known."""
+
+
+def subtitles_of(clips: Iterable[Clip]) -> tuple[Subtitle, ...]:
+    """The lines of some clips in the order of time, each once: a scene repeats the lines of its shots.
+
+    Args:
+        clips: Of one video.
+
+    Raises:
+        BenchmarkError: A line has no words or no times, so nobody can tell when it may be known.
+    """
+    return tuple(sorted({_line(clip, index, line) for clip in clips for index, line in _lines(clip)}))
+
+
+def visible_subtitles(subtitles: Sequence[Subtitle], asked_at_s: float | None) -> tuple[str, ...]:
+    """The lines that ended by the moment of a question.
+
+    Args:
+        subtitles: In the order of time.
+        asked_at_s: The moment; None for the end of the video.
+    """
+    return tuple(line.text for line in subtitles if asked_at_s is None or line.end_s <= asked_at_s + HAIR_S)
+
+
+def _lines(clip: Clip) -> Iterable[tuple[int, Any]]:
+    lines = clip.extra.get(LINES, [])
+    if not isinstance(lines, list):
+        raise BenchmarkError(f"'{LINES}' of clip {clip.id!r} is no list of lines; import the benchmark again")
+    return enumerate(lines)
+
+
+def _line(clip: Clip, index: int, line: Any) -> Subtitle:
+    try:
+        start_s, end_s = float(line["st"]), float(line["et"])
+        speaker, words = str(line.get("speaker", "")).strip(), str(line["utter"]).strip()
+    except (KeyError, TypeError, ValueError, AttributeError):
+        start_s = end_s = math.nan
+    if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s <= end_s):
+        raise BenchmarkError(
+            f"line {index} of clip {clip.id!r} has no words, or no times from which to which it is heard; "
+            "correct the script and import it again"
+        )
+    return Subtitle(start_s, end_s, f"{speaker}: {words}" if speaker else words)

@@ -1,0 +1,325 @@
+"""The stage: play scripts to whatever answers, judge the answers, and write the run.
+
+A run's folder holds what was asked so far (`replies.sqlite`, `frames/`) from the first moment, so that a run that was
+stopped goes on; `run.json` appears last and says that all the rest is whole.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from reeltalk.errors import InputError, MissingToolError
+from reeltalk.evaluate.judging import null_row
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
+from reeltalk.evaluate.judging.units import Background, judged_units, units_of
+from reeltalk.evaluate.logged import Judged, LoggedSample, Notes, run_samples
+from reeltalk.evaluate.playing.frames import FrameServer
+from reeltalk.evaluate.playing.histories import WrongAnswers
+from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, answered_turn, check_histories, play
+from reeltalk.evaluate.playing.player import Player, Said
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.llm.model import AsyncModel
+from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore
+
+Progress = Callable[[str, int, int, float], None]
+"""What is done, how much of it, of how much, and the share from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """By what answers are judged."""
+
+    settings: JudgeSettings
+    judges: tuple[Judge, ...] = ()
+    model: AsyncModel | None = None
+    """Who judges, where a protocol needs a language model."""
+    logged: Any = None
+    """inspect_ai's own Model for it."""
+    meteor: MeteorProcess | MissingToolError | None = None
+    embedder: SentenceEmbedder | None = None
+
+    def name(self, judge: Judge) -> str:
+        """Who judges by a protocol."""
+        return self.model.name if judge.needs_model and self.model is not None else "none"
+
+
+@dataclass
+class Evaluation:
+    """What came of playing and judging, in memory."""
+
+    turns: list[AnsweredTurn] = field(default_factory=list)
+    """In the order of the scripts."""
+    scores: dict[str, list[JudgedScore]] = field(default_factory=dict)
+    """Rows by protocol."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Turns by what became of them."""
+    null: dict[str, "Null"] = field(default_factory=dict)
+    """Empty answers by protocol."""
+
+
+@dataclass
+class Null:
+    """Units with empty answers, and what a protocol gave for them."""
+
+    units: list[JudgeUnit] = field(default_factory=list)
+    scores: list[JudgedScore] = field(default_factory=list)
+
+
+class Played:
+    """Plays and judges scripts, several at a time.
+
+    Args:
+        folder: The run.
+        judging: By what answers are judged.
+        background: What the benchmark knows beside the turns.
+        at_a_time: Scripts that run together.
+        progress: Told after each turn.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        judging: Judging,
+        background: Background | None,
+        *,
+        at_a_time: int,
+        progress: Progress | None = None,
+    ) -> None:
+        self._folder, self._judging, self._background = folder, judging, background
+        self._at_a_time, self._progress = at_a_time, progress or _silent
+        self._turns: dict[str, list[AnsweredTurn]] = defaultdict(list)
+        self._rows: dict[str, dict[str, list[JudgedScore]]] = defaultdict(dict)
+        self._due, self._done, self._recalled = 0, 0, False
+        self._null: dict[str, dict[null_row.Unit, Null]] = defaultdict(dict)
+        self._sampled: frozenset[null_row.Unit] = frozenset()
+
+    def run(
+        self,
+        scripts: Sequence[Script],
+        player: Player,
+        settings: PlaySettings,
+        frames: FrameServer | None,
+        *,
+        logged: Any = None,
+        wrong: WrongAnswers | None = None,
+        subtitles: Subtitles | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Evaluation:
+        """Play scripts and judge their answers.
+
+        Args:
+            scripts: What is played.
+            player: Who answers.
+            settings: How.
+            frames: Gives frames; None where none are shown.
+            logged: inspect_ai's own Model of the player, where it has one.
+            wrong: Gives the answer that a corrupted history holds.
+            subtitles: Gives lines that were spoken.
+            metadata: Of the run, for the log.
+
+        Raises:
+            BudgetError: A limit would be passed; what was answered is kept, and the same command goes on from there.
+            BenchmarkError: A golden history needs a reference that is withheld, or there is no wrong answer to plant.
+            KeyboardInterrupt: Ctrl-C; as after a budget.
+        """
+        check_histories(scripts, settings, wrong)
+        by_id = {script.id: script for script in scripts}
+        self._due = sum(len(script.steps) for script in scripts)
+        self._sample({(step.unit, step.unit_id) for script in scripts for step in script.steps})
+
+        async def play_one(name: str, notes: Notes) -> None:
+            script = by_id[name]
+            try:
+                screening = await self._screening(script, player, frames)
+            except InputError as error:
+                # A video that cannot be shown costs its own turns, not the run.
+                said = Said(None, str(error))
+                self._turns[name] = [answered_turn(script, step, player.name, said) for step in script.steps]
+                self._count("playing", len(script.steps))
+                return
+            pictures: Any = screening
+            async with aclosing(
+                play(script, player, screening, pictures, settings, wrong=wrong, subtitles=subtitles)
+            ) as turns:
+                for number, _ in enumerate(script.steps, start=1):
+                    async with notes.turn(f"turn {number}"):
+                        turn = await anext(turns)
+                        _note(turn, notes)
+                    self._turns[name].append(turn)
+                    self._count("playing")
+
+        samples = [
+            LoggedSample(
+                script.id,
+                script.steps[0].turn.question if script.steps else "",
+                {"video_id": script.video_id, "turns": len(script.steps)},
+            )
+            for script in scripts
+        ]
+        self._run(samples, play_one, logged, metadata or {}, frames)
+        return self._evaluation([script.id for script in scripts])
+
+    def judge(self, units: Mapping[str, Sequence[AnsweredTurn]], *, metadata: Mapping[str, Any]) -> Evaluation:
+        """Judge answers that exist already.
+
+        Args:
+            units: Turns by the name of the sample that the log shows them as.
+            metadata: Of the run, for the log.
+
+        Raises:
+            BudgetError: As `run`.
+            KeyboardInterrupt: As `run`.
+        """
+
+        async def recall(name: str, notes: Notes) -> None:
+            for turn in units[name]:
+                _note(turn, notes)
+            self._turns[name] = list(units[name])
+
+        self._recalled, self._due = True, sum(map(len, units.values()))
+        self._sample({(turn.unit, turn.unit_id) for turns in units.values() for turn in turns})
+        samples = [
+            LoggedSample(name, turns[0].question, {"video_id": turns[0].video_id, "turns": len(turns)})
+            for name, turns in units.items()
+        ]
+        self._run(samples, recall, None, metadata)
+        return self._evaluation(list(units))
+
+    def _run(
+        self,
+        samples: list[LoggedSample],
+        play_one: Any,
+        logged: Any,
+        metadata: Mapping[str, Any],
+        frames: FrameServer | None = None,
+    ) -> None:
+        models = {role: model for role, model in (("player", logged), ("judge", self._judging.logged)) if model}
+
+        async def judge_one(name: str, notes: Notes) -> Judged | None:
+            found = await self._judged(name)
+            if self._recalled:
+                self._count("judging", len(self._turns[name]))
+            return found
+
+        async def close() -> None:
+            if frames is not None:
+                await frames.close()
+            for model in models.values():
+                await model.api.aclose()
+
+        self._folder.clear_logs()
+        run_samples(
+            "evaluate",
+            samples,
+            play_one,
+            judge_one if self._judging.judges else None,
+            models=models,
+            log_dir=self._folder.logs,
+            at_a_time=self._at_a_time,
+            metadata=metadata,
+            close=close,
+        )
+
+    def _sample(self, units: set[null_row.Unit]) -> None:
+        chosen = self._judging.settings
+        self._sampled = null_row.sampled(units, chosen.null_units, seed=chosen.seed)
+
+    async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
+        """Judge empty answers in place of a unit's, once for all models that answered it."""
+        place: null_row.Unit = (unit.kind, unit.id)
+        wanted = place in self._sampled if judge.needs_model else self._judging.settings.null_units > 0
+        if not wanted or unit.model == null_row.NAME or place in self._null[judge.name]:
+            return
+        nothing = null_row.emptied(unit)
+        self._null[judge.name][place] = Null([nothing])
+        self._null[judge.name][place].scores += await judge.judge(nothing, self._judging.model)
+
+    def _count(self, what: str, turns: int = 1) -> None:
+        self._done += turns
+        self._progress(what, self._done, self._due, self._done / max(self._due, 1))
+
+    async def _screening(self, script: Script, player: Player, frames: FrameServer | None) -> Screening:
+        if frames is None or not player.sees_frames:
+            return NoScreening()
+        try:
+            return await frames.open(script)
+        except asyncio.CancelledError:
+            # Ctrl-C: a long video may decode for minutes.
+            frames.stop()
+            raise
+
+    async def _judged(self, name: str) -> Judged:
+        values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
+        lines: list[str] = []
+        units = units_of(self._turns[name], self._background)
+        for judge in self._judging.judges:
+            rows: list[JudgedScore] = []
+            judged = judged_units(judge, units, self._background)
+            for unit in judged:
+                rows += await judge.judge(unit, self._judging.model)
+                await self._judge_nothing(judge, unit)
+            self._rows[name][judge.name] = rows
+            headline = next(iter(judge.measures(judged, rows)), None)
+            values[judge.name] = headline.value if headline is not None else None
+            lines += [_line(row) for row in rows]
+        return Judged(values, "\n".join(lines))
+
+    def _evaluation(self, names: Sequence[str]) -> Evaluation:
+        evaluation = Evaluation(scores={judge.name: [] for judge in self._judging.judges})
+        for name in names:
+            evaluation.turns += self._turns[name]
+            for judge, rows in self._rows[name].items():
+                evaluation.scores[judge] += rows
+        for judge, found in self._null.items():
+            # In the order of the names, for units are judged in whatever order they end.
+            kept = evaluation.null[judge] = Null()
+            for _, null in sorted(found.items()):
+                kept.units += null.units
+                kept.scores += null.scores
+        evaluation.counts.update(turn.state.value for turn in evaluation.turns)
+        return evaluation
+
+
+def frames_hash(turns: Sequence[AnsweredTurn]) -> str:
+    """Eight digits over the presentation times of all frames that were shown, turn by turn."""
+    digest = hashlib.sha256()
+    for turn in turns:
+        times = turn.played.frames_s if turn.played else ()
+        digest.update(json.dumps([turn.item_id, [round(time, 6) for time in times]]).encode())
+    return digest.hexdigest()[:8]
+
+
+def _note(turn: AnsweredTurn, notes: Notes) -> None:
+    notes.message("user", turn.question)
+    if turn.state is AnswerState.ANSWERED:
+        notes.message("assistant", turn.text)
+    shown: dict[str, Any] = {
+        "state": turn.state.value,
+        "references": list(turn.references),
+        "asked_at_s": turn.asked_at_s,
+    }
+    if turn.reason:
+        shown["reason"] = turn.reason
+    if turn.played is not None:
+        shown |= {"frames_s": [round(time, 3) for time in turn.played.frames_s], "new_frames": turn.played.new_frames}
+    notes.note(shown)
+
+
+def _line(row: JudgedScore) -> str:
+    turn = "" if row.turn_index is None else f" turn {row.turn_index + 1}"
+    value = row.reason if row.value is None else f"{row.value:g}"
+    return f"{row.criterion}{turn}: {value}{f' – {row.explanation}' if row.explanation else ''}"
+
+
+def _silent(what: str, done: int, due: int, share: float) -> None:
+    """Say nothing."""

@@ -1,0 +1,222 @@
+"""A dialogue becomes a conversation with a chat model."""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reeltalk.errors import BenchmarkError, BudgetError, ModelError, SettingError
+from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_prompt, asked, spoken
+from reeltalk.evaluate.playing.play import play
+from reeltalk.evaluate.playing.player import Past, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.llm.model import Message, Reply
+from reeltalk.schema.dialogue import Turn
+
+STEP = Step("dialogue", "d", 0, Turn(question="Q?"), None)
+
+
+@dataclass
+class Chat:
+    """Says what it is told to, and keeps what it was asked."""
+
+    says: str | Exception = "fine"
+    sees_images: bool = True
+    name: str = "chat"
+    asked: list[list[Message]] = field(default_factory=list)
+
+    @property
+    def sampling(self) -> Mapping[str, Any]:
+        return {"temperature": 0.0, "seed": 17}
+
+    async def ask(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, sample: int = 0) -> Reply:
+        self.asked.append(list(messages))
+        if isinstance(self.says, Exception):
+            raise self.says
+        return Reply(self.says, self.name, 11, 3, cut_off=False, cached=True, took_s=1.5, first_token_s=0.5)
+
+
+class NoPictures:
+    async def jpeg(self, reference: bytes) -> bytes:
+        raise AssertionError
+
+
+def player(chat: Chat) -> ChatPlayer:
+    return ChatPlayer(chat, answer_prompt("plain"))
+
+
+def frames(*numbers: int) -> tuple[ShownFrame, ...]:
+    return tuple(ShownFrame(float(number), b"%d" % number) for number in numbers)
+
+
+def seen(question: str = "Q?", **more: Any) -> Seen:
+    fields: dict[str, Any] = {
+        "history": (), "frames": (), "new_frames": (), "options": None, "subtitles": (), "step": STEP, "video_id": "v",
+    }  # fmt: skip
+    return Seen(question=question, **(fields | more))
+
+
+def answered(chat: Chat, of: Seen | None = None) -> Said:
+    return asyncio.run(player(chat).answer(of or seen(), NoPictures()))
+
+
+def layout(messages: Sequence[Message]) -> list[tuple[str, str, tuple[bytes, ...]]]:
+    return [(message.role, message.text, message.images) for message in messages[1:]]
+
+
+@dataclass
+class Shown:
+    turns: Sequence[tuple[ShownFrame, ...]]
+    append_only: bool = True
+
+    def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:
+        before = self.turns[index - 1] if self.append_only and index else ()
+        return self.turns[index], self.turns[index][len(before) :]
+
+
+def conversations(shown: Shown, *, history: Any = "golden", sees_images: bool = True) -> list[list[Message]]:
+    """What each turn of a dialogue asks."""
+    chat = Chat(sees_images=sees_images)
+    steps = tuple(
+        Step("dialogue", "d", n, Turn(question=f"Q{n}?", references=(f"A{n}",)), None) for n in range(len(shown.turns))
+    )
+
+    async def whole() -> None:
+        settings = PlaySettings(history=history)
+        async for _ in play(Script("s", "v", steps), player(chat), shown, NoPictures(), settings):
+            pass
+
+    asyncio.run(whole())
+    return chat.asked
+
+
+class TestLayout:
+    def test_the_prompt_comes_first_then_questions_and_answers_in_turn(self) -> None:
+        last = conversations(Shown([(), (), ()]))[-1]
+        assert last[0] == Message("system", answer_prompt("plain").text)
+        assert layout(last) == [
+            ("user", "Q0?", ()), ("assistant", "A0", ()), ("user", "Q1?", ()), ("assistant", "A1", ()),
+            ("user", "Q2?", ()),
+        ]  # fmt: skip
+
+    def test_each_conversation_begins_as_the_one_before_where_frames_are_only_added(self) -> None:
+        came = conversations(Shown([frames(0), frames(0, 1, 2), frames(0, 1, 2), frames(0, 1, 2, 3)]))
+        for before, after in itertools.pairwise(came):
+            assert after[: len(before)] == before
+        assert [images for role, _, images in layout(came[-1]) if role == "user"] == [
+            (b"0",), (b"1", b"2"), (), (b"3",),
+        ]  # fmt: skip
+
+    def test_frames_that_never_change_stand_before_the_first_question(self) -> None:
+        came = conversations(Shown([frames(4, 9)] * 3))
+        assert [images for role, _, images in layout(came[-1]) if role == "user"] == [(b"4", b"9"), (), ()]
+        assert came[1][: len(came[0])] == came[0]
+
+    def test_frames_that_are_chosen_anew_stand_before_the_first_question(self) -> None:
+        came = conversations(Shown([frames(0), frames(1, 2), frames(3)], append_only=False))
+        users = [[images for role, _, images in layout(messages) if role == "user"] for messages in came]
+        assert users == [[(b"0",)], [(b"1", b"2"), ()], [(b"3",), (), ()]]
+
+    def test_without_a_history_all_frames_stand_before_the_one_question(self) -> None:
+        came = conversations(Shown([frames(0), frames(0, 1)]), history="none")
+        assert [layout(messages) for messages in came] == [[("user", "Q0?", (b"0",))], [("user", "Q1?", (b"0", b"1"))]]
+
+    def test_no_frame_is_sent_twice(self) -> None:
+        for shown in (Shown([frames(0), frames(0, 1), frames(0, 1, 2)]), Shown([frames(7, 8)] * 3)):
+            for messages in conversations(shown):
+                sent = [image for message in messages for image in message.images]
+                assert len(sent) == len(set(sent))
+
+    def test_a_frame_that_only_a_dropped_turn_brought_still_comes(self) -> None:
+        of = seen(history=(Past("Q0?", "A0", frames(0)),), frames=frames(0, 1, 2), new_frames=frames(1, 2))
+        assert layout(player(Chat()).conversation(of)) == [
+            ("user", "Q0?", (b"0",)), ("assistant", "A0", ()), ("user", "Q?", (b"1", b"2")),
+        ]  # fmt: skip
+
+    def test_a_model_that_sees_no_pictures_is_sent_none(self) -> None:
+        came = conversations(Shown([frames(0), frames(0, 1)]), sees_images=False)
+        assert not any(message.images for messages in came for message in messages)
+        assert [text for _, text, _ in layout(came[-1])] == ["Q0?", "A0", "Q1?"]
+
+
+class TestQuestion:
+    def test_options_stand_under_letters_after_the_question(self) -> None:
+        assert asked(seen("Which?", options=("red", "blue"))) == "Which?\n\nA. red\nB. blue"
+
+    def test_lines_that_were_spoken_stand_before_it(self) -> None:
+        assert asked(seen("Who?", subtitles=("Ann: Hello.", "Bob: Hi."))).endswith("Ann: Hello.\nBob: Hi.\n\nWho?")
+
+
+class TestAnswer:
+    def test_counts_and_times_come_along(self) -> None:
+        said = answered(Chat("  in the kitchen \n"))
+        assert (said.text, said.reason) == ("in the kitchen", None)
+        assert (said.took_s, said.first_token_s, said.prompt_tokens, said.completion_tokens) == (1.5, 0.5, 11, 3)
+        assert said.cached
+
+    def test_a_model_that_fails_has_no_answer_but_a_reason(self) -> None:
+        assert answered(Chat(ModelError("the server is gone"))) == Said(None, "the server is gone")
+
+    @pytest.mark.parametrize("stops", [BudgetError("spent"), BenchmarkError("the disk is full")])
+    def test_what_concerns_the_whole_run_is_no_answer_of_the_model_s(self, stops: Exception) -> None:
+        with pytest.raises(type(stops)):
+            answered(Chat(stops))
+
+    @pytest.mark.parametrize(
+        ("reply", "answer"),
+        [
+            ("<think>He sits… or stands?</think>He sits.", "He sits."),
+            ("<thinking>\nHe sits.\n</thinking>\n\nHe stands.", "He stands."),
+            # Templates of some models write the opening tag themselves.
+            ("so he sits</think>He sits.", "He sits."),
+            ("<think>a</think><think>b</think>He sits.", "He sits."),
+            ("I think he sits.", "I think he sits."),
+            ("<b>He sits.</b>", "<b>He sits.</b>"),
+        ],
+    )
+    def test_thoughts_are_no_part_of_an_answer(self, reply: str, answer: str) -> None:
+        assert spoken(reply) == answer
+        assert answered(Chat(reply)).text == answer
+
+    @pytest.mark.parametrize("reply", ["<think>He sits", " <thinking>", "<think>a</think>", "<think>a</think><think>b"])
+    def test_thoughts_without_an_answer_are_none(self, reply: str) -> None:
+        said = answered(Chat(reply))
+        assert said.text is None
+        assert said.reason == "the model thought aloud and gave no answer"
+        assert said.completion_tokens == 3
+
+
+class TestPrompts:
+    def test_every_prompt_of_ours_can_be_loaded(self) -> None:
+        names = sorted(path.stem for path in PROMPTS.glob("*.md"))
+        assert {"plain", "svbench", "mt-video-bench", "vdact", "dramaqa"} <= set(names)
+        assert all(answer_prompt(name).text for name in names)
+
+    def test_a_prompt_of_one_s_own(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.md").write_text("<!-- mine v3 -->\nAnswer in Latin.\n")
+        prompt = answer_prompt(str(tmp_path / "mine.md"))
+        assert (prompt.name, prompt.version, prompt.text) == ("mine", "v3", "Answer in Latin.")
+
+    def test_an_unknown_one_is_refused(self) -> None:
+        with pytest.raises(SettingError, match=r"no prompt 'poetic'; known are .*plain"):
+            answer_prompt("poetic")
+
+    def test_a_file_without_a_version_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.md").write_text("Answer in Latin.\n")
+        with pytest.raises(SettingError, match=r"mine\.md.*the first line must name the prompt"):
+            answer_prompt(str(tmp_path / "mine.md"))
+
+    def test_a_file_that_is_no_text_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.md").write_bytes(b"\xff\xfe<!-- mine v1 -->")
+        with pytest.raises(SettingError, match=r"mine\.md"):
+            answer_prompt(str(tmp_path / "mine.md"))
+
+    def test_prompt_and_sampling_are_signed(self) -> None:
+        parts = dict(player(Chat()).signature)
+        assert parts["prompt"].startswith("answer-plain.v1#")
+        assert parts["sampling"] == "seed=17,temperature=0.0"

@@ -1,0 +1,116 @@
+"""The oracle finds in the graphs what was asked, and never looks at the references."""
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("pyoxigraph", reason="the graph extra is not installed")
+
+from told_households import told
+
+from reeltalk.evaluate.playing.oracle import OraclePlayer
+from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.script import Step
+from reeltalk.graph.asking import stories, write_dialogues
+from reeltalk.metrics.agree import agrees
+from reeltalk.schema.dialogue import Dialogue, Turn
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import DIALOGUES
+
+ENOUGH = 0.95
+
+
+class NoPictures:
+    async def jpeg(self, reference: bytes) -> bytes:
+        raise AssertionError("the oracle looks at no frame")
+
+
+PICTURES: Pictures = NoPictures()
+
+
+@pytest.fixture(scope="module")
+def household(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    folder = tmp_path_factory.mktemp("oracle") / "household"
+    told(folder, 4)
+    benchmark = Benchmark.open(folder)
+    write_dialogues(benchmark, per_video=2)
+    return Benchmark.open(folder)
+
+
+@pytest.fixture(scope="module")
+def dialogues(household: Benchmark) -> list[Dialogue]:
+    return list(household.read(DIALOGUES))
+
+
+def asked(turn: Turn, video: str, *, options: bool = False) -> Seen:
+    hidden = turn.model_copy(
+        update={
+            "references": ("A reference that nobody may read.",),
+            "extra": {name: turn.extra[name] for name in ("kind", "params") if name in turn.extra},
+        }
+    )
+    step = Step("dialogue", "d", 0, hidden, turn.asked_at_s)
+    return Seen(turn.question, (), (), (), turn.options if options else None, (), step, video)
+
+
+def said_to(player: OraclePlayer, seen: Seen) -> Said:
+    return asyncio.run(player.answer(seen, PICTURES))
+
+
+@pytest.mark.parametrize("options", [False, True])
+def test_nearly_every_turn_of_a_graph_is_answered_and_none_wrongly(
+    household: Benchmark, dialogues: list[Dialogue], options: bool
+) -> None:
+    player = OraclePlayer.of(household)
+    outcomes = []
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            # A refusal has no words of its own to agree in.
+            if turn.extra["answer_type"] == "refusal" or (options and not turn.options):
+                continue
+            said = said_to(player, asked(turn, dialogue.video_id, options=options))
+            if said.text is None:
+                assert said.reason == "the graphs do not hold what is asked for"
+            else:
+                shown = turn.options if options else None
+                assert agrees(said.text, turn.references, turn.question, shown), (turn.question, said.text)
+            outcomes.append(said.text is not None)
+    assert len(outcomes) > 20
+    assert sum(outcomes) / len(outcomes) >= ENOUGH
+
+
+def test_what_is_not_in_the_graphs_is_not_answered(household: Benchmark, dialogues: list[Dialogue]) -> None:
+    player, video = OraclePlayer.of(household), dialogues[0].video_id
+    assert said_to(player, asked(Turn(question="What is the capital of Peru?"), video)).text is None
+    assert said_to(player, asked(Turn(question="Who?"), "nowhere")).reason == "the video has no graph"
+    made_up = Turn(question="Where does he put it?", extra={"kind": "where_put", "params": {"object": "violin9"}})
+    assert said_to(player, asked(made_up, video)).text is None
+
+
+def test_a_turn_that_says_no_kind_is_read_by_its_wording(household: Benchmark, dialogues: list[Dialogue]) -> None:
+    player = OraclePlayer.of(household)
+    answered = 0
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            if str(turn.extra["form"]).split("/")[1] == "forms" and turn.extra["answer_type"] != "refusal":
+                said = said_to(player, asked(turn.model_copy(update={"extra": {}}), dialogue.video_id))
+                if said.text is not None:
+                    answered += 1
+                    assert agrees(said.text, turn.references, turn.question), (turn.question, said.text)
+    assert answered > 10
+
+
+def test_a_wrong_graph_gives_a_wrong_answer(household: Benchmark) -> None:
+    # It is the graph that answers: of another video's graphs the same question has another answer, or none.
+    (one, _, _), (_, clips, texts) = list(stories(household))[:2]
+    from reeltalk.evaluate.playing.oracle import KnownVideo
+
+    right, wrong = OraclePlayer.of(household), OraclePlayer({one.id: KnownVideo(tuple(clips), texts)})
+    turns = [t for d in household.read(DIALOGUES) if d.video_id == one.id for t in d.turns]
+    answers = [[said_to(player, asked(turn, one.id)).text for turn in turns] for player in (right, wrong)]
+    assert answers[0] != answers[1]
+
+
+def test_it_is_named_and_sees_no_frame(household: Benchmark) -> None:
+    player = OraclePlayer.of(household)
+    assert (player.name, player.sees_frames, player.signature) == ("oracle", False, (("oracle", "graph"),))

@@ -1,0 +1,306 @@
+"""A forecast counts what an evaluation then asks: the same requests, and about as many tokens."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Body, serve, words
+
+from reeltalk.evaluate.counting import BLOCK_TOKENS, Counting, StandIn, stand_in_reply, tokens_of
+from reeltalk.evaluate.forecast import WITHIN, Forecast, forecast, lines
+from reeltalk.evaluate.judging.units import Background
+from reeltalk.evaluate.opening import Asking, opened_judges, served
+from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluate.playing.modes import Choice, scripts
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.playing.settings import FramePolicy, FrameSettings
+from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.stage import Judging, Played
+from reeltalk.llm import Endpoint, Message, Prices, ReplyStore
+from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.store.content import Content
+
+# inspect_ai leaves streams of anyio open when its event loop ends.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+ASKED_BY_ONE_PROTOCOL = ("vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist")
+
+
+def turn(number: int, *, checklist: bool = False) -> Turn:
+    items = tuple(ChecklistItem(question=f"Does it name thing {n}?", expected=n % 2 == 0) for n in range(3))
+    return Turn(
+        question=f"What happens as number {number}, and where is that?",
+        references=(f"Thing {number} is carried from the kitchen to the garden and put on the table.",),
+        asked_at_s=60.0 + number,
+        labels={"cogme.thinking": ("Recall",)},
+        checklist=Checklist(items=items) if checklist else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def content() -> Content:
+    """Two videos, a chain and a dialogue of each, and one path that repeats a chain's turns."""
+    made = Content()
+    for video in range(2):
+        name = VideoId(f"v{video}")
+        summaries = {"template": "A person walks in.", "refine": "A person walks in, and leaves again."}
+        made.videos.append(Video(id=name, duration_s=200.0, summaries=summaries))
+        made.clips.append(Clip(id=ClipId(f"c{video}"), video_id=name, interval=Interval(start_s=0.0, end_s=50.0)))
+        base = 20 * video
+        turns = tuple(turn(base + n) for n in range(4))
+        made.chains.append(
+            QAChain(id=ChainId(f"chain{video}"), video_id=name, clip_id=ClipId(f"c{video}"), turns=turns)
+        )
+        told = tuple(turn(base + 10 + n, checklist=n > 1) for n in range(5))
+        made.dialogues.append(Dialogue(id=DialogueId(f"d{video}"), video_id=name, task="memory_recall", turns=told))
+    steps = tuple(PathStep(ref=TurnRef(unit_id="chain0", turn_index=n)) for n in range(3))
+    made.paths.append(DialoguePath(id=PathId("p0"), video_id=VideoId("v0"), steps=steps))
+    return made
+
+
+def planned(
+    content: Content,
+    chosen: list[Script],
+    settings: PlaySettings,
+    protocols: tuple[str, ...] = (),
+    *,
+    compat: bool = False,
+    image_tokens: int = 100,
+    null_units: int = 0,
+) -> Forecast:
+    return forecast(
+        chosen,
+        settings,
+        lambda model: ChatPlayer(model, answer_prompt("plain")),
+        opened_judges(JudgeSettings(protocols=protocols, compat=compat), None),
+        durations_s={str(video.id): video.duration_s for video in content.videos},
+        background=Background.of(content),
+        image_tokens=image_tokens,
+        null_units=null_units,
+    )
+
+
+def scripted(content: Content) -> Any:
+    """Answers as long as the references, no two alike; a judge's replies that can be used."""
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    references = {turn.question: turn.references[0] for unit in units for turn in unit.turns}
+
+    def reply(body: Body) -> str:
+        schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        if body["model"] == "judge":
+            return stand_in_reply(schema)
+        name = hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()
+        reference: str = references[words(body["messages"][-1])]
+        return (name + reference)[: len(reference)]
+
+    return reply
+
+
+def played(
+    content: Content, chosen: list[Script], settings: PlaySettings, judging: JudgeSettings, folder: Path, url: str
+) -> tuple[int, int]:
+    """Requests to the model and to the judge of a run, one script at a time."""
+    with RunFolder(folder, {}) as run, ReplyStore(run.replies) as store:
+
+        def model(name: str) -> Any:
+            endpoint = Endpoint(model=name, base_url=url, backoff_s=0.0)
+            return served(name, Asking(endpoint, connections=1, sees_images=False), store, None)
+
+        player, judge = model("player"), model("judge")
+        judges = opened_judges(judging, None)
+        stage = Played(run, Judging(judging, judges, judge, judge.model), Background.of(content), at_a_time=1)
+        chat = ChatPlayer(player, answer_prompt("plain"))
+        evaluation = stage.run(chosen, chat, settings, None, logged=player.model)
+        assert set(evaluation.counts) == {"answered"}
+        assert all(
+            row.state != "unscored" for rows in evaluation.scores.values() for row in rows if "." not in row.criterion
+        )
+        return player.asked - player.kept, judge.asked - judge.kept
+
+
+@pytest.mark.parametrize("protocol", ASKED_BY_ONE_PROTOCOL)
+def test_the_judge_is_asked_as_often_as_forecast(content: Content, tmp_path: Path, protocol: str) -> None:
+    settings = PlaySettings(frames=FrameSettings(policy="none"))
+    chosen = scripts(content, Choice(split="all"))
+    judging = JudgeSettings(protocols=(protocol,), compat=True)
+    found = planned(content, chosen, settings, (protocol,), compat=True, null_units=judging.null_units)
+    with serve(scripted(content)) as server:
+        asked = played(content, chosen, settings, judging, tmp_path / "run", server.base_url)
+    assert asked == (found.answers.calls, found.judged[0].calls)
+    assert server.count == found.calls
+    assert found.judged[0].calls > 0
+
+
+@pytest.mark.parametrize("history", ["golden", "predicted", "none"])
+def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
+    content: Content, tmp_path: Path, history: Any
+) -> None:
+    settings = PlaySettings(history=history, frames=FrameSettings(policy="none"))
+    chosen = scripts(content, Choice(units=("chain", "dialogue", "path"), split="all"))
+    protocols = ("clair", "checklist", "agree", "svbench", "vdeval")
+    judging = JudgeSettings(protocols=protocols, null_units=2)
+    found = planned(content, chosen, settings, protocols, null_units=2)
+    with serve(scripted(content)) as server:
+        asked = played(content, chosen, settings, judging, tmp_path / "run", server.base_url)
+    assert asked == (found.answers.calls, sum(line.calls for line in found.judged))
+    # The path's turns are asked in the words of the chain's.
+    assert (found.answers.calls, found.answers.repeated) == (18, 3)
+    tokens = sum(line.tokens_in + line.tokens_out for line in found.lines)
+    assert tokens == pytest.approx(server.tokens, rel=WITHIN)
+
+
+def test_a_protocol_without_a_model_asks_nothing(content: Content) -> None:
+    chosen = scripts(content, Choice(split="all"))
+    found = planned(content, chosen, PlaySettings(), ("agree", "choice"))
+    assert [line.calls for line in found.judged] == [0, 0]
+
+
+def test_turns_that_the_protocol_skips_are_not_asked(content: Content) -> None:
+    chosen = scripts(content, Choice(units=("dialogue",), split="all", rounds="mt-video-bench"))
+    found = planned(content, chosen, PlaySettings(rounds="mt-video-bench"), ("checklist",))
+    assert (found.turns, found.answers.calls, found.judged[0].calls) == (0, 0, 0)
+
+
+def test_a_player_that_asks_no_model_is_judged_all_the_same(content: Content) -> None:
+    chosen = scripts(content, Choice(split="all"))
+    found = forecast(
+        chosen,
+        PlaySettings(),
+        lambda model: None,
+        opened_judges(JudgeSettings(protocols=("clair",)), None),
+        durations_s={},
+    )
+    assert (found.answers.calls, found.answers.images, found.judged[0].calls) == (0, 0, 18)
+
+
+@pytest.mark.parametrize(
+    ("policy", "sent"),
+    [
+        ("none", 0),
+        # Four frames with each turn, none of them anew in the history.
+        ("uniform", 4 * (4 + 5) * 2),
+        # The frames of the first turn stay in the conversation.
+        ("first-turn", 4 * (4 + 5) * 2),
+    ],
+)
+def test_images_are_counted_as_often_as_they_are_sent(content: Content, policy: FramePolicy, sent: int) -> None:
+    chosen = scripts(content, Choice(split="all"))
+    settings = PlaySettings(frames=FrameSettings(policy=policy, frames=4))
+    found = planned(content, chosen, settings)
+    assert found.answers.images == sent
+    without = planned(content, chosen, PlaySettings(frames=FrameSettings(policy="none")))
+    assert found.answers.tokens_in == pytest.approx(without.answers.tokens_in + 100 * sent, abs=1)
+
+
+def test_frames_that_are_only_added_are_read_once_by_a_server_that_keeps_prefixes() -> None:
+    """V + s + Tq with a prefix cache, T(V + s + q) + (q + a)T(T-1)/2 without one."""
+    turns = tuple(
+        Turn(question=f"{n} {'q' * 198}", references=(f"{n} {'a' * 78}",), asked_at_s=100.0) for n in range(10)
+    )
+    content = Content(
+        videos=[Video(id=VideoId("v"), duration_s=100.0)],
+        dialogues=[Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=turns)],
+    )
+    chosen = scripts(content, Choice(split="all"))
+    settings = PlaySettings(history="predicted", frames=FrameSettings(policy="first-turn", frames=50))
+    line = planned(content, chosen, settings, image_tokens=200).answers
+    video, system, question, answer, count = 50 * 200, tokens_of(answer_prompt("plain").text), 50, 20, 10
+    assert line.tokens_in == pytest.approx(
+        count * (video + system + question) + (question + answer) * count * (count - 1) / 2, abs=count
+    )
+    least = video + system + count * question
+    assert least - count <= line.new_tokens_in <= least + BLOCK_TOKENS * count
+
+
+def test_frames_chosen_anew_at_each_turn_are_read_again(content: Content) -> None:
+    chosen = scripts(content, Choice(units=("dialogue",), split="all"))
+    anew = planned(content, chosen, PlaySettings(frames=FrameSettings(policy="uniform", frames=8))).answers
+    added = planned(content, chosen, PlaySettings(frames=FrameSettings(policy="fps", fps=0.1, frames=8))).answers
+    assert anew.new_tokens_in > 0.8 * anew.tokens_in
+    assert added.new_tokens_in < 0.6 * added.tokens_in
+
+
+def test_a_golden_history_is_not_what_the_model_has_just_written(content: Content) -> None:
+    chosen = scripts(content, Choice(units=("dialogue",), split="all"))
+    frames = FrameSettings(policy="none")
+    golden = planned(content, chosen, PlaySettings(history="golden", frames=frames)).answers
+    predicted = planned(content, chosen, PlaySettings(history="predicted", frames=frames)).answers
+    assert golden.new_tokens_in > predicted.new_tokens_in
+
+
+def test_time_is_that_of_dialogues_side_by_side_and_turns_one_after_the_other() -> None:
+    found = Forecast((), 3, 0, ((4, 2), (1, 0), (2, 0)))
+    assert found.seconds(1, 10.0, 1.0) == 72.0
+    assert found.seconds(2, 10.0, 1.0) == 42.0
+    assert found.seconds(20, 10.0, 1.0) == 42.0
+    assert Forecast((), 0, 0, ()).seconds(4, 1.0, 1.0) == 0.0
+
+
+def told(found: Forecast, **options: Any) -> str:
+    given: dict[str, Any] = {
+        "prices": None, "judge_prices": None, "connections": 2, "latency_s": None, "judge_latency_s": None,
+        "image_tokens": 100,
+    }  # fmt: skip
+    return "\n".join(lines(found, **(given | options)))
+
+
+def test_what_is_not_known_is_said(content: Content) -> None:
+    found = planned(content, scripts(content, Choice(split="all")), PlaySettings(), ("clair", "agree"))
+    text = told(found)
+    assert "judge, clair: 18 requests" in text
+    assert "judge, agree: no requests" in text
+    assert "give --price-in and --price-out" in text
+    assert "give --judge-price-in and --judge-price-out" in text
+    assert "give --latency-s" in text
+
+
+def test_money_and_time_follow_from_prices_and_latency(content: Content) -> None:
+    found = planned(content, scripts(content, Choice(split="all")), PlaySettings(), ("clair",))
+    prices, judge = Prices(input=1000.0, output=2000.0), Prices(input=100.0, output=0.0)
+    text = told(found, prices=prices, judge_prices=judge, latency_s=3.0, judge_latency_s=1.0)
+    model = prices.cost(found.answers.tokens_in, found.answers.tokens_out)
+    assert f"model {model:,.2f}; judge {judge.cost(found.judged[0].tokens_in, 0):,.2f}" in text
+    # 4 + 5 turns of each video with two scripts at a time: a chain of 4 and a dialogue of 5 in each lane.
+    assert "time: 36 s at 3 s an answer and 1 s a judge's reply, 2 dialogues at a time" in text
+
+
+def test_no_model_costs_nothing(content: Content) -> None:
+    chosen = scripts(content, Choice(split="all"))
+    found = forecast(chosen, PlaySettings(), lambda model: None, (), durations_s={})
+    assert "money: none, no model is asked" in told(found)
+
+
+def test_tokens_of_wide_scripts_are_more() -> None:
+    assert tokens_of("abcdefgh") == 2
+    assert tokens_of("你好吗") == 2
+
+
+def test_a_video_of_unknown_length_has_frames_too(content: Content) -> None:
+    bare = Content(
+        videos=[Video(id=VideoId("v"))],
+        dialogues=[Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=(Turn(question="?", references=("a",)),))],
+    )
+    settings = PlaySettings(frames=FrameSettings(policy="uniform", frames=6))
+    assert planned(bare, scripts(bare, Choice(split="all")), settings).answers.images == 6
+
+
+def test_stand_in_answers_are_as_long_as_the_references_and_never_alike() -> None:
+    model = Counting("m")
+    player = StandIn(None, model)
+    answers = [player._text("A short one.") for _ in range(3)]
+    assert len(set(answers)) == 3
+    assert {len(answer) for answer in answers} == {12}
+
+
+def test_the_same_words_are_asked_once() -> None:
+    import asyncio
+
+    model = Counting("m")
+    first, second = (asyncio.run(model.ask([Message("user", "x" * 40)])) for _ in range(2))
+    assert (model.calls, model.repeated, first.text == second.text) == (1, 1, True)

@@ -1,0 +1,192 @@
+"""Policies as functions of turns and length; no video is needed."""
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.evaluate.playing.policies import FixedRate, PerClip, Uniform, policy_of
+from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.playing.settings import FramePolicy, FrameSettings
+from reeltalk.evaluate.playing.subtitles import Subtitle, subtitles_of, visible_subtitles
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.ids import ClipId, VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip
+from reeltalk.video.sampling import svbench
+
+POLICIES: list[FramePolicy] = ["uniform", "fps", "per-clip", "first-turn", "none"]
+
+
+def step(asked_at_s: float | None, *clips: tuple[float, float]) -> Step:
+    about = tuple(Interval(start_s=start_s, end_s=end_s) for start_s, end_s in clips)
+    return Step("chain", "c", 0, Turn(question="?"), asked_at_s, about)
+
+
+def seconds(*times: float) -> tuple[float, ...]:
+    return tuple(map(float, times))
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> list[Step]:
+    moments: list[float | None] = [*sorted(draw(st.lists(st.floats(0, 400), max_size=6)))]
+    moments += [None] * draw(st.integers(0 if moments else 1, 2))
+    ends = st.floats(0, 500)
+    pairs = [draw(st.lists(st.tuples(ends, ends), max_size=2)) for _ in moments]
+    return [step(m, *((min(p), max(p)) for p in pair)) for m, pair in zip(moments, pairs, strict=True)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(
+    steps=turns(),
+    duration_s=st.floats(0, 300),
+    frames=st.integers(1, 40),
+    fps=st.floats(0.01, 30),
+)
+def test_no_policy_asks_for_what_comes_after_a_question(
+    policy: FramePolicy, steps: list[Step], duration_s: float, frames: int, fps: float
+) -> None:
+    chosen = policy_of(FrameSettings(policy=policy, frames=frames, fps=fps), steps, duration_s)
+    seen = [chosen.times(steps[: end + 1], duration_s) for end in range(len(steps))]
+    for times, now in zip(seen, steps, strict=True):
+        assert len(times) == len(set(times))
+        assert all(0 <= time <= duration_s for time in times)
+        assert all(time <= now.asked_at_s for time in times if now.asked_at_s is not None)
+        if policy != "per-clip":
+            assert len(times) <= frames
+            assert list(times) == sorted(times)
+    if chosen.append_only:
+        assert all(after[: len(before)] == before for before, after in itertools.pairwise(seen))
+    assert all(seen) or policy in ("none", "per-clip")
+
+
+def test_uniform_takes_the_middles_of_equal_parts_of_what_may_be_seen() -> None:
+    assert Uniform(4).times([step(8.0)], 100.0) == (1, 3, 5, 7)
+    assert Uniform(2).times([step(8.0), step(None)], 100.0) == (25, 75)
+    assert Uniform(2).times([step(101.5)], 100.0) == (25, 75), "after the end there is nothing to see"
+    assert Uniform(3).times([step(0.0)], 100.0) == (0,)
+
+
+def test_first_turn_shows_everything_at_once_and_nothing_more() -> None:
+    chosen = policy_of(FrameSettings(policy="first-turn", frames=2), [step(40.0), step(None)], 100.0)
+    assert chosen.times([step(40.0)], 100.0) == chosen.times([step(40.0), step(None)], 100.0) == (10, 30)
+
+
+def test_a_fixed_rate_holds_the_question_itself() -> None:
+    assert FixedRate(2.0).times([step(1.5)], 100.0) == (0, 0.5, 1, 1.5)
+    assert FixedRate(2.0).times([step(1.49)], 100.0) == (0, 0.5, 1)
+    assert FixedRate(1.0).times([step(None)], 2.5) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(("frames", "every"), [(100, 1), (11, 1), (10, 2), (6, 2), (5, 3), (2, 6), (1, 11)])
+def test_a_fixed_rate_is_thinned_once_for_the_whole_script(frames: int, every: int) -> None:
+    steps = [step(3.0), step(6.0), step(10.0)]
+    chosen = policy_of(FrameSettings(policy="fps", frames=frames), steps, 100.0)
+    assert chosen == FixedRate(1.0, every)
+    assert chosen.times(steps[:2], 100.0) == tuple(range(0, 7, every))
+    assert chosen.times(steps, 100.0) == tuple(range(0, 11, every))
+    assert len(chosen.times(steps, 100.0)) <= frames
+
+
+def test_a_script_that_ends_earlier_is_not_thinned_for_one_that_ends_later() -> None:
+    assert FixedRate.at_most(10, fps=1.0, until_s=9.9).every == 1
+    assert FixedRate.at_most(10, fps=1.0, until_s=10.0).every == 2
+
+
+def test_per_clip_shows_each_clip_when_a_turn_comes_to_it() -> None:
+    first, second = (0.0, 5.2), (4.7, 30.0)
+    steps = [step(5.2, first), step(5.2, first), step(30.0, second)]
+    chosen = PerClip(10)
+    assert chosen.times(steps[:1], 60.0) == chosen.times(steps[:2], 60.0) == seconds(0, 1, 2, 3, 4, 5)
+    now = chosen.times(steps, 60.0)
+    assert now[:6] == seconds(0, 1, 2, 3, 4, 5)
+    assert now[6:] == tuple(time for time in svbench(Interval(start_s=4.7, end_s=30.0)) if time != 5)
+
+
+def test_per_clip_shows_of_a_clip_only_what_has_been_and_the_rest_later() -> None:
+    steps = [step(2.0, (0.0, 5.0)), step(8.0, (6.0, 9.0)), step(9.0, (6.0, 9.0))]
+    assert [PerClip(10).times(steps[:n], 60.0) for n in (1, 2, 3)] == [
+        seconds(0, 1, 2),
+        seconds(0, 1, 2, 3, 4, 6, 7, 8),
+        seconds(0, 1, 2, 3, 4, 6, 7, 8),
+    ]
+
+
+def test_a_turn_without_clips_is_about_what_came_since() -> None:
+    steps = [step(2.0), step(2.0), step(4.5), step(None)]
+    assert [PerClip(10).times(steps[:n], 6.0) for n in (1, 2, 3, 4)] == [
+        seconds(0, 1),
+        seconds(0, 1),
+        seconds(0, 1, 2, 3, 4),
+        seconds(0, 1, 2, 3, 4, 5),
+    ]
+
+
+@given(st.floats(0, 1e5), st.floats(0.001, 1000))
+def test_the_grid_of_a_fixed_rate_ends_at_its_last_time(until_s: float, fps: float) -> None:
+    every = FixedRate.at_most(50, fps=fps, until_s=until_s)
+    times = every.times([step(until_s)], until_s + 1)
+    assert 1 <= len(times) <= 50
+    assert times[-1] <= until_s
+    assert (every.every * len(times)) / fps > until_s
+
+
+def test_the_signature_names_what_the_policy_uses() -> None:
+    assert FrameSettings(policy="none").signature == (("policy", "none"),)
+    assert dict(FrameSettings(policy="fps", frames=64).signature) == {
+        "policy": "fps", "frames": "64", "fps": "1", "size": "720", "quality": "90",
+    }  # fmt: skip
+    assert FrameSettings(fps=2).signature == FrameSettings(fps=3).signature
+    assert [FrameSettings(square_px=448).size, FrameSettings(longest_side_px=None).size] == ["square448", "full"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"frames": 0}, {"fps": 0}, {"fps": float("inf")}, {"quality": 101}, {"policy": "all"}, {"frame": 1}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        FrameSettings.model_validate(wrong)
+
+
+def clip(name: str, *lines: object) -> Clip:
+    return Clip(id=ClipId(name), video_id=VideoId("v"), extra={"contained_subs": list(lines)})
+
+
+def line(st_: str, et: str, words: str, speaker: str = "Haeyoung") -> dict[str, str]:
+    return {"speaker": speaker, "utter": words, "st": st_, "et": et}
+
+
+def told(clips: Sequence[Clip], asked_at_s: float | None) -> tuple[str, ...]:
+    return visible_subtitles(subtitles_of(clips), asked_at_s)
+
+
+def test_only_lines_that_have_ended_may_be_known() -> None:
+    scene = clip("AnotherMissOh14_001_0000", line("4.5", "6.0", "Where?"), line("1.0", "3.5", "Come.", ""))
+    assert told([scene], 0.5) == ()
+    assert told([scene], 3.5) == ("Come.",)
+    assert told([scene], 5.9) == ("Come.",)
+    assert told([scene], 6.0) == told([scene], None) == ("Come.", "Haeyoung: Where?")
+
+
+def test_a_line_of_a_scene_and_its_shot_is_told_once() -> None:
+    same = line("1.0", "3.5", "Come.")
+    assert subtitles_of([clip("a", same), clip("b", same), Clip(id=ClipId("c"), video_id=VideoId("v"))]) == (
+        Subtitle(1.0, 3.5, "Haeyoung: Come."),
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [line("1", "", "a"), line("2", "1", "a"), line("nan", "1", "a"), {"st": "1", "et": "2"}, "a", None]
+)
+def test_a_line_of_unknown_time_is_refused(wrong: object) -> None:
+    with pytest.raises(BenchmarkError, match="line 1 of clip 'a' has no words, or no times"):
+        subtitles_of([clip("a", line("1", "2", "b"), wrong)])
+
+
+def test_lines_that_are_no_list_are_refused() -> None:
+    with pytest.raises(BenchmarkError, match="'contained_subs' of clip 'a' is no list"):
+        subtitles_of([Clip(id=ClipId("a"), video_id=VideoId("v"), extra={"contained_subs": "none"})])

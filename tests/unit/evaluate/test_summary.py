@@ -1,0 +1,172 @@
+"""A run's tables: values with intervals and signatures, groups, curves, and each turn's scores."""
+
+from typing import Any
+
+import pytest
+
+from reeltalk import __version__
+from reeltalk.evaluate.judging.measures import Entry, mean_of, mean_of_groups
+from reeltalk.evaluate.summary import Tables, summarise
+
+
+def tables_of(*measures: Any, signed: tuple[tuple[str, str], ...] = (("judge", "j"),), **more: Any) -> Tables:
+    tables = Tables()
+    options: dict[str, Any] = {"subject": "bench.dialogue", "resamples": 200, "seed": 17} | more
+    summarise("m", measures, signed=signed, tables=tables, **options)
+    return tables
+
+
+def entry(video: str, value: float | None, number: int = 0, **groups: str) -> Entry:
+    return Entry(video, value, f"{video}/{number}", groups={by: (name,) for by, name in groups.items()})
+
+
+def two_videos(*, unscored: int = 0, scored: int = 10) -> list[Entry]:
+    found = [entry(f"v{n % 2}", float(n % 3), n) for n in range(scored)]
+    return found + [entry("v0", None, 100 + n) for n in range(unscored)]
+
+
+class TestSummary:
+    def test_a_value_has_its_count_and_an_interval_around_it(self) -> None:
+        [row] = tables_of(mean_of("m1", [entry("v", 1.0), entry("w", 3.0), entry("x", 2.0)])).summary
+        assert (row.model, row.metric, row.value, row.n, row.unscored) == ("m", "m1", 2.0, 3, 0)
+        assert row.low is not None
+        assert row.high is not None
+        assert 1.0 <= row.low < 2.0 < row.high <= 3.0
+
+    def test_one_video_has_no_interval(self) -> None:
+        [row] = tables_of(mean_of("m1", [entry("v", 1.0), entry("v", 3.0, 1)])).summary
+        assert (row.value, row.low, row.high) == (2.0, None, None)
+
+    def test_turns_of_one_video_are_drawn_together(self) -> None:
+        alike = [entry(f"v{n}", float(n % 2), n) for n in range(40)]
+        in_two = [entry(f"v{n % 2}", float(n % 2), n) for n in range(40)]
+        [many] = tables_of(mean_of("m1", alike)).summary
+        [few] = tables_of(mean_of("m1", in_two)).summary
+        assert many.value == few.value == 0.5
+        assert (few.low, few.high) == (0.0, 1.0)
+        assert many.low is not None
+        assert many.low > 0.2
+
+    def test_above_two_percent_unscored_the_value_is_withheld_and_shown_beside(self) -> None:
+        [row] = tables_of(mean_of("m1", two_videos(unscored=1, scored=48))).summary
+        assert (row.value, row.low, row.high) == (None, None, None)
+        assert row.over_scored == 1.0
+        assert (row.n, row.unscored) == (48, 1)
+
+    def test_up_to_two_percent_it_stands_and_says_so(self) -> None:
+        [row] = tables_of(mean_of("m1", two_videos(unscored=1, scored=49))).summary
+        assert row.value is not None
+        assert row.over_scored is None
+        assert (row.n, row.unscored) == (49, 1)
+
+    def test_where_nothing_could_be_scored_the_row_says_how_much(self) -> None:
+        [row] = tables_of(mean_of("m1", [entry("v", None), entry("w", None)])).summary
+        assert (row.value, row.over_scored, row.n, row.unscored) == (None, None, 0, 2)
+
+    def test_what_does_not_apply_is_counted_apart(self) -> None:
+        [row] = tables_of(mean_of("m1", [entry("v", 1.0), Entry("w", None, applies=False)])).summary
+        assert (row.value, row.n, row.unscored, row.not_applicable) == (1.0, 1, 0, 1)
+
+    def test_a_number_over_nothing_has_no_row(self) -> None:
+        tables = tables_of(mean_of("m1", []), mean_of("m2", [entry("v", 1.0)]))
+        assert [row.metric for row in tables.summary] == tables.metrics == ["m2"]
+
+    def test_the_same_seed_gives_the_same_intervals(self) -> None:
+        found = [entry(f"v{n}", float(n**2 % 7), n) for n in range(30)]
+        first, second, other = (tables_of(mean_of("m1", found), seed=seed).summary[0] for seed in (17, 17, 18))
+        assert first == second
+        assert (first.low, first.high) != (other.low, other.high)
+        assert first.value == other.value
+
+    def test_a_metric_of_two_models_is_listed_once(self) -> None:
+        tables = Tables()
+        for model in ("m", "n"):
+            summarise(
+                model, [mean_of("m1", two_videos())], subject="s", signed=(), resamples=100, seed=1, tables=tables
+            )
+        assert tables.metrics == ["m1"]
+        assert [row.model for row in tables.summary] == ["m", "n"]
+        assert {model for model, _ in tables.items} == {"m", "n"}
+
+
+class TestSignature:
+    def test_it_says_how_answers_came_about_and_what_tells_the_number_from_others(self) -> None:
+        measure = mean_of("m1", two_videos(), signature=(("mode", "compat"),))
+        [row] = tables_of(measure, signed=(("data", "12345678"), ("judge", "j"))).summary
+        assert row.signature == (
+            f"bench.dialogue|data:12345678|judge:j|metric:m1|mode:compat|ci:95%-by-video-200|seed:17|v:{__version__}"
+        )
+
+    def test_it_follows_resamples_and_seed(self) -> None:
+        [row] = tables_of(mean_of("m1", two_videos()), resamples=300, seed=5).summary
+        assert "ci:95%-by-video-300|seed:5" in row.signature
+
+
+class TestGroups:
+    def test_each_group_has_a_row_in_order(self) -> None:
+        found = [
+            entry("v", 1.0, 0, question_type="LOC", turns="10"),
+            entry("w", 0.0, 1, question_type="ACT", turns="9"),
+            entry("w", None, 2, question_type="ACT", turns="9"),
+        ]
+        tables = tables_of(mean_of("m1", found, by=("question_type", "turns"), scale=100))
+        assert [(row.by, row.group, row.value, row.n, row.unscored) for row in tables.groups] == [
+            ("question_type", "ACT", 0.0, 1, 1),
+            ("question_type", "LOC", 100.0, 1, 0),
+            # Numbers as numbers.
+            ("turns", "9", 0.0, 1, 1),
+            ("turns", "10", 100.0, 1, 0),
+        ]
+
+    def test_a_group_of_one_video_has_no_interval(self) -> None:
+        found = [entry(video, float(n), n, task="both") for n, video in enumerate("vw")]
+        found.append(entry("v", 1.0, 9, task="one"))
+        rows = {row.group: row for row in tables_of(mean_of("m1", found, by=("task",))).groups}
+        assert rows["one"].low is None
+        assert rows["both"].low is not None
+
+    def test_a_group_of_which_nothing_is_scored_keeps_its_row(self) -> None:
+        found = [entry("v", 1.0, 0, task="a"), entry("v", None, 1, task="b")]
+        rows = {row.group: row for row in tables_of(mean_of("m1", found, by=("task",))).groups}
+        assert (rows["b"].value, rows["b"].n, rows["b"].unscored) == (None, 0, 1)
+
+    def test_only_what_is_asked_for_is_broken_down(self) -> None:
+        assert not tables_of(mean_of("m1", [entry("v", 1.0, task="a")])).groups
+
+
+class TestCurves:
+    def test_turns_become_points_in_order_from_zero(self) -> None:
+        found = [entry(video, float(n), n, turn=str(n + 1)) for n in range(12) for video in "vw"]
+        tables = tables_of(mean_of("m1", found, by=("turn",)))
+        assert [(point.turn_index, point.value, point.n) for point in tables.curves] == [
+            (n, float(n), 2) for n in range(12)
+        ]
+        assert not tables.groups
+        assert tables.curves[0].low is not None
+
+    def test_a_position_without_a_score_has_no_point(self) -> None:
+        found = [entry("v", 1.0, 0, turn="1"), entry("v", None, 1, turn="2")]
+        tables = tables_of(mean_of("m1", found, by=("turn",)))
+        assert [point.turn_index for point in tables.curves] == [0]
+
+
+class TestItems:
+    def test_every_scored_turn_has_its_value(self) -> None:
+        found = [entry("v", 3.0), entry("w", None), Entry("x", 1.0), Entry("y", 2.0, "y/0", applies=False)]
+        tables = tables_of(mean_of("m1", found, scale=0.5, offset=-0.5))
+        assert dict(tables.items) == {("m", "v/0"): {"m1": 1.0}}
+
+    def test_several_numbers_stand_beside_each_other(self) -> None:
+        found = [entry("v", 1.0), entry("w", 2.0)]
+        tables = tables_of(mean_of("m1", found), mean_of_groups("m2", {"a": found[:1], "b": found[1:]}, scale=10))
+        assert tables.items[("m", "v/0")] == {"m1": 1.0, "m2": 10.0}
+
+    def test_the_first_of_several_values_of_a_turn_is_kept(self) -> None:
+        tables = tables_of(mean_of("m1", [entry("v", 1.0), entry("v", 5.0)]))
+        assert tables.items[("m", "v/0")] == {"m1": 1.0}
+
+
+@pytest.mark.parametrize("values", [[0.0] * 6, [1.0] * 6])
+def test_where_all_values_are_the_same_the_interval_is_a_point(values: list[float]) -> None:
+    [row] = tables_of(mean_of("m1", [entry(f"v{n}", value) for n, value in enumerate(values)])).summary
+    assert row.low == row.high == row.value
