@@ -4,15 +4,18 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import fmean, quantiles
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.report.columns import kind_of, settings_of
 from reeltalk.report.leaderboard import Leaderboard
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.report.verdicts import Place, ShownVerdict
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.store.runs import ANSWERS, INFO
 
 NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
@@ -35,6 +38,12 @@ class ShownAnswer:
     """The question as this model was asked, where it is not the one shown."""
     other_references: tuple[str, ...] | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    """Why there is no answer."""
+    facts: tuple[str, ...] = ()
+    """How the answer came about: frames, history, times, tokens."""
+    verdicts: Sequence[ShownVerdict] = ()
+    """What judges said."""
 
 
 @dataclass
@@ -48,6 +57,11 @@ class ShownTurn:
     references: tuple[str, ...]
     labels: dict[str, tuple[str, ...]]
     answers: list[ShownAnswer]
+    asked_at_s: float | None = None
+    task: str | None = None
+    options: tuple[tuple[str, bool], ...] = ()
+    """The choices in the benchmark's order, and whether each is right."""
+    checklist: tuple[ChecklistItem, ...] = ()
 
 
 @dataclass
@@ -58,6 +72,8 @@ class ShownDialogue:
     video_id: str
     file: str
     turns: list[ShownTurn]
+    verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
+    """What judges said of each model's answers as a whole, in the leaderboard's order."""
 
     def means(self, metric: str) -> list[float | None]:
         """Each model's mean over those turns that have a score; None where none has."""
@@ -68,20 +84,29 @@ class ShownDialogue:
         return means
 
 
-def collect(board: Leaderboard) -> list[ShownDialogue]:
+def collect(
+    board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None
+) -> list[ShownDialogue]:
     """All dialogues, in the order of their names. Holds all answers of the runs in memory.
+
+    Args:
+        board: The models, with their runs.
+        verdicts: What `verdicts_of` gives for each run, by the run's `id`.
 
     Raises:
         BenchmarkError: A run contradicts itself.
         InputError: A run's file is damaged.
     """
     found: dict[tuple[str, str], dict[str, ShownTurn]] = {}
+    judged = verdicts or {}
     # Models of one run stand next to each other, so that each run is read once.
     for _, group in groupby(enumerate(board.models), key=lambda pair: id(pair[1].run)):
         members = list(group)
         run = members[0][1].run
         places = {model.info.model: index for index, model in members}
         scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
+        said = judged.get(id(run), {})
+        history = {model.info.model: settings_of(run, model.info.model).get("history") for _, model in members}
         for answer in run.answers():
             if answer.model not in places:
                 raise BenchmarkError(
@@ -99,15 +124,23 @@ def collect(board: Leaderboard) -> list[ShownDialogue]:
                     "score the answers again"
                 )
             _fill(cell, turn, answer, scores.get((answer.model, answer.item_id), {}))
+            cell.facts = _facts(answer.played, history[answer.model])
+            cell.verdicts = said.get((answer.model, answer.unit_id, answer.turn_index), ())
     names = _file_names(list(found))
     return [
-        ShownDialogue(unit_id, video_id, names[unit_id, video_id], _in_order(found[unit_id, video_id]))
+        ShownDialogue(
+            unit_id,
+            video_id,
+            names[unit_id, video_id],
+            _in_order(found[unit_id, video_id]),
+            [judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in board.models],
+        )
         for unit_id, video_id in sorted(found, key=lambda key: (_natural(key[0]), key))
     ]
 
 
-def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
-    """Metrics to show beside each answer: those with any score, in the leaderboard's order."""
+def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
+    """Metrics with a score of any single answer, in the leaderboard's order."""
     scored = {
         metric
         for dialogue in dialogues
@@ -115,15 +148,28 @@ def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list
         for answer in turn.answers
         for metric in answer.scores
     }
-    known = [metric for metric in board.metrics if metric in scored]
+    return [metric for metric in board.metrics if metric in scored]
+
+
+def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
+    """Metrics to show in columns beside each answer; what judges gave stands below it with their reasons.
+
+    Args:
+        board: In whose order they stand.
+        dialogues: All dialogues.
+    """
+    known = scored_metrics(board, dialogues)
+    if any(answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers):
+        known = [metric for metric in known if kind_of(metric) == "text"]
     telling = [metric for metric in known if metric not in NEAR_ZERO_FOR_ONE_ANSWER]
     return telling or known
 
 
 def mean_metric(metrics: Sequence[str]) -> str | None:
-    """Which of the metrics the list of dialogues shows; None where there is none."""
+    """Which of the metrics the list of dialogues shows: a judged one where there is one; None where there is none."""
+    judged = [metric for metric in metrics if kind_of(metric) == "headline"]
     preferred = [metric for metric in MEANS_PREFERRED if metric in metrics]
-    return next(iter([*preferred, *metrics]), None)
+    return next(iter([*judged, *preferred, *metrics]), None)
 
 
 def heat_levels(rows: Sequence[Sequence[float | None]]) -> list[list[int]]:
@@ -137,15 +183,60 @@ def heat_levels(rows: Sequence[Sequence[float | None]]) -> list[list[int]]:
 
 def _turn(answer: AnsweredTurn, models: int) -> ShownTurn:
     answers = [ShownAnswer() for _ in range(models)]
-    return ShownTurn(answer.turn_index + 1, "", answer.question, answer.references, answer.labels, answers)
+    options = enumerate(answer.options or ())
+    return ShownTurn(
+        answer.turn_index + 1,
+        "",
+        answer.question,
+        answer.references,
+        answer.labels,
+        answers,
+        asked_at_s=answer.asked_at_s,
+        task=answer.task,
+        options=tuple((option, index == answer.correct_option) for index, option in options),
+        checklist=answer.checklist.items if answer.checklist is not None else (),
+    )
 
 
 def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict[str, float]) -> None:
-    cell.text, cell.state, cell.scores = answer.text, answer.state, scores
+    cell.text, cell.state, cell.scores, cell.reason = answer.text, answer.state, scores, answer.reason
     if answer.question != turn.question:
         cell.other_question = answer.question
     if answer.references != turn.references:
         cell.other_references = answer.references
+
+
+def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
+    """How an answer came about, as words."""
+    if played is None:
+        return ()
+    facts = [_frames(played)]
+    if history is not None:
+        facts.append(f"history: {history.replace('-', ', wrong at turn ')}")
+    if played.corrupted:
+        facts.append("the turns after it are told a wrong answer in its place")
+    if played.took_s is not None:
+        first = f", first token after {_seconds(played.first_token_s)}" if played.first_token_s is not None else ""
+        facts.append(f"{_seconds(played.took_s)}{first}")
+    if played.prompt_tokens is not None and played.completion_tokens is not None:
+        facts.append(f"{played.prompt_tokens:,} + {played.completion_tokens:,} tokens")
+    if played.cached:
+        facts.append("kept from an earlier run")
+    return tuple(facts)
+
+
+def _frames(played: Played) -> str:
+    times = played.frames_s
+    if not times:
+        return "no frames"
+    count = f"{len(times):,} frame{'s' if len(times) != 1 else ''}"
+    when = f"{min(times):.1f} s" if len(times) == 1 else f"{min(times):.1f}–{max(times):.1f} s"
+    new = "" if played.new_frames == len(times) else f", {played.new_frames:,} new"
+    return f"{count}, {when}{new}"
+
+
+def _seconds(time_s: float) -> str:
+    return f"{time_s:.2f} s" if time_s < 10 else f"{time_s:.1f} s"
 
 
 def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, shown, title_of
+from reeltalk.report.columns import kind_of, title_of
+from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, shown
 from reeltalk.report.visible import visible
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
@@ -19,7 +20,8 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
 
     Args:
         runs: Runs side by side.
-        format: `json` and `csv` have a row a number with its signature; `latex` needs booktabs.
+        format: `json` and `csv` have a row a number with its signature, whatever it is; `latex`, which needs booktabs,
+            and `markdown` have judged headlines with what stands beside them, and text metrics.
 
     Raises:
         BenchmarkError: The runs hold no scores.
@@ -54,17 +56,22 @@ def _markdown(board: Leaderboard) -> str:
         if found is None:
             return ""
         if found.row.value is None:
-            return "not scored"
-        value = f"**{shown(found.row.value)}**" if found.is_best else shown(found.row.value)
+            return _not_scored(found)
+        value = (
+            f"**{shown(found.row.value, found.row.metric)}**"
+            if found.is_best
+            else shown(found.row.value, found.row.metric)
+        )
         return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
 
-    titles = [_escape_markdown(title_of(metric)) + (" †" if metric in board.mixed else "") for metric in board.metrics]
+    metrics = _shown_metrics(board)
+    titles = [_escape_markdown(title_of(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
     lines = [
         "| Model | " + " | ".join(titles) + " | n |",
-        "| --- | " + " | ".join("---:" for _ in board.metrics) + " | ---: |",
+        "| --- | " + " | ".join("---:" for _ in metrics) + " | ---: |",
     ]
     for model in board.models:
-        cells = " | ".join(cell(model, metric) for metric in board.metrics)
+        cells = " | ".join(cell(model, metric) for metric in metrics)
         lines.append(f"| {_escape_markdown(model.name)} | {cells} | {model.info.items:,} |")
     lines += ["", *(_escape_markdown(note) + "  " for note in _notes(board, best="bold", dagger="†")), ""]
     lines += [f"- {_code(signature)}" for signature in board.signatures]
@@ -77,34 +84,45 @@ def _latex(board: Leaderboard) -> str:
         if found is None:
             return ""
         if found.row.value is None:
-            return r"\textit{not scored}"
-        value = rf"\textbf{{{shown(found.row.value)}}}" if found.is_best else shown(found.row.value)
+            return rf"\textit{{{_not_scored(found)}}}"
+        value = (
+            rf"\textbf{{{shown(found.row.value, found.row.metric)}}}"
+            if found.is_best
+            else shown(found.row.value, found.row.metric)
+        )
         tie = r"$\approx$\," if found.may_equal_best else ""
         beside = " ".join(filter(None, [_interval(found), _n(model, found)]))
         return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
 
-    titles = [
-        _escape_latex(title_of(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in board.metrics
-    ]
+    metrics = _shown_metrics(board)
+    titles = [_escape_latex(title_of(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics]
     lines = [
         "% Needs \\usepackage{booktabs}.",
         *(f"% {visible(note)}" for note in _notes(board, best="bold", dagger="dagger")),
         *(f"% {visible(signature)}" for signature in board.signatures),
-        rf"\begin{{tabular}}{{l{'r' * len(board.metrics)}r}}",
+        rf"\begin{{tabular}}{{l{'r' * len(metrics)}r}}",
         r"\toprule",
         "Model & " + " & ".join(titles) + r" & $n$ \\",
         r"\midrule",
     ]
     for model in board.models:
-        cells = " & ".join(cell(model, metric) for metric in board.metrics)
+        cells = " & ".join(cell(model, metric) for metric in metrics)
         lines.append(rf"{_escape_latex(model.name)} & {cells} & {model.info.items} \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 
+def _shown_metrics(board: Leaderboard) -> list[str]:
+    return [column.metric for column in (*board.judged, *board.texts)] or board.metrics
+
+
+def _not_scored(cell: Cell) -> str:
+    return "withheld" if cell.withheld else "not scored"
+
+
 def _interval(cell: Cell) -> str:
     low, high = cell.row.low, cell.row.high
-    return "" if low is None or high is None else f"[{shown(low)}, {shown(high)}]"
+    return "" if low is None or high is None else f"[{shown(low, cell.row.metric)}, {shown(high, cell.row.metric)}]"
 
 
 def _n(model: ModelRow, cell: Cell) -> str:
@@ -114,16 +132,25 @@ def _n(model: ModelRow, cell: Cell) -> str:
 
 def _notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
     notes = ["95 % intervals in brackets, clustered by source video."]
-    cells = [cell for model in board.models for cell in model.cells.values() if cell]
+    shown_here = set(_shown_metrics(board))
+    cells = [cell for model in board.models for metric, cell in model.cells.items() if cell and metric in shown_here]
     if any(cell.is_best for cell in cells):
         notes.append(f"Highest value of a column in {best}.")
     if any(cell.may_equal_best for cell in cells):
         notes.append("≈: the intervals do not tell this value from the highest.")
-    for metrics, parts in board.mixed_together:
+    for mixed, parts in board.mixed_together:
+        if not (metrics := [metric for metric in mixed if metric in shown_here]):
+            continue
         named, differ = ", ".join(map(title_of, metrics)), ", ".join(parts)
         notes.append(f"{dagger} Not comparable between models, as signatures differ in {differ}: {named}.")
     for line in board.unscored:
+        if line.metric not in shown_here:
+            continue
         notes.append(f"{title_of(line.metric)} of {board.naming(line.models)} is not scored: {line.reason}")
+    if any(kind_of(metric) == "compat" for metric in shown_here):
+        notes.append("Official script: its way of reading the same judge's replies, reproduced for comparison only.")
+    for model in board.floors:
+        notes.append(f"{model.name} {model.floor}: what is not above it shows nothing.")
     return [" ".join(note.split()) for note in notes]
 
 

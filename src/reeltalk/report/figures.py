@@ -21,6 +21,8 @@ FEW: Final = 30
 
 _LETTER_HEIGHT: Final = 11.0
 _POSITIONS_SHOWN: Final = 16
+_AXIS_LETTERS: Final = 72
+"""Letters that fit below the plot."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,26 @@ def swatch(index: int) -> str:
     )
 
 
-def whiskers(rows: Sequence[tuple[str, Estimate | None]], *, title: str, band: Estimate | None = None) -> str:
+def whiskers(
+    rows: Sequence[tuple[str, Estimate | None]],
+    *,
+    title: str,
+    band: Estimate | None = None,
+    floors: Sequence[float | None] = (),
+) -> str:
     """A marker with its interval for each model, one below the other; empty where no model has a value.
 
     Args:
         rows: Model names with their values; None where there is none.
         title: What is plotted, for readers who do not see it.
         band: An estimate whose interval is drawn behind all rows, to compare them with.
+        floors: For each row what knows nothing would get, as a dashed mark; None, or none at all, where nobody knows.
     """
     width, row_height, top, left, right = 340, 19, 4, 26, 12
     ends = [end for _, e in rows if e for end in (e.value, e.low, e.high) if end is not None]
     if not ends:
         return ""
+    ends += [floor for floor in floors if floor is not None]
     lowest, highest = min(ends), max(ends)
     margin = (highest - lowest or abs(highest) or 1.0) * 0.06
     lowest, highest = lowest - margin, highest + margin
@@ -115,6 +125,11 @@ def whiskers(rows: Sequence[tuple[str, Estimate | None]], *, title: str, band: E
         if estimate is None:
             parts.append(f'<text x="{left}" y="{y + 4:.1f}" class="tick">not scored</text>')
             continue
+        if index < len(floors) and (floor := floors[index]) is not None:
+            parts.append(
+                f'<line x1="{x(floor):.1f}" x2="{x(floor):.1f}" y1="{y - row_height / 2:.1f}" '
+                f'y2="{y + row_height / 2:.1f}" class="floor"><title>floor: {shown(floor)}</title></line>'
+            )
         if estimate.low is not None and estimate.high is not None:
             parts.append(
                 f'<line x1="{x(estimate.low):.1f}" x2="{x(estimate.high):.1f}" y1="{y:.1f}" y2="{y:.1f}" '
@@ -125,8 +140,23 @@ def whiskers(rows: Sequence[tuple[str, Estimate | None]], *, title: str, band: E
     return "".join(parts)
 
 
-def curves(series: Sequence[Series], *, title: str) -> str:
-    """Values over turn positions: a line for each model, its interval as a band, its letter at the line's end."""
+def curves(
+    series: Sequence[Series],
+    *,
+    title: str,
+    axis: str = "turn",
+    labels: Sequence[str] = (),
+    few: int = FEW,
+) -> str:
+    """Values over turn positions: a line for each model, its interval as a band, its letter at the line's end.
+
+    Args:
+        series: The lines.
+        title: What is plotted, for readers who do not see it.
+        axis: What the positions are.
+        labels: Names of the positions from 1; their numbers where there are none.
+        few: Points on fewer items are faded and not joined.
+    """
     width, height, left, right, top, bottom = 460, 250, 52, 18, 8, 40
     points = [point for line in series for point in line.points]
     if not points:
@@ -134,12 +164,15 @@ def curves(series: Sequence[Series], *, title: str) -> str:
     first, last = min(p for p, _ in points), max(p for p, _ in points)
     # Bands of points on very few turns would squeeze all else; the axis follows the values and the solid bands.
     ends = [e.value for _, e in points]
-    ends += [end for _, e in points if e.n >= FEW for end in (e.low, e.high) if end is not None]
+    ends += [end for _, e in points if e.n >= few for end in (e.low, e.high) if end is not None]
     lowest, highest = min(0.0, *ends), max(0.0, *ends)
     highest += (highest - lowest or 1.0) * 0.05
 
+    # Names are wider than numbers, and keep clear of the ends.
+    spare = 0.5 if labels else 0.0
+
     def x(position: float) -> float:
-        return left + (position - first) / max(last - first, 1) * (width - left - right)
+        return left + (position - first + spare) / max(last - first + 2 * spare, 1) * (width - left - right)
 
     def y(value: float) -> float:
         clipped = min(max(value, lowest), highest)
@@ -149,19 +182,20 @@ def curves(series: Sequence[Series], *, title: str) -> str:
     for tick in ticks(lowest, highest):
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
         parts.append(f'<text x="{left - 7}" y="{y(tick) + 4:.1f}" class="tick end">{tick:.4g}</text>')
-    parts += _positions(points, x, height - bottom)
+    parts += _positions(points, x, height - bottom, axis, labels)
     for line in series:
-        parts += [_band(segment, x, y, line.index) for segment in _solid(line) if len(segment) > 1]
+        parts += [_band(segment, x, y, line.index) for segment in _solid(line, few) if len(segment) > 1]
     for line in series:
-        for segment in _solid(line):
+        for segment in _solid(line, few):
             path = " ".join(f"{x(p):.1f},{y(e.value):.1f}" for p, e in segment)
             looks = f'class="line m{line.index % COLOURS}"{_dash(line.index)}'
             parts.append(f'<polyline points="{path}" {looks}/>')
         for position, estimate in line.points:
-            told = f"{key_of(line.index)} {line.name}, turn {position}: {estimate}, n = {estimate.n}"
-            faded = estimate.n < FEW
+            where = labels[position - 1] if labels else position
+            told = f"{key_of(line.index)} {line.name}, {axis} {where}: {estimate}, n = {estimate.n}"
+            faded = estimate.n < few
             parts.append(marker(line.index, x(position), y(estimate.value), 2.6, faded=faded, title=told))
-    ends_of_lines = sorted((y(e.value), x(p) + 7, line.index) for line in series for p, e in [_end(line)])
+    ends_of_lines = sorted((y(e.value), x(p) + 7, line.index) for line in series for p, e in [_end(line, few)])
     heights = _spread([at for at, _, _ in ends_of_lines], lowest=top, highest=height - bottom)
     for at, (_, start, index) in zip(heights, ends_of_lines, strict=True):
         looks = f'class="letter halo m{index % COLOURS}"'
@@ -192,12 +226,12 @@ def _dash(index: int) -> str:
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 
-def _solid(line: Series) -> list[list[_Point]]:
+def _solid(line: Series, few: int) -> list[list[_Point]]:
     """The stretches of neighbouring points that rest on enough turns: what a line may join."""
     stretches: list[list[_Point]] = []
     before: int | None = None
     for position, estimate in line.points:
-        if estimate.n < FEW:
+        if estimate.n < few:
             continue
         if before is None or position != before + 1:
             stretches.append([])
@@ -206,9 +240,9 @@ def _solid(line: Series) -> list[list[_Point]]:
     return stretches
 
 
-def _end(line: Series) -> _Point:
+def _end(line: Series, few: int) -> _Point:
     """Where a line ends, for its letter."""
-    solid = _solid(line)
+    solid = _solid(line, few)
     return solid[-1][-1] if solid else line.points[-1]
 
 
@@ -218,20 +252,23 @@ def _band(stretch: Sequence[_Point], x: _Scale, y: _Scale, index: int) -> str:
     return f'<polygon points="{" ".join(upper + lower)}" class="band m{index % COLOURS}"/>' if upper else ""
 
 
-def _positions(points: Sequence[_Point], x: _Scale, bottom: float) -> list[str]:
+def _positions(points: Sequence[_Point], x: _Scale, bottom: float, axis: str, labels: Sequence[str]) -> list[str]:
     """The axis: turn positions, and under each on how many turns its points rest."""
     counts: dict[int, list[int]] = {}
     for position, estimate in sorted(points, key=lambda point: point[0]):
         counts.setdefault(position, []).append(estimate.n)
-    every = 1 + (len(counts) - 1) // _POSITIONS_SHOWN
-    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">turn</text>']
+    widest = max((len(label) for label in labels), default=0)
+    most_shown = min(_POSITIONS_SHOWN, _AXIS_LETTERS // (widest + 2)) if labels else _POSITIONS_SHOWN
+    every = 1 + (len(counts) - 1) // max(1, most_shown)
+    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">{_text(axis)}</text>']
     parts.append(f'<text x="2" y="{bottom + 30:g}" class="tick">n</text>')
     for place, (position, found) in enumerate(counts.items()):
         if place % every == 0:
             most = max(found)
             # Models may have answered different numbers of turns there: the figure then names the largest.
+            name = _text(labels[position - 1]) if labels else position
             count = f"{most}" if min(found) == most else f"≤{most}"
-            parts.append(f'<text x="{x(position):.1f}" y="{bottom + 16:g}" class="tick middle">{position}</text>')
+            parts.append(f'<text x="{x(position):.1f}" y="{bottom + 16:g}" class="tick middle">{name}</text>')
             parts.append(f'<text x="{x(position):.1f}" y="{bottom + 30:g}" class="tick middle count">{count}</text>')
     return parts
 

@@ -6,22 +6,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.report.columns import (
+    Column,
+    Direction,
+    columns,
+    differing_parts,
+    direction_of,
+    floor_of,
+    goes_to_hundreds,
+    kind_of,
+)
 from reeltalk.schema.runs import CurvePoint, ModelInfo, SummaryRow
-from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import INFO, SUMMARY, Run
-
-METRIC_TITLES: Final = {
-    "bleu_1": "BLEU-1",
-    "bleu_2": "BLEU-2",
-    "bleu_3": "BLEU-3",
-    "bleu_4": "BLEU-4",
-    "meteor": "METEOR",
-    "rouge_l": "ROUGE-L",
-    "cider": "CIDEr",
-    "token_f1": "Token F1",
-    "exact_match": "Exact match",
-    "similarity": "Similarity",
-}
 
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
 """Signature parts that may differ between models whose numbers still compare."""
@@ -35,9 +31,19 @@ class Cell:
     reason: str | None
     """Why there is no number."""
     is_best: bool
-    """True for the highest of several values that compare."""
+    """True for the highest of several values that compare; the lowest, where less is better."""
     may_equal_best: bool
     """True where the 95 % intervals do not tell it from the best value: they overlap, or one of the two is missing."""
+
+    @property
+    def withheld(self) -> bool:
+        """True where a number over what was scored is not quoted, as too many items are unscored."""
+        return self.row.value is None and self.row.over_scored is not None
+
+    @property
+    def due(self) -> int:
+        """Items that should have a score."""
+        return self.row.n + self.row.unscored
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,11 @@ class ModelRow:
     """By metric; None where the model's run does not have the metric."""
     curves: dict[str, list[CurvePoint]]
     """By metric, in the order of turn positions."""
+
+    @property
+    def floor(self) -> str | None:
+        """What it does, where it is a player that knows nothing; None for all others."""
+        return floor_of(self.info)
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,56 @@ class Leaderboard:
     signatures: dict[str, SignatureLine]
     """By signature."""
     unscored: list[UnscoredLine]
+
+    @property
+    def judged(self) -> list[Column]:
+        """The first table: judged measures, beside each what the official script makes of it, and its floor."""
+        return columns(self.metrics, ("headline", "compat", "floor"))
+
+    @property
+    def texts(self) -> list[Column]:
+        """The table of text metrics."""
+        return columns(self.metrics, ("text",))
+
+    @property
+    def timings(self) -> list[Column]:
+        """The table of times, tokens and frames."""
+        return columns(self.metrics, ("timing",))
+
+    @property
+    def details(self) -> list[tuple[str, list[str]]]:
+        """Every judged metric by its family, the official script's and withheld ones too."""
+        found: dict[str, list[str]] = {}
+        for metric in self.metrics:
+            if kind_of(metric) not in ("text", "timing"):
+                found.setdefault(metric.split(".")[0], []).append(metric)
+        return list(found.items())
+
+    @property
+    def plotted(self) -> list[str]:
+        """Metrics that have figures: headlines and text metrics."""
+        return [metric for metric in self.metrics if kind_of(metric) in ("headline", "text")]
+
+    @property
+    def floors(self) -> list[ModelRow]:
+        """Players that know nothing of what is asked."""
+        return [model for model in self.models if model.floor is not None]
+
+    @property
+    def withheld(self) -> bool:
+        """True where some number is withheld."""
+        return self.withheld_among(self.metrics)
+
+    def withheld_among(self, metrics: Sequence[str]) -> bool:
+        """True where a number of these metrics is withheld."""
+        cells = [model.cells[metric] for model in self.models for metric in metrics]
+        return any(cell.withheld for cell in cells if cell)
+
+    def floor(self, metric: str, run: Run) -> float | None:
+        """The highest value of the players that know nothing: those of a run where it has some, else of all runs."""
+        own = [model for model in self.floors if model.run is run] or (self.floors if metric not in self.mixed else [])
+        found = [cell.row.value for model in own if (cell := model.cells[metric]) is not None]
+        return max((value for value in found if value is not None), default=None)
 
     @property
     def subjects(self) -> list[str]:
@@ -120,6 +181,21 @@ class Leaderboard:
         return len(self.models) > 1 and most == 1
 
 
+def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryRow]]]:
+    """The models by their run's place, those that know nothing last, and of equal null rows of several runs one."""
+    models: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
+    floors: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
+    for place, run in enumerate(runs):
+        found = _by_model(run)
+        for info in run.info.models:
+            rows = found[info.model]
+            if floor_of(info) is None:
+                models.append((place, info, rows))
+            elif not any(before.model == info.model and equal == rows for _, before, equal in floors):
+                floors.append((place, info, rows))
+    return models + floors
+
+
 def build(runs: Sequence[Run]) -> Leaderboard:
     """Put the models of several runs side by side.
 
@@ -131,23 +207,35 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     if not any(run.summary for run in runs):
         raise BenchmarkError("the runs hold no scores, so there is nothing to report; score some answers first")
     metrics = list(dict.fromkeys(row.metric for run in runs for row in run.summary))
-    times = Counter(info.model for run in runs for info in run.info.models)
+    shown = _shown(runs)
+    times = Counter(info.model for _, info, _ in shown)
+    run_names = _distinct([run.name for run in runs])
     rows: list[tuple[str, Run, ModelInfo, dict[str, SummaryRow]]] = []
-    for run, run_name in zip(runs, _distinct([run.name for run in runs]), strict=True):
-        found = _by_model(run)
-        for info in run.info.models:
-            name = info.model if times[info.model] == 1 else f"{info.model} · {run_name}"
-            rows.append((name, run, info, found[info.model]))
-    columns = {metric: [found[metric] for *_, found in rows if metric in found] for metric in metrics}
-    mixed = {metric: parts for metric in metrics if (parts := _differing_parts(columns[metric]))}
-    best = {metric: None if metric in mixed else _best(columns[metric]) for metric in metrics}
+    for place, info, found in shown:
+        name = info.model if times[info.model] == 1 else f"{info.model} · {run_names[place]}"
+        rows.append((name, runs[place], info, found))
+    numbers = {metric: [(info, found[metric]) for _, _, info, found in rows if metric in found] for metric in metrics}
+    mixed = {
+        metric: parts
+        for metric in metrics
+        if kind_of(metric) != "timing" and (parts := differing_parts(numbers[metric], DOES_NOT_TELL_MODELS_APART))
+    }
+    best = {
+        metric: None
+        if metric in mixed
+        else _best([row for info, row in numbers[metric] if not floor_of(info)], direction_of(metric))
+        for metric in metrics
+    }
     names = _distinct([name for name, *_ in rows])
     models = [
         ModelRow(
             name,
             run,
             info,
-            {metric: _cell(run, found[metric], best[metric]) if metric in found else None for metric in metrics},
+            {
+                metric: _cell(run, found[metric], None if floor_of(info) else best[metric]) if metric in found else None
+                for metric in metrics
+            },
             _curves(run, info.model),
         )
         for name, (_, run, info, found) in zip(names, rows, strict=True)
@@ -155,14 +243,15 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
 
 
-def title_of(metric: str) -> str:
-    """How a metric is written for people."""
-    return METRIC_TITLES.get(metric, metric)
+def shown(value: float, metric: str | None = None) -> str:
+    """A value with four digits after the point, below the width of any interval seen so far; two from 10 on.
 
-
-def shown(value: float) -> str:
-    """A value with four digits after the point, below the width of any interval seen so far; two from 10 on."""
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:.2f}"
+    Args:
+        value: The value.
+        metric: Its metric; those from 0 to 100, and tokens and frames, have two digits whatever their value.
+    """
+    hundredths = abs(value) >= 10 or (metric is not None and goes_to_hundreds(metric))
+    return f"{value:,.2f}" if hundredths else f"{value:.4f}"
 
 
 def key_of(index: int) -> str:
@@ -214,36 +303,38 @@ def _curves(run: Run, model: str) -> dict[str, list[CurvePoint]]:
     return {metric: sorted(points, key=lambda point: point.turn_index) for metric, points in found.items()}
 
 
-def _best(rows: list[SummaryRow]) -> SummaryRow | None:
-    """The row with the highest value, where there are several to be best of."""
+def _best(rows: list[SummaryRow], direction: Direction) -> SummaryRow | None:
+    """The row with the best value, where there are several to be best of."""
     scored = [(row.value, row) for row in rows if row.value is not None]
-    return max(scored, key=lambda pair: pair[0])[1] if len(scored) > 1 else None
+    if len(scored) < 2 or direction == "neither":
+        return None
+    of = max if direction == "higher" else min
+    return of(scored, key=lambda pair: pair[0])[1]
 
 
 def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     if row.value is None:
-        reasons = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
-        return Cell(row, reasons[0] if reasons else "the run does not say why", False, False)
+        return Cell(row, _reason(run, row), False, False)
     if best is None or best.value is None:
         return Cell(row, None, False, False)
     if row.value == best.value:
         return Cell(row, None, True, False)
-    return Cell(row, None, False, row.high is None or best.low is None or row.high >= best.low)
+    low, high = (best.low, row.high) if row.value < best.value else (row.low, best.high)
+    return Cell(row, None, False, low is None or high is None or high >= low)
 
 
-def _differing_parts(rows: list[SummaryRow]) -> list[str]:
-    parts = [_parts(row.signature) for row in rows if row.value is not None]
-    keys = {key for found in parts for key in found} - DOES_NOT_TELL_MODELS_APART
-    return sorted(key for key in keys if len({found.get(key) for found in parts}) > 1)
-
-
-def _parts(signature: str) -> dict[str, str]:
-    try:
-        parsed = Signature.parse(signature)
-    except ValueError:
-        # A run that another program wrote; its signatures still differ or not as a whole.
-        return {"signature": signature}
-    return {"subject": parsed.subject, **dict(parsed.parts)}
+def _reason(run: Run, row: SummaryRow) -> str:
+    stated = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
+    if stated:
+        return stated[0]
+    due = row.n + row.unscored
+    if row.over_scored is not None:
+        return f"withheld: {row.unscored:,} of {due:,} are unscored, more than 2 %"
+    if row.unscored:
+        return f"none of {due:,} has a score"
+    if row.not_applicable:
+        return f"it applies to none of {row.not_applicable:,}"
+    return "the run does not say why"
 
 
 def _signatures(metrics: list[str], models: list[ModelRow]) -> dict[str, SignatureLine]:

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
+from reeltalk.report.breakdowns import FEW_TIMES, breakdowns, how_answered, judges, timing_figures
+from reeltalk.report.columns import FLOOR, kind_of, scale_of, title_of
 from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
@@ -20,13 +22,15 @@ from reeltalk.report.dialogues import (
     heat_levels,
     item_metrics,
     mean_metric,
+    scored_metrics,
 )
 from reeltalk.report.export import TableFormat, render_table
 from reeltalk.report.figures import Estimate, Series
-from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown, title_of
+from reeltalk.report.leaderboard import Leaderboard, ModelRow, build, key_of, shown
 from reeltalk.report.objects import PAGE as OBJECTS_PAGE
 from reeltalk.report.objects import has_objects, write_objects
 from reeltalk.report.scenarios import ShownScenario, title_of_activity, write_scenarios
+from reeltalk.report.verdicts import reasons, verdicts_of
 from reeltalk.report.visible import visible
 from reeltalk.schema.runs import CurvePoint
 from reeltalk.store.benchmark import Benchmark
@@ -64,12 +68,14 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
         InputError: A run's file is damaged.
     """
     board = build(runs)
-    dialogues = collect(board)
+    verdicts = {id(run): verdicts_of(run) for run in runs}
+    dialogues = collect(board, verdicts)
     metrics = item_metrics(board, dialogues)
     environment = _environment()
     _write_static(folder)
     _write_dialogues(environment, board, dialogues, metrics, folder)
-    _write_list(environment, board, dialogues, mean_metric(metrics), folder)
+    _write_list(environment, board, dialogues, mean_metric(scored_metrics(board, dialogues)), folder)
+    settings, answered = how_answered(board)
     page = environment.get_template("index.html").render(
         root="",
         board=board,
@@ -78,9 +84,17 @@ def write_report(runs: Sequence[Run], folder: Path) -> Path:
         dialogues=dialogues,
         turns=sum(len(dialogue.turns) for dialogue in dialogues),
         videos=len({dialogue.video_id for dialogue in dialogues}),
-        whisker_figures={metric: Markup(_whiskers(board, metric)) for metric in board.metrics},
-        curve_figures={metric: Markup(drawn) for metric in board.metrics if (drawn := _curves(board, metric))},
-        curve_rows={metric: _curve_rows(board.models, metric) for metric in board.metrics},
+        mixed=[(_families(metrics), parts) for metrics, parts in board.mixed_together],
+        whisker_figures={metric: Markup(_whiskers(board, metric)) for metric in board.plotted},
+        curve_figures={metric: Markup(drawn) for metric in board.plotted if (drawn := _curves(board, metric))},
+        curve_rows={metric: _curve_rows(board.models, metric) for metric in board.plotted},
+        groups=breakdowns(board),
+        timing_figures=[(figure.title, Markup(figure.svg)) for figure in timing_figures(board)],
+        few_times=FEW_TIMES,
+        settings=settings,
+        answered=answered,
+        judges=judges,
+        reasons=reasons(board, verdicts),
     )
     _write(folder / "index.html", page)
     return folder / "index.html"
@@ -202,6 +216,13 @@ def _write_dialogues(
 ) -> None:
     template = environment.get_template("dialogue.html")
     (folder / "dialogues").mkdir()
+    # The floor may be a few judged empty answers, of which no run holds a row.
+    silent = {
+        index
+        for index, model in enumerate(board.models)
+        if model.floor is not None
+        and all(turn.answers[index].text is None for dialogue in dialogues for turn in dialogue.turns)
+    }
     for number, dialogue in enumerate(dialogues):
         html = template.render(
             root="../",
@@ -210,6 +231,7 @@ def _write_dialogues(
             before=dialogues[number - 1] if number else None,
             after=dialogues[number + 1] if number + 1 < len(dialogues) else None,
             metrics=metrics,
+            silent=silent,
             left_out=[m for m in board.metrics if m in NEAR_ZERO_FOR_ONE_ANSWER and m not in metrics],
         )
         _write(folder / "dialogues" / dialogue.file, html)
@@ -245,6 +267,8 @@ def _environment() -> Environment:
         version=__version__,
         colours=figures.COLOURS,
         key_of=key_of,
+        kind_of=kind_of,
+        scale_of=scale_of,
         shown=shown,
         swatch=lambda index: Markup(figures.swatch(index)),
         title_of=title_of,
@@ -263,7 +287,16 @@ def _whiskers(board: Leaderboard, metric: str) -> str:
         estimate = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n)
         rows.append((model.name, estimate))
         best = estimate if cell.is_best else best
-    return figures.whiskers(rows, title=f"{title_of(metric)} of each model with its 95 % interval", band=best)
+    title = f"{title_of(metric)} of each model with its 95 % interval"
+    return figures.whiskers(
+        rows, title=title, band=best, floors=[_floor(board, model, metric) for model in board.models]
+    )
+
+
+def _floor(board: Leaderboard, model: ModelRow, metric: str) -> float | None:
+    """What knows nothing gets: where a protocol tells it for a model's own turns, that."""
+    own = model.cells.get(f"{metric}.{FLOOR}")
+    return own.row.value if own is not None else board.floor(metric, model.run)
 
 
 def _curves(board: Leaderboard, metric: str) -> str:
@@ -273,6 +306,11 @@ def _curves(board: Leaderboard, metric: str) -> str:
         if model.curves.get(metric)
     ]
     return figures.curves(series, title=f"{title_of(metric)} by turn position, a line for each model")
+
+
+def _families(metrics: Sequence[str]) -> list[str]:
+    """Titles of metrics, all numbers of a judged measure as one."""
+    return list(dict.fromkeys(title_of(metric.split(".")[0]) for metric in metrics))
 
 
 def _estimate(point: CurvePoint) -> Estimate:

@@ -7,7 +7,7 @@ import pytest
 from reeltalk.errors import BenchmarkError
 from reeltalk.report.dialogues import collect, heat_levels, item_metrics, mean_metric
 from reeltalk.report.leaderboard import build
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.runs import Run
 
@@ -100,6 +100,7 @@ def test_the_list_prefers_a_metric_that_reads_well_by_dialogue() -> None:
     assert mean_metric(["bleu_1", "rouge_l", "cider"]) == "rouge_l"
     assert mean_metric(["clarity"]) == "clarity"
     assert mean_metric([]) is None
+    assert mean_metric(["rouge_l", "took_s", "vdeval"]) == "vdeval"
 
 
 def test_heat_goes_by_fifths_and_knows_nothing_of_absent_values() -> None:
@@ -107,3 +108,26 @@ def test_heat_goes_by_fifths_and_knows_nothing_of_absent_values() -> None:
     assert levels == [[0, 1, 0], [2, 3, 4], [4, 0, 0]]
     assert heat_levels([[0.5, 0.5]]) == [[0, 0]]
     assert heat_levels([[None], []]) == [[0], []]
+
+
+def test_how_an_answer_came_about_is_told(make_run: RunMaker) -> None:
+    played = Played(
+        frames_s=(4.0, 60.61), new_frames=1, took_s=0.25, first_token_s=0.1, prompt_tokens=1200, completion_tokens=7,
+        cached=True, corrupted=True,
+    )  # fmt: skip
+    turns = [
+        AnsweredTurn(
+            model=model, item_id="d/01", video_id=VideoId("v"), unit_id="d", turn_index=0, question="?",
+            references=("r",), text="", state=AnswerState.FAILED if model == "beta" else AnswerState.ANSWERED,
+            reason="too long" if model == "beta" else None, played=played if model == "alpha" else Played(),
+        )
+        for model in ("alpha", "beta")
+    ]  # fmt: skip
+    (dialogue,) = collect(build([make_run(answers=turns)]))
+    first, second = dialogue.turns[0].answers
+    assert first.facts == (
+        "2 frames, 4.0–60.6 s, 1 new", "the turns after it are told a wrong answer in its place",
+        "0.25 s, first token after 0.10 s", "1,200 + 7 tokens", "kept from an earlier run",
+    )  # fmt: skip
+    assert second.facts == ("no frames",)
+    assert second.reason == "too long"

@@ -107,3 +107,24 @@ def test_long_dialogues_get_a_readable_axis() -> None:
     positions = [int(label.text or "") for label in labels]
     assert positions == sorted(positions)
     assert 10 <= len(positions) <= 16
+
+
+def test_names_may_stand_for_positions() -> None:
+    points = [(1, estimate(0.5)), (3, estimate(0.7))]
+    svg = curves([Series(0, "m", points)], title="t", axis="video", labels=["<60 s", "60-120 s", HOSTILE])
+    assert {"video", "<60 s"} <= set(texts(svg))
+    assert "<script>" not in svg
+    assert "video &lt;60 s" in svg
+
+
+def test_few_points_may_be_fewer_where_they_scatter_less() -> None:
+    line = Series(0, "m", [(1, estimate(0.5, 6)), (2, estimate(0.6, 6))])
+    assert "polyline" not in curves([line], title="t")
+    assert "polyline" in curves([line], title="t", few=5)
+
+
+def test_the_floor_is_marked_and_lies_within_the_figure() -> None:
+    svg = whiskers([("a", estimate(0.5)), ("b", None)], title="t", floors=[0.1, 0.1])
+    (mark,) = [line for line in ElementTree.fromstring(svg).iter("line") if line.get("class") == "floor"]
+    assert 26 <= float(mark.get("x1") or 0) <= 340
+    assert whiskers([("a", None)], title="t", floors=[0.1]) == ""

@@ -1,6 +1,7 @@
 """Which numbers stand where, which is best, and which compare."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -119,3 +120,65 @@ def test_values_are_shown_with_sensible_digits() -> None:
 
 def test_letters_go_on_after_z() -> None:
     assert [key_of(index) for index in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+
+
+def test_a_number_that_is_withheld_says_how_much_is_missing(make_run: RunMaker) -> None:
+    kept = SummaryRow(model="alpha", metric="clair", n=6, unscored=4, over_scored=0.9, signature="s")
+    (found,) = cells(build([make_run(summary=[kept])]), "clair")
+    assert (found.withheld, found.reason) == (True, "withheld: 4 of 10 are unscored, more than 2 %")
+    assert not found.is_best
+
+
+def test_nothing_scored_and_nothing_to_score_are_told_apart(make_run: RunMaker) -> None:
+    none = SummaryRow(model="alpha", metric="clair", n=0, unscored=7, signature="s")
+    spared = SummaryRow(model="beta", metric="clair", n=0, not_applicable=7, signature="s")
+    found = cells(build([make_run(summary=[none, spared])]), "clair")
+    assert [cell.reason for cell in found] == ["none of 7 has a score", "it applies to none of 7"]
+    assert not any(cell.withheld for cell in found)
+
+
+@pytest.mark.parametrize("metric", ["took_s", "clair.compat", "mtv.floor", "mtv.rounds_sd"])
+def test_what_is_no_score_has_no_best(make_run: RunMaker, metric: str) -> None:
+    assert not any(cell.is_best for cell in cells(build([make_run(metric=metric)]), metric))
+
+
+def test_times_of_other_data_stand_beside_each_other_without_a_warning(make_run: RunMaker) -> None:
+    board = build([make_run("one", metric="took_s"), make_run("two", metric="took_s", data="d2")])
+    assert board.mixed == {}
+
+
+def with_floor(run: Run) -> Run:
+    """The same run, in which the last model is the one that says nothing."""
+    *others, last = run.info.models
+    last = last.model_copy(update={"source": "baseline:empty"})
+    return replace(run, info=run.info.model_copy(update={"models": (*others, last)}))
+
+
+def test_the_floor_is_never_the_best_and_is_told_of_its_run(make_run: RunMaker) -> None:
+    first = with_floor(make_run("one", models=("a", "b", "empty"), values=(0.5, 0.3, 0.9), metric="clair"))
+    second = with_floor(make_run("two", models=("c", "nothing"), values=(0.4, 0.2), metric="clair"))
+    board = build([first, second])
+    assert [cell.is_best for cell in cells(board, "clair")] == [True, False, False, False, False]
+    assert [model.floor for model in board.models] == [None, None, None, "says nothing", "says nothing"]
+    assert (board.floor("clair", first), board.floor("clair", second)) == (0.9, 0.2)
+
+
+def test_equal_null_rows_of_several_runs_are_one(make_run: RunMaker) -> None:
+    runs = [
+        with_floor(make_run(name, models=(model, "empty"), values=(value, 0.1), metric="clair"))
+        for name, model, value in (("one", "a", 0.5), ("two", "b", 0.4))
+    ]
+    assert [model.name for model in build(runs).models] == ["a", "b", "empty"]
+
+
+def test_a_run_without_a_floor_takes_that_of_others(make_run: RunMaker) -> None:
+    bare = make_run("one", models=("a",), values=(0.5,), metric="clair")
+    other = with_floor(make_run("two", models=("b", "empty"), values=(0.4, 0.2), metric="clair"))
+    assert build([bare, other]).floor("clair", bare) == 0.2
+    assert build([bare]).floor("clair", bare) is None
+
+
+def test_percentages_have_two_digits_and_seconds_four() -> None:
+    assert [shown(0.5, "mtv"), shown(0.5, "clair"), shown(1234.5, "prompt_tokens"), shown(0.5, "took_s")] == [
+        "0.50", "0.5000", "1,234.50", "0.5000",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
   headers.forEach((header, column) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.append(...[...header.childNodes].filter((node) => !node.classList?.contains("warn")));
+    button.append(...[...header.childNodes].filter((node) => !(node.classList?.contains("warn") || node.classList?.contains("scale"))));
     header.prepend(button);
     const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
     button.addEventListener("click", () => {

@@ -1,0 +1,170 @@
+"""Numbers over groups of turns as tables, and times over turns and lengths of videos as figures."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.report import figures
+from reeltalk.report.columns import kind_of, settings_of, title_of
+from reeltalk.report.figures import Estimate, Series
+from reeltalk.report.leaderboard import Leaderboard, ModelRow
+from reeltalk.schema.runs import CurvePoint, GroupRow
+
+BY_TITLES: Final = {
+    "question_type": "By question type",
+    "task": "By task",
+    "skill": "By skill",
+    "scene": "By scene",
+    "turns": "By number of turns",
+    "video_length": "By length of the video",
+    "kind": "Chains and paths",
+    "relation": "By relation",
+    "judge": "Agreement with other protocols",
+}
+LENGTH: Final = "video_length"
+JUDGE: Final = "judge"
+"""Groups of turns that a protocol and another one have both scored; how far both agree has no headline."""
+PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens")
+FEW_TIMES: Final = 5
+"""Times scatter far less than scores do, so that a mean over this many already tells something."""
+SETTINGS: Final = ("mode", "history", "policy", "frames", "fps", "size", "prompt", "rounds", "options", "subtitles")
+"""Parts of a signature that say how answers came about, in the order of the table."""
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """One metric over the groups of one kind: a row a group, a column a model."""
+
+    metric: str
+    rows: tuple[tuple[str, tuple[GroupRow | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """All tables of one kind of group."""
+
+    by: str
+    title: str
+    tables: tuple[GroupTable, ...]
+
+
+@dataclass(frozen=True)
+class TimingFigure:
+    """A time or number of tokens over turns, or over lengths of videos."""
+
+    title: str
+    svg: str
+
+
+def breakdowns(board: Leaderboard) -> list[Breakdown]:
+    """Tables of judged headlines by kind of group, in the order in which the runs have them.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    found: dict[str, dict[str, dict[str, dict[int, GroupRow]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    for index, row in _groups(board):
+        if kind_of(row.metric) in ("headline", "text") or row.by == JUDGE:
+            found[row.by][row.metric][row.group][index] = row
+    return [
+        Breakdown(
+            by,
+            BY_TITLES.get(by, f"By {by.replace('_', ' ')}"),
+            tuple(
+                GroupTable(
+                    metric,
+                    tuple(
+                        (group, tuple(rows[group].get(index) for index in range(len(board.models))))
+                        for group in in_order(rows)
+                    ),
+                )
+                for metric, rows in metrics.items()
+            ),
+        )
+        for by, metrics in found.items()
+    ]
+
+
+def timing_figures(board: Leaderboard) -> list[TimingFigure]:
+    """Seconds and tokens of an answer by turn, and by the length of the video (SVBench's figures 8 and 9)."""
+    drawn = [_by_turn(board, metric) for metric in PLOTTED_TIMINGS]
+    drawn += [_by_length(board, metric) for metric in PLOTTED_TIMINGS]
+    return [figure for figure in drawn if figure is not None]
+
+
+def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
+    """How each model's answers came about: names of settings that some run states, and their values by model."""
+    stated = [settings_of(model.run, model.info.model) for model in board.models]
+    names = [name for name in SETTINGS if any(name in found for found in stated)]
+    rows = [
+        (model, [found.get(name, "–") for name in names]) for model, found in zip(board.models, stated, strict=True)
+    ]
+    return names, rows
+
+
+def judges(model: ModelRow) -> str | None:
+    """Name of the model that judged a run, where one did."""
+    judge = model.run.info.settings.get("judge")
+    name = judge.get("judge") if isinstance(judge, dict) else None
+    return str(name) if name else None
+
+
+def in_order(groups: Iterable[str]) -> list[str]:
+    """Groups as people count them: `<60 s`, `60-180 s`, `>=300 s`, `unknown`; words by the alphabet.
+
+    Args:
+        groups: Names of groups.
+    """
+    return sorted(groups, key=_place)
+
+
+def _place(group: str) -> tuple[int, float, int, str]:
+    number = re.search(r"[0-9]+(?:\.[0-9]+)?", group)
+    if group == "unknown":
+        return (2, 0.0, 0, "")
+    if number is None or not re.match(r"[<>=≥≤]*\s*[0-9]", group):
+        return (1, 0.0, 0, group)
+    return (0, float(number[0]), 0 if group.startswith("<") else 1, group)
+
+
+def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
+    found = []
+    for run in {id(model.run): model.run for model in board.models}.values():
+        places = [(index, model.info.model) for index, model in enumerate(board.models) if model.run is run]
+        found += [(index, row) for row in run.groups() for index, name in places if name == row.model]
+    return found
+
+
+def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
+    series = [
+        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in model.curves[metric]])
+        for index, model in enumerate(board.models)
+        if model.curves.get(metric)
+    ]
+    svg = figures.curves(series, title=f"{title_of(metric)} by turn, a line for each model", few=FEW_TIMES)
+    return TimingFigure(f"{title_of(metric)} by turn", svg) if svg else None
+
+
+def _by_length(board: Leaderboard, metric: str) -> TimingFigure | None:
+    rows = [(index, row) for index, row in _groups(board) if row.by == LENGTH and row.metric == metric]
+    labels = in_order({row.group for _, row in rows})
+    if len(labels) < 2:
+        return None
+    series = []
+    for index, model in enumerate(board.models):
+        own = {row.group: row for place, row in rows if place == index and row.value is not None}
+        points = [(place, _estimate(own[label])) for place, label in enumerate(labels, start=1) if label in own]
+        if points:
+            series.append(Series(index, model.name, points))
+    title = f"{title_of(metric)} by length of the video, a line for each model"
+    svg = figures.curves(series, title=title, axis="video", labels=labels, few=FEW_TIMES)
+    return TimingFigure(f"{title_of(metric)} by length of the video", svg) if svg else None
+
+
+def _estimate(point: CurvePoint | GroupRow) -> Estimate:
+    assert point.value is not None
+    return Estimate(point.value, point.low, point.high, point.n)
