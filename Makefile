@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-metrics bench-objects bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-world
 
 setup: $(STAMP)
 
@@ -43,6 +43,12 @@ docs: setup ## The documentation as a site in build/docs
 
 bench-curate: setup ## One decode against the usual four passes
 	$(BIN)/python bench/curate.py
+
+bench-evaluate: setup ## What asking costs beside a bare client, full slots, and prefixes that a server reads once
+	$(BIN)/python bench/evaluate.py $(if $(QUICK),--quick)
+
+bench-household: setup ## Baselines and the oracle on turns that need the video, compared in pairs
+	$(BIN)/python bench/household.py
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py

@@ -1,0 +1,187 @@
+"""What an evaluation costs beside the model's own work, against a bare asyncio client that sends the same calls.
+
+Each load is played in a process of its own, to a server in another one. CPU is user and system time of the client's
+process, its threads included; both sides send the same bytes, which is checked, and take turns.
+
+CPU of a call: reeltalk with its frames, its store of replies and inspect_ai's log, against the bare client.
+
+Full slots: a server with N slots that takes 1 s for a call can do N calls a second. Calls a second over N from when all
+slots are taken to when the last dialogue begins, and over the whole run. At the end of a run dialogues of several
+lengths leave slots empty whoever asks, so what these dialogues in this order can reach at best stands beside it.
+
+Prefixes: a server that keeps blocks of tokens, with room for fewer dialogues than there are, counts what it must read.
+"Saved of sent" is 1 - tokens read / tokens of all prompts. Where frames come as the video plays, early prompts are
+short, and a server that reads each token once saves no more than 1 - last prompts / all prompts, which is "at best".
+"Saved of T * V" is 1 - tokens read / (T * tokens of the last prompt): the cost of showing the whole video at each turn.
+A server that reads each token once saves 1 - 1 / T of that.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import heapq
+import statistics
+import tempfile
+from pathlib import Path
+
+from chat_server import ChatServer, chat_server, prompt_tokens
+from load import SECONDS_A_TURN, Load, Spent, body, conversations, decode, in_a_process, write_videos
+from record import record
+
+LATENCY_S = 0.05
+ROOM = 1.2
+"""Times the prompts of the dialogues at a time, what the server keeps."""
+MOST_MS = 6.0
+BUSY = 0.05
+GROWING = ("fixed rate", "per clip")
+CONSTANT = ("first turn", "uniform, whole video")
+NOTES = (
+    "baseline: a bare client on the openai package that sends the same bytes with as many dialogues at a time",
+    "at best: what these dialogues could reach if asking cost nothing",
+    "T * V: the last prompt of a dialogue at each of its T turns; reading each token once saves 1 - 1 / T of that",
+)
+
+
+def cpu_of_a_call(load: Load, folder: Path, server: ChatServer, rounds: int) -> dict[str, float]:
+    spent: dict[str, list[Spent]] = {"bare": [], "reeltalk": []}
+    for number in range(rounds):
+        sent = set()
+        for client in ("bare", "reeltalk") if number % 2 else ("reeltalk", "bare"):
+            took, counted = in_a_process(client, load, folder, server, latency_s=LATENCY_S)
+            spent[client].append(took)
+            sent.add((len(counted["calls"]), counted["bytes"], counted["digest"]))
+        if len(sent) != 1:
+            raise RuntimeError(f"the two clients did not send the same: {sent}")
+    ms = {name: statistics.median(took.cpu_s for took in times) / load.calls * 1e3 for name, times in spent.items()}
+    beyond = [ours.cpu_s - bare.cpu_s for ours, bare in zip(spent["reeltalk"], spent["bare"], strict=True)]
+    return {
+        "bare client, CPU ms a call": ms["bare"],
+        "reeltalk, CPU ms a call": ms["reeltalk"],
+        "reeltalk over bare": ms["reeltalk"] / ms["bare"],
+        "beyond bare, CPU ms a call": statistics.median(beyond) / load.calls * 1e3,
+        "peak RSS, MB": max(took.peak_rss_mb for took in spent["reeltalk"]),
+        "log of 1,000 calls, MB": spent["reeltalk"][0].log_bytes / load.calls / 1e3,
+        "a request, KB": next(iter(sent))[1] / load.calls / 1e3,
+    }
+
+
+def full_slots(load: Load, folder: Path, server: ChatServer) -> dict[str, float]:
+    slots, figures = load.connections, dict[str, float]()
+    # Seconds that these dialogues take at best, each begun where one ends.
+    ends = [0] * slots
+    for length in load.lengths():
+        heapq.heapreplace(ends, ends[0] + length)
+    for client in ("bare", "reeltalk"):
+        spent, counted = in_a_process(client, load, folder, server, latency_s=1.0, slots=slots)
+        calls: list[tuple[float, float]] = counted["calls"]
+        from_s, until_s = sorted(began_s for began_s, _ in calls)[slots - 1], spent.last_began_s
+        # A server that is late keeps its slots no fuller: each call counts as one second, spread over what it took.
+        done = sum(max(0.0, min(end_s, until_s) - max(began_s, from_s)) / (end_s - began_s) for began_s, end_s in calls)
+        figures |= {
+            f"{client}, slots full while dialogues wait": done / (until_s - from_s) / slots,
+            f"{client}, seconds of that": until_s - from_s,
+            f"{client}, slots full over all": len(calls) / spent.wall_s / slots,
+            f"{client}, over all, of the best": max(ends) / spent.wall_s,
+            f"{client}, cores used": spent.cpu_s / spent.wall_s,
+            f"{client}, of the time waited for a core": spent.waited_s / spent.wall_s,
+        }
+    waits = "slots full while dialogues wait"
+    figures[f"{waits}, reeltalk over bare"] = figures[f"reeltalk, {waits}"] / figures[f"bare, {waits}"]
+    return figures | {"reeltalk, peak RSS, MB": spent.peak_rss_mb}
+
+
+def prefixes(load: Load, folder: Path, server: ChatServer, client: str = "reeltalk") -> dict[str, float]:
+    asked = asyncio.run(conversations(load, folder))
+    prompts = [[prompt_tokens(body(messages)["messages"]) for messages in turns] for turns in asked]
+    last = [len(turns[-1][0]) for turns in prompts]
+    room = int(ROOM * load.connections * max(last))
+    _, counted = in_a_process(client, load, folder, server, latency_s=LATENCY_S, cache_tokens=room)
+    sent, read = counted["tokens"], counted["read_tokens"]
+    if sent != sum(len(tokens) for turns in prompts for tokens, _ in turns):
+        raise RuntimeError(f"the server got {sent} tokens, which is not what these dialogues have")
+    of_one = {
+        "pictures sent": counted["pictures"] / load.dialogues,
+        "pictures read": counted["read_pictures"] / load.dialogues,
+        "pictures, T * V": load.turns * sum(len(turns[-1][1]) for turns in prompts) / load.dialogues,
+        "tokens sent": sent / load.dialogues,
+        "tokens read": read / load.dialogues,
+        "tokens, T * V": load.turns * sum(last) / load.dialogues,
+    }
+    at_best = (
+        {} if load.policy == "uniform" and load.asked_as_it_plays else {"saved of sent, at best": 1 - sum(last) / sent}
+    )
+    return (
+        of_one | {"saved of sent": 1 - read / sent} | at_best | {"saved of T * V": 1 - read / (load.turns * sum(last))}
+    )
+
+
+def missed(figures: dict[str, float], saved: float) -> list[str]:
+    """What does not reach its goal, one line each."""
+    least = {
+        figure: 0.9
+        for figure in figures
+        if figure.endswith(("reeltalk, slots full while dialogues wait", "reeltalk, over all, of the best"))
+    }
+    least |= {f"{played}: saved of T * V": saved for played in (*GROWING, *CONSTANT)}
+    least |= {f"{played}: saved of sent": saved for played in CONSTANT}
+    lines = [
+        f"goal of at least {goal:.3f} missed: {name}" for name, goal in least.items() if figures.get(name, goal) < goal
+    ]
+    most = [figure for figure in figures if figure.endswith("beyond bare, CPU ms a call")]
+    busy = [figure for figure in figures if figure.endswith("waited for a core") and figures[figure] > BUSY]
+    lines += [f"the machine had no core for it: {figure} {figures[figure]:.0%}" for figure in busy]
+    lines += [f"goal of at most {MOST_MS:g} missed: {figure}" for figure in most if figures[figure] > MOST_MS]
+    return lines or [f"goals met: {MOST_MS:g} ms beyond bare, 0.9 of the slots, {saved:.3f} saved"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="under a minute: fewer calls, fewer rounds")
+    quick = parser.parse_args().quick
+    rounds = 1 if quick else 3
+    figures: dict[str, float] = {}
+
+    def add(name: str, found: dict[str, float]) -> None:
+        figures.update({f"{name}: {figure}": value for figure, value in found.items()})
+        print(*(f"{name}: {figure} {value:.4g}" for figure, value in found.items()), sep="\n", flush=True)
+
+    with tempfile.TemporaryDirectory() as place, chat_server() as server:
+        large, small = Path(place, "large"), Path(place, "small")
+        pictures = Load(dialogues=20, turns=15)
+        texts = dataclasses.replace(pictures, policy="none")
+        hundred = Load(dialogues=300, turns=3 if quick else 10, spread=1 if quick else 2, connections=100)
+        full = [dataclasses.replace(hundred, policy="none")]
+        full += [] if quick else [hundred, dataclasses.replace(hundred, dialogues=60, connections=20)]
+        largest = pictures if quick else hundred
+        write_videos(large, largest.videos, width=640, height=360, seconds=16)
+        asyncio.run(decode(largest, large))
+        for name, load in (("16 pictures", pictures), ("text", texts)):
+            add(name, cpu_of_a_call(load, large, server, rounds))
+        for load in full:
+            name = "text" if load.policy == "none" else "16 pictures"
+            add(f"{load.connections} slots, {name}", full_slots(load, large, server))
+
+        turns = 8 if quick else 12
+        streamed = Load(dialogues=30, turns=turns, side_px=160, dialogues_a_video=1, fps=0.5, frames=3 * turns)
+        streamed = dataclasses.replace(streamed, asked_as_it_plays=True, policy="fps")
+        constant = dataclasses.replace(streamed, asked_as_it_plays=False, policy="first-turn", frames=16)
+        write_videos(small, streamed.videos, width=160, height=80, seconds=int(turns * SECONDS_A_TURN))
+        played = {
+            "fixed rate": streamed,
+            "per clip": dataclasses.replace(streamed, policy="per-clip", frames=3),
+            "first turn": constant,
+            "uniform, whole video": dataclasses.replace(constant, policy="uniform"),
+            "uniform up to the question": dataclasses.replace(streamed, policy="uniform", frames=16),
+        }
+        if quick:
+            played = {name: played[name] for name in ("fixed rate", "first turn")}
+        for name, load in played.items():
+            asyncio.run(decode(load, small))
+            add(name, prefixes(load, small, server))
+        add("first turn, all dialogues turn by turn", prefixes(constant, small, server, "by turn"))
+    notes = [*NOTES, *missed(figures, 0.95 * (1 - 1 / turns))]
+    record("evaluate", figures, packages=["inspect-ai", "openai", "pydantic", "httpx2"], notes=notes)
+
+
+if __name__ == "__main__":
+    main()
