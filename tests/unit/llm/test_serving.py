@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from inspect_ai.util._concurrency import adaptive_controllers
 from pydantic import BaseModel, ConfigDict
 from scripted_server import FAULTS, Answer, Body, Script, Server, completion, faulty, serve, words
 
@@ -295,30 +296,27 @@ class TestConcurrency:
         assert peak == 3
 
     def test_a_server_that_is_asked_too_often_is_asked_less_often(self, store: ReplyStore) -> None:
-        running, peaks, refused, lock = 0, [0], 0, threading.Lock()
+        asked, limits, lock = 0, list[int](), threading.Lock()
 
         def reply(body: Body) -> str | Answer:
-            nonlocal running, refused
+            nonlocal asked
             with lock:
-                running += 1
-                peaks.append(running)
-                too_many = running > 2
-                refused += too_many
-            time.sleep(0.01)
-            with lock:
-                running -= 1
-            return Answer(429, {"error": {}}, {"Retry-After": "0.05"}) if too_many else "hello"
+                asked += 1
+                too_often = asked % 3 == 0
+            return Answer(429, {"error": {}}, {"Retry-After": "0.05"}) if too_often else "hello"
 
         async def many(url: str) -> None:
             async with opened(url, store, connections=16, max_retries=50) as model:
-                for start in range(0, 120, 24):
-                    await asyncio.gather(*[model.ask([Message("user", str(n))]) for n in range(start, start + 24)])
+                await asyncio.gather(*[model.ask([Message("user", str(n))]) for n in range(48)])
+                limits.extend(int(controller.concurrency) for controller in adaptive_controllers())
 
         with serve(reply, keep=0) as server:
             asyncio.run(many(server.base_url))
-        assert len(store) == 120
-        assert refused > 0
-        assert max(peaks[-40:]) < max(peaks[:40])
+        assert len(store) == 48
+        assert asked > 48
+        # How many run at a time depends on the machine; how many may is inspect_ai's to say.
+        assert limits
+        assert min(limits) < 16
 
 
 class TestSchema:
