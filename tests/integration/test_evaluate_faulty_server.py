@@ -209,7 +209,7 @@ def test_a_server_that_sends_requests_away_is_asked_by_fewer_at_a_time(
             number = len(at_once)
         try:
             # All may come in before the first one leaves.
-            held.wait(0.1)
+            held.wait(0.3)
             # Every fourth one from the first full round on.
             if number > 20 and number % 4 == 0:
                 return Answer(429, {"error": {"message": "slow down"}})
