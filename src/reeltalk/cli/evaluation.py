@@ -156,6 +156,7 @@ def report(
     *runs: Path,
     out: Path | None = None,
     format: Literal["html", "json", "csv", "latex", "markdown"] = "html",
+    bench: Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs, a curated benchmark or one with graphs as a static site; runs also as a table on standard output.
@@ -170,6 +171,8 @@ def report(
         Folder of the site that appears; for the other formats the file, or standard output where it is not given.
     format
         html writes a site that opens from disk; the others write the leaderboard.
+    bench
+        Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
     overwrite
         Replace what is there.
     """
@@ -193,7 +196,7 @@ def report(
             if benchmarks:
                 _write_benchmark_report(Benchmark.open(benchmarks[0]), folder)
             else:
-                write_report(opened, folder)
+                write_report(opened, folder, benchmark=Benchmark.open(bench) if bench else None)
         print(f"report: {out / 'index.html'}")
         return 0
     table = render_table(opened, format)

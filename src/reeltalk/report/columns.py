@@ -65,7 +65,13 @@ ENDINGS: Final = {
     "agreement": "share alike",
     "kappa": "Cohen's kappa",
 }
-SCALES: Final = {"vdeval": "1–3", "lave": "0–1", "clair": "0–1", "llm_acc": "0–1", "llm_rel": "0–5"}
+RANGES: Final = {
+    "vdeval": (1.0, 3.0),
+    "lave": (0.0, 1.0),
+    "clair": (0.0, 1.0),
+    "llm_acc": (0.0, 1.0),
+    "llm_rel": (0.0, 5.0),
+}
 PER_CENT: Final = "0–100"
 """Scale of all other judged measures."""
 COMPAT: Final = "compat"
@@ -134,7 +140,30 @@ def scale_of(metric: str) -> str:
         return ""
     if rest == ["percentile"]:
         return "0–1"
-    return "at most 100" if rest == ["chance_adjusted"] else SCALES.get(family, PER_CENT)
+    if rest == ["chance_adjusted"]:
+        return "at most 100"
+    low, high = RANGES.get(family, (0.0, 100.0))
+    return f"{low:g}–{high:g}"
+
+
+def share_of(metric: str, value: float) -> float | None:
+    """Where a value of one turn lies on its metric's scale, from 0 to 1.
+
+    Args:
+        metric: A text metric or a judged measure.
+        value: Its value of a turn.
+
+    Returns:
+        None for a measure that has no such scale, as a time or the turn of the first error. CIDEr has no upper bound
+        that answers reach: it is divided by 10 and cut at 1.
+    """
+    if metric in TEXT:
+        return min(value / 10, 1.0) if metric == "cider" else min(max(value, 0.0), 1.0)
+    family, *rest = (part for part in metric.split(".") if part != COMPAT)
+    if metric in TIMINGS or not scale_of(metric) or rest == ["chance_adjusted"]:
+        return None
+    low, high = (0.0, 1.0) if rest == ["percentile"] else RANGES.get(family, (0.0, 100.0))
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def goes_to_hundreds(metric: str) -> bool:
