@@ -7,8 +7,9 @@ import reeltalk
 
 HEAVY = {
     "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnx",
-    "onnxruntime", "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "sacrebleu", "scenedetect", "scipy",
-    "snowballstemmer", "sqlalchemy", "tenacity", "tokenizers", "torch", "transformers",
+    "onnxruntime", "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "reportlab", "resvg_py", "sacrebleu",
+    "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "statsmodels", "svglib", "tenacity",
+    "tokenizers", "torch", "transformers",
 }  # fmt: skip
 
 
