@@ -1,0 +1,55 @@
+"""Every page of a report in a real browser: wide and narrow, light and dark, without a grave finding of axe."""
+
+from pathlib import Path
+
+import pytest
+from walk_report import SCHEMES, WIDTHS, find_chromium, pages_of, walk
+
+from reeltalk.cli import run
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = find_chromium()
+    if found is None:
+        pytest.skip("no Chromium on the PATH")
+    return found
+
+
+@pytest.fixture(scope="module")
+def site(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on the sample's models, with its benchmark."""
+    folder = tmp_path_factory.mktemp("walked")
+    answers = sorted(str(path) for path in (samples / "vdact" / "results").glob("*.json"))
+    steps = [
+        ["import", "vdact", str(samples / "vdact"), str(folder / "bench")],
+        ["score", *answers, "--format", "vdact", "--metrics", "bleu,rouge_l,token_f1", "--out", str(folder / "run")],
+        ["report", str(folder / "run"), "--bench", str(folder / "bench"), "--out", str(folder / "site")],
+    ]
+    for step in steps:
+        assert run(step) == 0
+    return folder / "site"
+
+
+@pytest.mark.browser
+def test_no_page_has_a_grave_problem(site: Path, chromium: str, full: bool) -> None:
+    pages = pages_of(site, each=None if full else 1)
+    problems = list(walk(site, pages, chromium))
+    assert len(pages) >= 3
+    assert [str(problem) for problem in problems] == []
+
+
+@pytest.mark.browser
+def test_the_walk_finds_what_is_wrong(tmp_path: Path, chromium: str) -> None:
+    wide = '<div style="width: 900px">wide</div>'
+    (tmp_path / "index.html").write_text(
+        "<!DOCTYPE html><html lang=en><title>t</title>"
+        f"<main><h1>h</h1>{wide}<img src=data:,></main><script>no()</script>",
+        encoding="utf-8",
+    )
+    found = list(walk(tmp_path, pages_of(tmp_path), chromium, widths=(390,), schemes=("light",)))
+    said = " ".join(problem.what for problem in found)
+    assert "scrolls sideways" in said
+    assert "image-alt" in said
+    assert "no is not defined" in said
+    assert {(problem.width_px, problem.scheme) for problem in found} <= {(w, s) for w in WIDTHS for s in SCHEMES}

@@ -1,0 +1,163 @@
+"""Walk through a written report in headless Chromium: every page, wide and narrow, light and dark, checked by axe.
+
+    python tools/walk_report.py build/demo/site --shots build/shots
+
+Needs Chromium on the PATH, and the development tools. Prints what is wrong, a line each; exits 1 where anything is.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import ConsoleMessage, Request
+    from playwright.sync_api import Page as Tab
+
+WIDTHS: Final = (1280, 390)
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+GRAVE: Final = ("serious", "critical")
+# As root, Chromium's zygotes may get a real-time priority and, once, spun with it: then nothing else ran.
+ARGUMENTS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking")
+TALLEST_PX: Final = 8000
+"""What is further down a page is left off its picture."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with one page."""
+
+    page: str
+    width_px: int
+    scheme: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.page} at {self.width_px} px, {self.scheme}: {self.what}"
+
+
+def find_chromium() -> str | None:
+    """Where Chromium is, or None."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pages_of(site: Path, *, each: int | None = None) -> list[Path]:
+    """All pages of a site, the first few of each folder below it where `each` is given."""
+    taken: dict[Path, int] = {}
+    found = []
+    for page in sorted(site.rglob("*.html")):
+        taken[page.parent] = taken.get(page.parent, 0) + 1
+        if page.parent == site or each is None or taken[page.parent] <= each:
+            found.append(page)
+    return found
+
+
+def walk(
+    site: Path,
+    pages: Sequence[Path],
+    chromium: str,
+    *,
+    widths: Sequence[int] = WIDTHS,
+    schemes: Sequence[Literal["light", "dark"]] = SCHEMES,
+    shots: Path | None = None,
+) -> Iterator[Problem]:
+    """Open pages and say what is wrong: errors, requests to a network, sideways scrolling, what axe finds grave.
+
+    Args:
+        site: The folder of the site.
+        pages: Pages of it.
+        chromium: The browser.
+        widths: Of the window, in pixels.
+        schemes: Of colours.
+        shots: Where a picture of every page goes; none where it is None.
+
+    Yields:
+        Problems as they are found.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        for width, scheme in product(widths, schemes):
+            tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            heard = _listen(tab)
+            for page in pages:
+                name = page.relative_to(site).as_posix()
+                tab.goto(page.as_uri())
+                for what in (*heard, *_overflow(tab, width), *_axe(tab)):
+                    yield Problem(name, width, scheme, what)
+                heard.clear()
+                if shots is not None:
+                    _picture(tab, shots / f"{name.replace('/', '-')}-{width}-{scheme}.png")
+            tab.close()
+        browser.close()
+
+
+def _listen(tab: "Tab") -> list[str]:
+    """What goes wrong on a tab's pages, from now on."""
+    heard: list[str] = []
+
+    def note_message(message: "ConsoleMessage") -> None:
+        heard.append(f"console: {message.text}")
+
+    def note_error(error: Exception) -> None:
+        heard.append(f"error: {error}")
+
+    def note_request(asked: "Request") -> None:
+        if asked.url.startswith("http"):
+            heard.append(f"asks {asked.url}")
+
+    tab.on("console", note_message)
+    tab.on("pageerror", note_error)
+    tab.on("request", note_request)
+    return heard
+
+
+def _overflow(tab: "Tab", width: int) -> list[str]:
+    wide = tab.evaluate("document.documentElement.scrollWidth")
+    return [f"scrolls sideways: {wide} px wide"] if wide > width else []
+
+
+def _axe(tab: "Tab") -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(tab).response["violations"]
+    return [
+        f"axe, {one['impact']}: {one['id']}: {one['help']}, {len(one['nodes'])} times, "
+        f"as {one['nodes'][0]['html'][:160]}"
+        for one in found
+        if one["impact"] in GRAVE
+    ]
+
+
+def _picture(tab: "Tab", to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    height = min(tab.evaluate("document.documentElement.scrollHeight"), TALLEST_PX)
+    width = tab.viewport_size["width"] if tab.viewport_size else WIDTHS[0]
+    tab.screenshot(path=to, clip={"x": 0, "y": 0, "width": width, "height": height}, full_page=True)
+
+
+def main() -> int:
+    """Walk and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("site", type=Path)
+    parser.add_argument("--each", type=int, help="at most so many pages of each folder below the site")
+    parser.add_argument("--shots", type=Path, help="write a picture of every page there")
+    given = parser.parse_args()
+    if (chromium := find_chromium()) is None:
+        sys.exit("no Chromium on the PATH")
+    pages = pages_of(given.site, each=given.each)
+    problems = 0
+    for problem in walk(given.site, pages, chromium, shots=given.shots):
+        problems += 1
+        print(problem, flush=True)
+    print(f"{len(pages):,} pages, {len(WIDTHS)} widths, {len(SCHEMES)} schemes: {problems:,} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
