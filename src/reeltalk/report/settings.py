@@ -2,8 +2,16 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from reeltalk.report.figure_files import FigureFormat
+from reeltalk.report.table_files import TablesFormat
+
 
 class ReportSettings(BaseModel):
     """Settings of a report on runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    figures: tuple[FigureFormat, ...] = ()
+    """As which files every figure is written too, below `figures/`."""
+    tables: tuple[TablesFormat, ...] = ()
+    """As which files every table is written too, below `tables/`."""

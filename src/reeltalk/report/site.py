@@ -1,6 +1,7 @@
 """What all pages of a report share: its folder, its templates, its models and dialogues, and how pages link."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +12,13 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
+from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.report.dialogues import ShownDialogue
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
 from reeltalk.report.scenarios import title_of_activity
 from reeltalk.report.settings import ReportSettings
+from reeltalk.report.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_tables
 from reeltalk.report.verdicts import Place, ShownVerdict
 from reeltalk.report.visible import visible
 from reeltalk.store.benchmark import Benchmark
@@ -49,6 +52,9 @@ class Site:
     """What the runs were played on, where it was given: its videos, clips, evidence and tags."""
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
+    figure_files: dict[str, FigureFile] = field(default_factory=dict)
+    """What `figure` was given, by the name of its files; empty where no files are asked for."""
+    table_files: dict[str, TableFile] = field(default_factory=dict)
 
     def render(self, template: str, file: str, **values: object) -> None:
         """Write one page.
@@ -58,11 +64,96 @@ class Site:
             file: Where it goes below the folder, as `dialogues/d1.html`.
             **values: What it shows, besides `root`, `board`, `pages` and `here`, which every page has.
         """
-        root = "../" * file.count("/")
         html = self.environment.get_template(template).render(
-            root=root, board=self.board, pages=self.pages, here=file, **values
+            root=_root(file), board=self.board, pages=self.pages, here=file, **values
         )
         write_text(self.folder / file, html)
+
+    def figure(
+        self,
+        page: str,
+        name: str,
+        svg: str,
+        title: str,
+        signatures: Iterable[str] = (),
+        *,
+        sheets: Sequence[str] = (),
+    ) -> Markup:
+        """A figure as its page shows it, and as files beside the pages where these are asked for.
+
+        Args:
+            page: The file on which it stands, as `index.html` or `models/a.html`.
+            name: What it shows, unlike any other figure of the page, as `values-cider`.
+            svg: The drawing, its looks told by classes; an empty one gives nothing.
+            title: What it shows, in words.
+            signatures: Those of the numbers it is drawn from, as `signatures_of` gives them.
+            sheets: Style sheets of the package that its classes need besides `style.css`.
+
+        Returns:
+            The drawing, and below it links to the files.
+        """
+        if not svg or not self.settings.figures:
+            return Markup(svg)
+        file = _free(_file_of(page, name), self.figure_files)
+        found = tuple(dict.fromkeys(signatures))
+        self.figure_files[file] = FigureFile(file, title, svg, found, ("style.css", *sheets))
+        links = [
+            (FIGURE_NAMES[format], f"{_root(page)}figures/{file}.{format}", title) for format in self.settings.figures
+        ]
+        return Markup(svg) + _links(links)
+
+    def table(
+        self,
+        page: str,
+        name: str,
+        header: Sequence[str],
+        rows: Iterable[Sequence[TableCell]],
+        title: str,
+        signatures: Iterable[str] = (),
+        *,
+        notes: Sequence[str] = (),
+    ) -> Markup:
+        """Write a table as files beside the pages, where these are asked for.
+
+        Args:
+            page: The file on which it stands.
+            name: What it shows, unlike any other table of the page.
+            header: Names of its columns.
+            rows: Its cells; a number with its interval is a `Quantity`.
+            title: What it shows, in words.
+            signatures: Those of its numbers, as `signatures_of` gives them.
+            notes: Sentences below it, each with its full stop.
+
+        Returns:
+            Links to the files, to stand below the table; nothing where none are asked for.
+        """
+        if not self.settings.tables:
+            return Markup()
+        file = _free(_file_of(page, name), self.table_files)
+        self.table_files[file] = TableFile(
+            file, title, tuple(header), tuple(map(tuple, rows)), tuple(dict.fromkeys(signatures)), tuple(notes)
+        )
+        links = [
+            (TABLE_NAMES[format], f"{_root(page)}tables/{file}.{TABLE_ENDINGS[format]}", title)
+            for format in self.settings.tables
+        ]
+        return _links(links)
+
+    def signatures_of(self, *metrics: str) -> list[str]:
+        """Signatures of all models' numbers of some metrics, each once."""
+        cells = [model.cells.get(metric) for metric in metrics for model in self.board.models]
+        return list(dict.fromkeys(cell.row.signature for cell in cells if cell is not None))
+
+    def write_files(self) -> None:
+        """Write the figures and tables that the pages gave, after all pages.
+
+        Raises:
+            MissingExtraError: A format needs packages that are not installed.
+        """
+        if self.figure_files:
+            write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures)
+        if self.table_files:
+            write_tables(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
 
 
 def make_environment() -> Environment:
@@ -106,3 +197,29 @@ def write_text(path: Path, text: str) -> None:
     """Write a file of a site, with the same bytes on every system."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _root(page: str) -> str:
+    return "../" * page.count("/")
+
+
+def _file_of(page: str, name: str) -> str:
+    """A file name that is safe on every system."""
+    words = f"{page.removesuffix('.html')}-{name}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:100] or "unnamed"
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    tried, times, names = name, 1, set(taken)
+    while tried in names:
+        times += 1
+        tried = f"{name}-{times}"
+    return tried
+
+
+def _links(links: Iterable[tuple[str, str, str]]) -> Markup:
+    shown_links = [
+        Markup('<a href="{}" aria-label="{}: {}" download>{}</a>').format(file, words, title, words)
+        for words, file, title in links
+    ]
+    return Markup('<p class="files">{}</p>').format(Markup(" · ").join(shown_links))

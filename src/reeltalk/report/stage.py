@@ -12,6 +12,7 @@ from reeltalk.report.curation import write_curation
 from reeltalk.report.dialogue_pages import write_dialogues
 from reeltalk.report.dialogues import collect
 from reeltalk.report.export import TableFormat, render_table
+from reeltalk.report.figure_files import check_figures
 from reeltalk.report.leaderboard import build
 from reeltalk.report.leaderboard_page import write_leaderboard
 from reeltalk.report.objects import PAGE as OBJECTS_PAGE
@@ -63,14 +64,18 @@ def write_report(
     Raises:
         BenchmarkError: The runs hold no scores, or one contradicts itself.
         InputError: A run's file is damaged.
+        MissingExtraError: Figures are wanted as files, and the packages that draw them are not installed.
     """
+    settings = settings or ReportSettings()
+    check_figures(settings.figures)
     board = build(runs)
     verdicts = {id(run): verdicts_of(run) for run in runs}
-    site = Site(folder, board, collect(board, verdicts), verdicts, settings or ReportSettings(), benchmark)
+    site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark)
     site.pages = tuple(page for page in PAGES if page.applies(site))
     write_static(folder)
     for page in site.pages:
         page.write(site)
+    site.write_files()
     return folder / "index.html"
 
 
