@@ -87,13 +87,16 @@ def write_figure(svg: str, path: Path, *, title: str = "", sheets: Sequence[str]
         path.write_bytes(_pdf(root))
 
 
-def write_figures(folder: Path, figures: Sequence[FigureFile], formats: Sequence[FigureFormat]) -> None:
+def write_figures(
+    folder: Path, figures: Sequence[FigureFile], formats: Sequence[FigureFormat], *, key: Sequence[str] = ()
+) -> None:
     """Write figures, and `index.md`, which lists them with what they were drawn from.
 
     Args:
         folder: Is made.
         figures: Which.
         formats: As which files each.
+        key: What the letters in the figures mean, for their captions, as `A: first model`.
 
     Raises:
         MissingExtraError: The packages for it are not installed.
@@ -101,6 +104,8 @@ def write_figures(folder: Path, figures: Sequence[FigureFile], formats: Sequence
     check_figures(formats)
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# Figures", ""]
+    if key:
+        lines += ["For captions: " + "; ".join(map(escape_markdown, key)) + ".", ""]
     for figure in figures:
         links = []
         for format in formats:
@@ -281,14 +286,19 @@ def _texts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
 def _png(root: ElementTree.Element) -> bytes:
     import resvg_py
 
-    words = "".join("".join(element.itertext()) for element in _texts(root))
-    fonts = _fonts()
+    fonts, lacks = _fonts(), False
+    for element in _texts(root):
+        if _lacking("".join(element.itertext()), "Vera"):
+            lacks = True
+            # Left to itself the renderer takes the first font that has a letter, whatever its weight.
+            if (wider := _wider_font()) is not None:
+                element.set("font-family", f"{_font(wider).face.familyName.decode()}, sans-serif")
     png: bytes = resvg_py.svg_to_bytes(
         svg_string=_serialized(root).decode(),
         background="#ffffff",
         zoom=SCALE,
         # Reading all fonts of a system takes longer than drawing; only what the one that is here lacks needs them.
-        skip_system_fonts=not _lacking(words, "Vera"),
+        skip_system_fonts=not lacks,
         font_files=[str(fonts / name) for name in ("Vera.ttf", "VeraBd.ttf", "VeraIt.ttf", "VeraBI.ttf")],
         font_family=_FONT,
         sans_serif_family=_FONT,
@@ -344,6 +354,16 @@ def _without_titles(root: ElementTree.Element) -> ElementTree.Element:
     return root
 
 
+def _fade(element: ElementTree.Element, opacity: float = 1.0) -> None:
+    """Say the opacity of groups and shapes as that of their fills and strokes, the only one that is drawn in a PDF."""
+    opacity *= float(element.attrib.pop("opacity", "1"))
+    if not len(element) and opacity < 1:
+        for name in ("fill-opacity", "stroke-opacity"):
+            element.set(name, f"{opacity * float(element.get(name, '1')):g}")
+    for child in element:
+        _fade(child, opacity)
+
+
 def _name_fonts(element: ElementTree.Element, *, bold: bool, italic: bool) -> None:
     """Name a font for each text by its own name, since weights are numbers in one place and words in the other."""
     weight, style = element.attrib.pop("font-weight", None), element.attrib.pop("font-style", None)
@@ -371,6 +391,7 @@ def _pdf(root: ElementTree.Element) -> bytes:
 
     heading = root.find("title")
     _without_titles(root)
+    _fade(root)
     _name_fonts(root, bold=False, italic=False)
     drawing = svg2rlg(io.BytesIO(_serialized(root)))
     stream = io.BytesIO()

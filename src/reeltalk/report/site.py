@@ -151,7 +151,8 @@ class Site:
             MissingExtraError: A format needs packages that are not installed.
         """
         if self.figure_files:
-            write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures)
+            key = [f"{key_of(index)}: {model.name}" for index, model in enumerate(self.board.models)]
+            write_figures(self.folder / "figures", list(self.figure_files.values()), self.settings.figures, key=key)
         if self.table_files:
             write_tables(self.folder / "tables", list(self.table_files.values()), self.settings.tables)
 
