@@ -157,6 +157,8 @@ def report(
     out: Path | None = None,
     format: Literal["html", "json", "csv", "latex", "markdown"] = "html",
     bench: Path | None = None,
+    figures: str = "",
+    tables: str = "",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs, a curated benchmark or one with graphs as a static site; runs also as a table on standard output.
@@ -173,10 +175,17 @@ def report(
         html writes a site that opens from disk; the others write the leaderboard.
     bench
         Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
+    figures
+        Comma-separated: svg, pdf, png. Writes every figure of the site as such files too, below figures/.
+    tables
+        Comma-separated: latex, markdown, csv. Writes every table of the site as such files too, below tables/.
     overwrite
         Replace what is there.
     """
+    from reeltalk.report.figure_files import FIGURE_FORMATS
+    from reeltalk.report.settings import ReportSettings
     from reeltalk.report.stage import render_table, write_report
+    from reeltalk.report.table_files import TABLE_FORMATS
     from reeltalk.store.atomic import write_bytes, writing_directory
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
@@ -186,6 +195,13 @@ def report(
     benchmarks = [path for path in runs if (path / "manifest.json").is_file()]
     if benchmarks and (len(runs) > 1 or format != "html"):
         raise SettingError(f"{benchmarks[0]} is a benchmark: its report is a site of its own, from it alone")
+    settings = settings_of(
+        ReportSettings,
+        figures=_formats("--figures", figures, FIGURE_FORMATS),
+        tables=_formats("--tables", tables, TABLE_FORMATS),
+    )
+    if (figures or tables) and (benchmarks or format != "html"):
+        raise SettingError("--figures and --tables write the figures and tables of a site about runs")
     opened = [] if benchmarks else [read_run(path) for path in runs]
     if format == "html":
         if out is None:
@@ -196,7 +212,7 @@ def report(
             if benchmarks:
                 _write_benchmark_report(Benchmark.open(benchmarks[0]), folder)
             else:
-                write_report(opened, folder, benchmark=Benchmark.open(bench) if bench else None)
+                write_report(opened, folder, settings=settings, benchmark=Benchmark.open(bench) if bench else None)
         print(f"report: {out / 'index.html'}")
         return 0
     table = render_table(opened, format)
@@ -210,6 +226,15 @@ def report(
     write_bytes(out, table.encode())
     print(f"report: {out}")
     return 0
+
+
+def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma-separated formats, each once, in their usual order."""
+    names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise SettingError(f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them")
+    return tuple(name for name in known if name in names)
 
 
 def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:

@@ -54,6 +54,7 @@ class Breakdown:
 class TimingFigure:
     """A time or number of tokens over turns, or over lengths of videos."""
 
+    metric: str
     title: str
     svg: str
 
@@ -68,7 +69,7 @@ def breakdowns(board: Leaderboard) -> list[Breakdown]:
         lambda: defaultdict(lambda: defaultdict(dict))
     )
     for index, row in _groups(board):
-        if kind_of(row.metric) in ("headline", "text") or row.by == JUDGE:
+        if _is_shown(row):
             found[row.by][row.metric][row.group][index] = row
     return [
         Breakdown(
@@ -89,11 +90,28 @@ def breakdowns(board: Leaderboard) -> list[Breakdown]:
     ]
 
 
-def timing_figures(board: Leaderboard) -> list[TimingFigure]:
-    """Seconds and tokens of an answer by turn, and by the length of the video (SVBench's figures 8 and 9)."""
-    drawn = [_by_turn(board, metric) for metric in PLOTTED_TIMINGS]
-    drawn += [_by_length(board, metric) for metric in PLOTTED_TIMINGS]
-    return [figure for figure in drawn if figure is not None]
+def has_groups(board: Leaderboard) -> bool:
+    """True where some run has numbers of groups that are shown.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    return any(_is_shown(row) for _, row in _groups(board))
+
+
+def timings_by_turn(board: Leaderboard) -> list[TimingFigure]:
+    """Seconds and tokens of an answer by turn (SVBench's figures 8 and 9)."""
+    return [figure for metric in PLOTTED_TIMINGS if (figure := _by_turn(board, metric)) is not None]
+
+
+def timings_by_length(board: Leaderboard) -> list[TimingFigure]:
+    """Seconds and tokens of an answer by the length of the video.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    rows = [(index, row) for index, row in _groups(board) if row.by == LENGTH]
+    return [figure for metric in PLOTTED_TIMINGS if (figure := _by_length(board, metric, rows)) is not None]
 
 
 def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
@@ -131,6 +149,10 @@ def _place(group: str) -> tuple[int, float, int, str]:
     return (0, float(number[0]), 0 if group.startswith("<") else 1, group)
 
 
+def _is_shown(row: GroupRow) -> bool:
+    return kind_of(row.metric) in ("headline", "text") or row.by == JUDGE
+
+
 def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
     found = []
     for run in {id(model.run): model.run for model in board.models}.values():
@@ -146,11 +168,11 @@ def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
         if model.curves.get(metric)
     ]
     svg = figures.curves(series, title=f"{title_of(metric)} by turn, a line for each model", few=FEW_TIMES)
-    return TimingFigure(f"{title_of(metric)} by turn", svg) if svg else None
+    return TimingFigure(metric, f"{title_of(metric)} by turn", svg) if svg else None
 
 
-def _by_length(board: Leaderboard, metric: str) -> TimingFigure | None:
-    rows = [(index, row) for index, row in _groups(board) if row.by == LENGTH and row.metric == metric]
+def _by_length(board: Leaderboard, metric: str, found: list[tuple[int, GroupRow]]) -> TimingFigure | None:
+    rows = [(index, row) for index, row in found if row.metric == metric]
     labels = in_order({row.group for _, row in rows})
     if len(labels) < 2:
         return None
@@ -162,7 +184,7 @@ def _by_length(board: Leaderboard, metric: str) -> TimingFigure | None:
             series.append(Series(index, model.name, points))
     title = f"{title_of(metric)} by length of the video, a line for each model"
     svg = figures.curves(series, title=title, axis="video", labels=labels, few=FEW_TIMES)
-    return TimingFigure(f"{title_of(metric)} by length of the video", svg) if svg else None
+    return TimingFigure(metric, f"{title_of(metric)} by length of the video", svg) if svg else None
 
 
 def _estimate(point: CurvePoint | GroupRow) -> Estimate:

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from statistics import fmean, quantiles
 from typing import Final
 
@@ -99,20 +98,21 @@ def collect(
     """
     found: dict[tuple[str, str], dict[str, ShownTurn]] = {}
     judged = verdicts or {}
-    # Models of one run stand next to each other, so that each run is read once.
-    for _, group in groupby(enumerate(board.models), key=lambda pair: id(pair[1].run)):
-        members = list(group)
-        run = members[0][1].run
-        places = {model.info.model: index for index, model in members}
+    for run in {id(model.run): model.run for model in board.models}.values():
+        places = {model.info.model: index for index, model in enumerate(board.models) if model.run is run}
+        # Of equal null rows of several runs the board shows one.
+        known = {info.model for info in run.info.models}
         scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
         said = judged.get(id(run), {})
-        history = {model.info.model: settings_of(run, model.info.model).get("history") for _, model in members}
+        history = {model: settings_of(run, model).get("history") for model in places}
         for answer in run.answers():
-            if answer.model not in places:
+            if answer.model not in known:
                 raise BenchmarkError(
                     f"{run.path / ANSWERS} has an answer of model {answer.model!r}, which {INFO} does not list; "
                     "score the answers again"
                 )
+            if answer.model not in places:
+                continue
             turns = found.setdefault((answer.unit_id, answer.video_id), {})
             turn = turns.get(answer.item_id)
             if turn is None:

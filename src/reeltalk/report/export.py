@@ -2,12 +2,12 @@
 
 import csv
 import io
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from reeltalk.report.columns import kind_of, title_of
 from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, shown
+from reeltalk.report.table_files import code, escape_latex, escape_markdown
 from reeltalk.report.visible import visible
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
@@ -65,16 +65,16 @@ def _markdown(board: Leaderboard) -> str:
         return " ".join(filter(None, ["≈" if found.may_equal_best else "", value, _interval(found), _n(model, found)]))
 
     metrics = _shown_metrics(board)
-    titles = [_escape_markdown(title_of(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
+    titles = [escape_markdown(title_of(metric)) + (" †" if metric in board.mixed else "") for metric in metrics]
     lines = [
         "| Model | " + " | ".join(titles) + " | n |",
         "| --- | " + " | ".join("---:" for _ in metrics) + " | ---: |",
     ]
     for model in board.models:
         cells = " | ".join(cell(model, metric) for metric in metrics)
-        lines.append(f"| {_escape_markdown(model.name)} | {cells} | {model.info.items:,} |")
-    lines += ["", *(_escape_markdown(note) + "  " for note in _notes(board, best="bold", dagger="†")), ""]
-    lines += [f"- {_code(signature)}" for signature in board.signatures]
+        lines.append(f"| {escape_markdown(model.name)} | {cells} | {model.info.items:,} |")
+    lines += ["", *(escape_markdown(note) + "  " for note in _notes(board, best="bold", dagger="†")), ""]
+    lines += [f"- {code(signature)}" for signature in board.signatures]
     return "\n".join(lines) + "\n"
 
 
@@ -95,7 +95,7 @@ def _latex(board: Leaderboard) -> str:
         return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
 
     metrics = _shown_metrics(board)
-    titles = [_escape_latex(title_of(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics]
+    titles = [escape_latex(title_of(metric)) + (r"$^\dagger$" if metric in board.mixed else "") for metric in metrics]
     lines = [
         "% Needs \\usepackage{booktabs}.",
         *(f"% {visible(note)}" for note in _notes(board, best="bold", dagger="dagger")),
@@ -107,7 +107,7 @@ def _latex(board: Leaderboard) -> str:
     ]
     for model in board.models:
         cells = " & ".join(cell(model, metric) for metric in metrics)
-        lines.append(rf"{_escape_latex(model.name)} & {cells} & {model.info.items} \\")
+        lines.append(rf"{escape_latex(model.name)} & {cells} & {model.info.items} \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
@@ -152,37 +152,6 @@ def _notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
     for model in board.floors:
         notes.append(f"{model.name} {model.floor}: what is not above it shows nothing.")
     return [" ".join(note.split()) for note in notes]
-
-
-def _escape_markdown(text: str) -> str:
-    escaped = re.sub(r"([\\|`*_~$\[\]])", r"\\\1", visible(text))
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _code(text: str) -> str:
-    """Markdown code that holds any text, backticks too."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    space = " " if longest else ""
-    return f"{fence}{space}{visible(text)}{space}{fence}"
-
-
-_LATEX: Final = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "·": r"\textperiodcentered{}",
-    **{character: "\\" + character for character in "&%$#_{}"},
-}
-
-
-def _escape_latex(text: str) -> str:
-    # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
-    return "".join(_LATEX.get(character, character) for character in visible(text).replace("\ufffd", ""))
 
 
 _RENDERERS: Final[dict[TableFormat, Callable[[Leaderboard], str]]] = {

@@ -7,11 +7,10 @@ colours are the style sheet's classes `m0` to `m7`, after Okabe & Ito (2008), da
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
 from reeltalk.report.leaderboard import key_of, shown
-from reeltalk.report.visible import visible
+from reeltalk.report.svg import open_svg, text_of
 
 COLOURS: Final = 8
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4")
@@ -55,8 +54,10 @@ _Point = tuple[int, Estimate]
 _Scale = Callable[[float], float]
 
 
-def marker(index: int, x: float, y: float, size: float, *, faded: bool = False, title: str = "") -> str:
-    """The shape of a model: one of six."""
+def marker(
+    index: int, x: float, y: float, size: float, *, faded: bool = False, hollow: bool = False, title: str = ""
+) -> str:
+    """The shape of a model: one of six; hollow for the second of two values."""
     paths = (
         "",
         "M-.9-.9H.9V.9H-.9Z",
@@ -66,8 +67,11 @@ def marker(index: int, x: float, y: float, size: float, *, faded: bool = False, 
         "M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
     )
     path = paths[index % len(paths)]
-    shape = f'class="dot m{index % COLOURS}{" faded" if faded else ""}"'
-    inner = f"<title>{_text(title)}</title>" if title else ""
+    shape = f'class="dot m{index % COLOURS}{" faded" if faded else ""}{" hollow" if hollow else ""}"'
+    if hollow:
+        # Paths are drawn in units of their size, lines too.
+        shape += f' stroke-width="{1.6 / size if path else 1.6:.2g}"'
+    inner = f"<title>{text_of(title)}</title>" if title else ""
     if not path:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {shape}>{inner}</circle>'
     return f'<path d="{path}" transform="translate({x:.1f} {y:.1f}) scale({size:g})" {shape}>{inner}</path>'
@@ -110,7 +114,7 @@ def whiskers(
     def x(value: float) -> float:
         return left + (value - lowest) / (highest - lowest) * (width - left - right)
 
-    parts = [_open(width, bottom + 20, title)]
+    parts = [open_svg(width, bottom + 20, title)]
     if band is not None and band.low is not None and band.high is not None:
         parts.append(
             f'<rect x="{x(band.low):.1f}" width="{x(band.high) - x(band.low):.1f}" y="{top}" '
@@ -178,7 +182,7 @@ def curves(
         clipped = min(max(value, lowest), highest)
         return top + (highest - clipped) / (highest - lowest) * (height - top - bottom)
 
-    parts = [_open(width, height, title)]
+    parts = [open_svg(width, height, title)]
     for tick in ticks(lowest, highest):
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
         parts.append(f'<text x="{left - 7}" y="{y(tick) + 4:.1f}" class="tick end">{tick:.4g}</text>')
@@ -211,14 +215,6 @@ def ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
     step = magnitude * next(factor for factor in (1, 2, 5, 10) if factor * magnitude >= raw * 0.7)
     first, last = math.ceil(lowest / step - 1e-9), math.floor(highest / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
-
-
-def _open(width: float, height: float, title: str) -> str:
-    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{_text(title)}" class="figure">'
-
-
-def _text(text: str) -> str:
-    return escape(visible(text))
 
 
 def _dash(index: int) -> str:
@@ -260,13 +256,13 @@ def _positions(points: Sequence[_Point], x: _Scale, bottom: float, axis: str, la
     widest = max((len(label) for label in labels), default=0)
     most_shown = min(_POSITIONS_SHOWN, _AXIS_LETTERS // (widest + 2)) if labels else _POSITIONS_SHOWN
     every = 1 + (len(counts) - 1) // max(1, most_shown)
-    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">{_text(axis)}</text>']
+    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">{text_of(axis)}</text>']
     parts.append(f'<text x="2" y="{bottom + 30:g}" class="tick">n</text>')
     for place, (position, found) in enumerate(counts.items()):
         if place % every == 0:
             most = max(found)
             # Models may have answered different numbers of turns there: the figure then names the largest.
-            name = _text(labels[position - 1]) if labels else position
+            name = text_of(labels[position - 1]) if labels else position
             count = f"{most}" if min(found) == most else f"≤{most}"
             parts.append(f'<text x="{x(position):.1f}" y="{bottom + 16:g}" class="tick middle">{name}</text>')
             parts.append(f'<text x="{x(position):.1f}" y="{bottom + 30:g}" class="tick middle count">{count}</text>')

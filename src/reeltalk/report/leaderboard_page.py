@@ -1,4 +1,4 @@
-"""The first page of a report on runs: the leaderboard, its figures, groups, times, counts and signatures."""
+"""The first page of a report on runs: the leaderboard, its figures, what was counted, and signatures."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,14 +6,17 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.report import figures
-from reeltalk.report.breakdowns import FEW_TIMES, breakdowns, how_answered, judges, timing_figures
+from reeltalk.report.along_page import turn_curves
+from reeltalk.report.breakdowns import how_answered, judges
 from reeltalk.report.columns import FLOOR, title_of
-from reeltalk.report.figures import Estimate, Series
+from reeltalk.report.figures import Estimate
 from reeltalk.report.leaderboard import Leaderboard, ModelRow
+from reeltalk.report.quantities import by_metric, by_model
 from reeltalk.report.site import Site
+from reeltalk.report.turns import credit_metric
 from reeltalk.report.verdicts import reasons
-from reeltalk.schema.runs import CurvePoint
 
+PAGE: Final = "index.html"
 FEW_VIDEOS: Final = 30
 """With fewer source videos the page says that the intervals are rough: a bootstrap is then known to be too narrow."""
 
@@ -26,29 +29,64 @@ def write_leaderboard(site: Site) -> None:
     """
     board = site.board
     settings, answered = how_answered(board)
+    leading = credit_metric(metric for metric in board.plotted if turn_curves(board, metric))
     site.render(
-        "index.html",
-        "index.html",
+        PAGE,
+        PAGE,
         few_turns=figures.FEW,
         few_videos=FEW_VIDEOS,
         dialogues=site.dialogues,
         turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
         videos=len({dialogue.video_id for dialogue in site.dialogues}),
         mixed=[(_families(metrics), parts) for metrics, parts in board.mixed_together],
-        whisker_figures={metric: Markup(_whiskers(board, metric)) for metric in board.plotted},
-        curve_figures={metric: Markup(drawn) for metric in board.plotted if (drawn := _curves(board, metric))},
-        curve_rows={metric: _curve_rows(board.models, metric) for metric in board.plotted},
-        groups=breakdowns(board),
-        timing_figures=[(figure.title, Markup(figure.svg)) for figure in timing_figures(board)],
-        few_times=FEW_TIMES,
+        whisker_figures={metric: _whiskers(site, metric) for metric in board.plotted},
+        leading=leading,
+        leading_figure=Markup(turn_curves(board, leading)) if leading else None,
         settings=settings,
         answered=answered,
         judges=judges,
         reasons=reasons(board, site.verdicts),
+        tables=_tables(site),
     )
 
 
-def _whiskers(board: Leaderboard, metric: str) -> str:
+def _tables(site: Site) -> dict[str, object]:
+    """Links to the page's tables as files, by section."""
+    board = site.board
+    found: dict[str, object] = {}
+    for name, title, columns in (
+        ("judged", "Judged measures", board.judged),
+        ("texts", "Text metrics", board.texts),
+    ):
+        metrics = [column.metric for column in columns]
+        found[name] = Markup()
+        if metrics:
+            header, rows = by_model(board, metrics)
+            found[name] = site.table(PAGE, name, header, rows, title, site.signatures_of(*metrics), notes=_notes(board, metrics))
+    detail: dict[str, Markup] = {}
+    for family, metrics in board.details:
+        header, rows = by_metric(board, metrics)
+        title = f"{title_of(family)} in detail"
+        detail[family] = site.table(PAGE, f"detail-{family}", header, rows, title, site.signatures_of(*metrics))
+    found["detail"] = detail
+    names, answered = how_answered(board)
+    header = ["Model", *(name.capitalize() for name in names), "Judge"]
+    lines = [[model.name, *values, judges(model) or "–"] for model, values in answered]
+    found["how"] = site.table(PAGE, "answered", header, lines, "How the answers came about") if names else Markup()
+    return found
+
+
+def _notes(board: Leaderboard, metrics: Sequence[str]) -> list[str]:
+    notes = [
+        f"Not comparable between models, as signatures differ in {', '.join(parts)}: {', '.join(_families(found))}."
+        for mixed, parts in board.mixed_together
+        if (found := [metric for metric in mixed if metric in metrics])
+    ]
+    return notes + [f"{model.name} {model.floor}: what is not above it shows nothing." for model in board.floors]
+
+
+def _whiskers(site: Site, metric: str) -> Markup:
+    board = site.board
     rows: list[tuple[str, Estimate | None]] = []
     best = None
     for model in board.models:
@@ -60,9 +98,9 @@ def _whiskers(board: Leaderboard, metric: str) -> str:
         rows.append((model.name, estimate))
         best = estimate if cell.is_best else best
     title = f"{title_of(metric)} of each model with its 95 % interval"
-    return figures.whiskers(
-        rows, title=title, band=best, floors=[_floor(board, model, metric) for model in board.models]
-    )
+    floors = [_floor(board, model, metric) for model in board.models]
+    svg = figures.whiskers(rows, title=title, band=best, floors=floors)
+    return site.figure(PAGE, f"values-{metric}", svg, title, site.signatures_of(metric))
 
 
 def _floor(board: Leaderboard, model: ModelRow, metric: str) -> float | None:
@@ -71,26 +109,6 @@ def _floor(board: Leaderboard, model: ModelRow, metric: str) -> float | None:
     return own.row.value if own is not None else board.floor(metric, model.run)
 
 
-def _curves(board: Leaderboard, metric: str) -> str:
-    series = [
-        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in model.curves[metric]])
-        for index, model in enumerate(board.models)
-        if model.curves.get(metric)
-    ]
-    return figures.curves(series, title=f"{title_of(metric)} by turn position, a line for each model")
-
-
 def _families(metrics: Sequence[str]) -> list[str]:
     """Titles of metrics, all numbers of a judged measure as one."""
     return list(dict.fromkeys(title_of(metric.split(".")[0]) for metric in metrics))
-
-
-def _estimate(point: CurvePoint) -> Estimate:
-    return Estimate(point.value, point.low, point.high, point.n)
-
-
-def _curve_rows(models: Sequence[ModelRow], metric: str) -> list[tuple[int, list[CurvePoint | None]]]:
-    """The numbers of a figure: turn positions from 1 with each model's point."""
-    found = [{point.turn_index: point for point in model.curves.get(metric, ())} for model in models]
-    positions = sorted({position for points in found for position in points})
-    return [(position + 1, [points.get(position) for points in found]) for position in positions]

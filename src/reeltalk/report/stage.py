@@ -6,6 +6,9 @@ from typing import Final
 
 from jinja2 import Environment
 
+from reeltalk.report.along_page import has_curves, write_along
+from reeltalk.report.breakdowns_page import applies as breakdowns_apply
+from reeltalk.report.breakdowns_page import write_breakdowns
 from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
@@ -20,6 +23,7 @@ from reeltalk.report.objects import has_objects, write_objects
 from reeltalk.report.scenarios import ShownScenario, write_scenarios
 from reeltalk.report.settings import ReportSettings
 from reeltalk.report.site import Page, Site, make_environment, write_static
+from reeltalk.report.times_page import has_times, write_times
 from reeltalk.report.verdicts import verdicts_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -36,6 +40,9 @@ __all__ = [
 
 PAGES: Final = (
     Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
+    Page("Along the dialogue", "along.html", has_curves, write_along),
+    Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
+    Page("Times", "times.html", has_times, write_times),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
 )
 """The pages of a report on runs, in the order of its navigation."""

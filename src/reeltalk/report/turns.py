@@ -31,6 +31,8 @@ class ScoredTurn:
     labels: dict[str, tuple[str, ...]]
     scores: dict[str, float]
     """By metric; one that has no value here is absent."""
+    planted: bool = False
+    """True where the turns after it were told a wrong answer in place of this one."""
 
     def credit(self, metric: str) -> float | None:
         """How right the answer is, from 0 to 1, by a metric; None where it has no value here or no such scale."""
@@ -85,4 +87,5 @@ def scored_turns(run: Run) -> Iterator[ScoredTurn]:
             answer.task,
             answer.labels,
             scores.pop(key).scores,
+            answer.played is not None and answer.played.corrupted,
         )

@@ -1,0 +1,53 @@
+"""Numbers of the leaderboard as cells of tables for papers."""
+
+from collections.abc import Iterable, Sequence
+
+from reeltalk.report.columns import scale_of, title_of
+from reeltalk.report.figures import Estimate
+from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow
+from reeltalk.report.table_files import Quantity, TableCell
+from reeltalk.schema.runs import CurvePoint, GroupRow
+
+
+def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
+    """A number of the leaderboard; its n stands beside it where it is not the model's number of turns."""
+    if cell is None:
+        return None
+    row = cell.row
+    return Quantity(
+        row.value,
+        row.low,
+        row.high,
+        None if row.n == model.info.items else row.n,
+        row.metric,
+        cell.is_best,
+        cell.may_equal_best,
+        "withheld" if cell.withheld else "not scored",
+    )
+
+
+def quantity(found: Estimate | GroupRow | CurvePoint | None, metric: str | None, *, signed: bool = False) -> TableCell:
+    """A value with its interval and n, of a group, a position or a comparison."""
+    if found is None:
+        return None
+    return Quantity(found.value, found.low, found.high, found.n, metric, signed=signed)
+
+
+def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], list[list[TableCell]]]:
+    """Header and rows of a table with a row a model and a column a metric."""
+    header = ["Model", *(title_of(metric) for metric in metrics), "n"]
+    rows: list[list[TableCell]] = [
+        [model.name, *(quantity_of(model, model.cells[metric]) for metric in metrics), model.info.items]
+        for model in board.models
+    ]
+    return header, rows
+
+
+def by_metric(board: Leaderboard, metrics: Iterable[str]) -> tuple[list[str], list[list[TableCell]]]:
+    """Header and rows of a table with a row a metric and a column a model."""
+    header = ["Number", "Scale", *(model.name for model in board.models)]
+    rows: list[list[TableCell]] = [
+        [title_of(metric), scale_of(metric), *(quantity_of(model, model.cells[metric]) for model in board.models)]
+        for metric in metrics
+    ]
+    return header, rows
