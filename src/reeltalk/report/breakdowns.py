@@ -19,7 +19,7 @@ BY_TITLES: Final = {
     "scene": "By scene",
     "turns": "By number of turns",
     "video_length": "By length of the video",
-    "kind": "Chains and paths",
+    "kind": "By kind",
     "relation": "By relation",
     "judge": "Agreement with other protocols",
 }

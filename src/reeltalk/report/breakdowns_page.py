@@ -43,7 +43,7 @@ def write_breakdowns(site: Site) -> None:
         for breakdown in found
         for table in breakdown.tables
     }
-    drawn = {breakdown.by: [] if too_many else _figures(site, breakdown) for breakdown in found}
+    drawn = {breakdown.by: {} if too_many else _figures(site, breakdown) for breakdown in found}
     site.render(PAGE, PAGE, groups=found, tables=tables, drawn=drawn, too_many=too_many)
 
 
@@ -56,10 +56,10 @@ def _table(site: Site, breakdown: Breakdown, table: GroupTable) -> Markup:
     return site.table(PAGE, f"{breakdown.by}-{table.metric}", header, rows, title, site.signatures_of(table.metric))
 
 
-def _figures(site: Site, breakdown: Breakdown) -> list[tuple[str, Markup]]:
+def _figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
     """Figures of judged headlines, or where there are none of text metrics, that have several groups."""
     judged = [table for table in breakdown.tables if kind_of(table.metric) == "headline"]
-    drawn = []
+    drawn = {}
     for table in judged or breakdown.tables:
         if breakdown.by == JUDGE or len(table.rows) < 2:
             continue
@@ -67,7 +67,7 @@ def _figures(site: Site, breakdown: Breakdown) -> list[tuple[str, Markup]]:
         draw = _line if breakdown.by in ALONG_AN_AXIS else _rows
         if svg := draw(site, breakdown, table, title):
             name = f"{breakdown.by}-{table.metric}"
-            drawn.append((title_of(table.metric), site.figure(PAGE, name, svg, title, site.signatures_of(table.metric))))
+            drawn[table.metric] = site.figure(PAGE, name, svg, title, site.signatures_of(table.metric))
     return drawn
 
 

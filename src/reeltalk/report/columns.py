@@ -224,7 +224,7 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
         ignored: Parts that may differ.
     """
     parts = [
-        (is_baseline(info), _parts(row.signature)) for info, row in rows if row.value is not None and not floor_of(info)
+        (is_baseline(info), parts_of(row.signature)) for info, row in rows if row.value is not None and not floor_of(info)
     ]
     keys = {key for _, found in parts for key in found} - ignored
     differing = []
@@ -243,7 +243,8 @@ def settings_of(run: Run, model: str) -> dict[str, str]:
     return {str(pair[0]): str(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
-def _parts(signature: str) -> dict[str, str]:
+def parts_of(signature: str) -> dict[str, str]:
+    """What a signature says, by name; its first word is the `subject`."""
     try:
         parsed = Signature.parse(signature)
     except ValueError:

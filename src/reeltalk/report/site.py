@@ -139,9 +139,15 @@ class Site:
         ]
         return _links(links)
 
-    def signatures_of(self, *metrics: str) -> list[str]:
-        """Signatures of all models' numbers of some metrics, each once."""
-        cells = [model.cells.get(metric) for metric in metrics for model in self.board.models]
+    def signatures_of(self, *metrics: str, models: Sequence[int] | None = None) -> list[str]:
+        """Signatures of the numbers of some metrics, each once.
+
+        Args:
+            *metrics: Which; those that a run does not have are passed over.
+            models: Whose, by place in the leaderboard; all by default.
+        """
+        rows = self.board.models if models is None else [self.board.models[index] for index in models]
+        cells = [model.cells.get(metric) for metric in metrics for model in rows]
         return list(dict.fromkeys(cell.row.signature for cell in cells if cell is not None))
 
     def write_files(self) -> None:

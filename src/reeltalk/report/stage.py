@@ -23,6 +23,7 @@ from reeltalk.report.objects import has_objects, write_objects
 from reeltalk.report.scenarios import ShownScenario, write_scenarios
 from reeltalk.report.settings import ReportSettings
 from reeltalk.report.site import Page, Site, make_environment, write_static
+from reeltalk.report.sweeps_page import has_sweeps, write_sweeps
 from reeltalk.report.times_page import has_times, write_times
 from reeltalk.report.verdicts import verdicts_of
 from reeltalk.store.benchmark import Benchmark
@@ -42,6 +43,7 @@ PAGES: Final = (
     Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
+    Page("Settings", "settings.html", has_sweeps, write_sweeps),
     Page("Times", "times.html", has_times, write_times),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
 )

@@ -50,7 +50,11 @@ for (const filter of document.querySelectorAll("input[data-filters]")) {
 
 const open = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (target && target.localName === "details") target.open = true;
+  const folded = target && target.closest("details");
+  if (folded && !folded.open) {
+    folded.open = true;
+    target.scrollIntoView();
+  }
 };
 addEventListener("hashchange", open);
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
