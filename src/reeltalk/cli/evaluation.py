@@ -159,6 +159,7 @@ def report(
     bench: Path | None = None,
     figures: str = "",
     tables: str = "",
+    about: Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs, a curated benchmark or one with graphs as a static site; runs also as a table on standard output.
@@ -179,9 +180,12 @@ def report(
         Comma-separated: svg, pdf, png. Writes every figure of the site as such files too, below figures/.
     tables
         Comma-separated: latex, markdown, csv. Writes every table of the site as such files too, below tables/.
+    about
+        TOML file that says parameters, kind, frames, context and link of models; the site then shows scores by size.
     overwrite
         Replace what is there.
     """
+    from reeltalk.report.about import read_about
     from reeltalk.report.figure_files import FIGURE_FORMATS
     from reeltalk.report.settings import ReportSettings
     from reeltalk.report.stage import render_table, write_report
@@ -199,9 +203,10 @@ def report(
         ReportSettings,
         figures=_formats("--figures", figures, FIGURE_FORMATS),
         tables=_formats("--tables", tables, TABLE_FORMATS),
+        about=read_about(about) if about is not None else {},
     )
-    if (figures or tables) and (benchmarks or format != "html"):
-        raise SettingError("--figures and --tables write the figures and tables of a site about runs")
+    if (settings.figures or settings.tables or settings.about) and (benchmarks or format != "html"):
+        raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
     opened = [] if benchmarks else [read_run(path) for path in runs]
     if format == "html":
         if out is None:

@@ -46,8 +46,17 @@ def write_leaderboard(site: Site) -> None:
         answered=answered,
         judges=judges,
         reasons=reasons(board, site.verdicts),
+        not_scored=_not_scored(board),
         tables=_tables(site),
     )
+
+
+def _not_scored(board: Leaderboard) -> list[tuple[list[str], str, str]]:
+    """Titles of metrics without a value, of which models, and why; metrics of one reason together."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for line in board.unscored:
+        found.setdefault((board.naming(line.models), line.reason), []).append(title_of(line.metric))
+    return [(titles, models, reason) for (models, reason), titles in found.items()]
 
 
 def _tables(site: Site) -> dict[str, object]:

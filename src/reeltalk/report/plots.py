@@ -9,8 +9,8 @@ from reeltalk.report.figures import COLOURS, Estimate, marker, ticks
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.svg import open_svg, text_of
 
-_LETTER_WIDTH: Final = 6.2
-"""Of the figures' 11-pixel letters, about."""
+_LETTER_WIDTH: Final = 7.4
+"""Of the figures' letters on a phone, where they are larger, about."""
 
 _Scale = Callable[[float], float]
 

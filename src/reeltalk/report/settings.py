@@ -1,7 +1,8 @@
 """What a report on runs shows beyond the runs themselves."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.report.about import ModelAbout
 from reeltalk.report.figure_files import FigureFormat
 from reeltalk.report.table_files import TablesFormat
 
@@ -15,3 +16,5 @@ class ReportSettings(BaseModel):
     """As which files every figure is written too, below `figures/`."""
     tables: tuple[TablesFormat, ...] = ()
     """As which files every table is written too, below `tables/`."""
+    about: dict[str, ModelAbout] = Field(default_factory=dict)
+    """What is said about models, by their names in the runs."""

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from reeltalk import __version__
 from reeltalk.report import figures
 from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
+from reeltalk.report.about import ModelAbout
 from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.report.dialogues import ShownDialogue
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
@@ -56,16 +57,22 @@ class Site:
     """What `figure` was given, by the name of its files; empty where no files are asked for."""
     table_files: dict[str, TableFile] = field(default_factory=dict)
 
+    @property
+    def about(self) -> list[ModelAbout | None]:
+        """What is said about each model, in the leaderboard's order."""
+        said = self.settings.about
+        return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
+
     def render(self, template: str, file: str, **values: object) -> None:
         """Write one page.
 
         Args:
             template: Which template, as `index.html`.
             file: Where it goes below the folder, as `dialogues/d1.html`.
-            **values: What it shows, besides `root`, `board`, `pages` and `here`, which every page has.
+            **values: What it shows, besides `root`, `board`, `about`, `pages` and `here`, which every page has.
         """
         html = self.environment.get_template(template).render(
-            root=_root(file), board=self.board, pages=self.pages, here=file, **values
+            root=_root(file), board=self.board, about=self.about, pages=self.pages, here=file, **values
         )
         write_text(self.folder / file, html)
 

@@ -6,6 +6,8 @@ from typing import Final
 
 from jinja2 import Environment
 
+from reeltalk.errors import SettingError
+from reeltalk.report.about_page import is_described, write_about
 from reeltalk.report.along_page import has_curves, write_along
 from reeltalk.report.breakdowns_page import applies as breakdowns_apply
 from reeltalk.report.breakdowns_page import write_breakdowns
@@ -44,6 +46,7 @@ PAGES: Final = (
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
     Page("Settings", "settings.html", has_sweeps, write_sweeps),
+    Page("Models", "models.html", is_described, write_about),
     Page("Times", "times.html", has_times, write_times),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
 )
@@ -73,6 +76,7 @@ def write_report(
     Raises:
         BenchmarkError: The runs hold no scores, or one contradicts itself.
         InputError: A run's file is damaged.
+        SettingError: What is said about models is about none of these.
         MissingExtraError: Figures are wanted as files, and the packages that draw them are not installed.
     """
     settings = settings or ReportSettings()
@@ -80,6 +84,11 @@ def write_report(
     board = build(runs)
     verdicts = {id(run): verdicts_of(run) for run in runs}
     site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark)
+    if settings.about and not any(site.about):
+        raise SettingError(
+            f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
+            f"about {', '.join(settings.about)}; name models as the runs do"
+        )
     site.pages = tuple(page for page in PAGES if page.applies(site))
     write_static(folder)
     for page in site.pages:
