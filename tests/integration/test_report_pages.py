@@ -241,7 +241,9 @@ def judged_pages(judged_site: Path) -> dict[Path, Page]:
 
 
 def test_there_is_an_index_a_list_and_a_page_a_dialogue(site: Path, pages: dict[Path, Page]) -> None:
-    assert len(pages) == 2 + len(DIALOGUES)
+    named = {path.name for path in pages if path.parent.name != "dialogues"}
+    assert named == {"index.html", "along.html", "dialogues.html"}
+    assert len(pages) == 3 + len(DIALOGUES)
     assert all(path.is_relative_to(site.resolve()) for path in pages)
     listed = {link for link in pages[(site / "dialogues.html").resolve()].links if link.startswith("dialogues/")}
     assert {(site / link).resolve() for link in listed} == {p for p in pages if p.parent.name == "dialogues"}
@@ -326,7 +328,11 @@ def section(page: Page, heading: str) -> str:
 
 
 def index_of(site: Path, pages: dict[Path, Page]) -> Page:
-    return pages[(site / "index.html").resolve()]
+    return page_of(site, pages, "index.html")
+
+
+def page_of(site: Path, pages: dict[Path, Page], name: str) -> Page:
+    return pages[(site / name).resolve()]
 
 
 def test_judged_measures_texts_and_times_have_tables_of_their_own(
@@ -338,7 +344,7 @@ def test_judged_measures_texts_and_times_have_tables_of_their_own(
     assert "ROUGE-L" in texts
     assert "ROUGE-L" not in judged
     assert "Answer (s)" not in judged + texts
-    times = section(index, "times")
+    times = page_of(judged_site, judged_pages, "times.html").source
     assert "Answer (s)" in times
     assert "best" not in times.replace("none is the best", "")
 
@@ -378,8 +384,8 @@ def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judg
 
 
 def test_groups_and_lengths_are_shown(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
-    index = index_of(judged_site, judged_pages)
-    groups, times = section(index, "groups"), section(index, "times")
+    groups = page_of(judged_site, judged_pages, "breakdowns.html").source
+    times = page_of(judged_site, judged_pages, "times.html").source
     assert "memory recall" in groups
     assert "By length of the video" in groups
     assert times.count("<figure>") == 4
@@ -552,5 +558,5 @@ def test_without_scripts_everything_is_there(site: Path, chromium: str) -> None:
         assert not tab.locator("#find").is_visible()
         tab.goto((site / "index.html").as_uri())
         assert tab.locator("table.leaderboard tbody tr:visible").count() == len(MODELS)
-        assert tab.locator("svg.figure").count() == 4
+        assert tab.locator("svg.figure").count() == 3
         browser.close()

@@ -1,4 +1,4 @@
-"""What runs do not know of their models: size, kind, frames, context and where to read more, from a file of the user's."""
+"""What runs do not know of their models: size, kind, frames, context and a link, from a file of the user's."""
 
 import re
 import tomllib

@@ -70,4 +70,6 @@ def _sizes(site: Site, metric: str) -> Markup:
         value = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n)
         spots.append(Spot(index, model.name, about.parameters_b, value))
     title = f"{title_of(metric)} by number of parameters"
-    return site.figure(PAGE, f"size-{metric}", plots.spots(spots, title=title, axis=AXIS), title, site.signatures_of(metric))
+    return site.figure(
+        PAGE, f"size-{metric}", plots.spots(spots, title=title, axis=AXIS), title, site.signatures_of(metric)
+    )

@@ -45,7 +45,16 @@ def write_along(site: Site) -> None:
         links = site.table(PAGE, metric, ["Turn", *_names(board)], _cells(rows, metric), title, signatures)
         curves.append((metric, site.figure(PAGE, metric, svg, title, signatures), rows, links))
     found = [(one, *_cascade(site, one)) for one in cascades(board)]
-    site.render(PAGE, PAGE, curves=curves, cascades=found, few_turns=figures.FEW, resamples=RESAMPLES, seed=SEED)
+    site.render(
+        PAGE,
+        PAGE,
+        curves=curves,
+        cascades=found,
+        few_turns=figures.FEW,
+        most_bands=figures.MOST_BANDS,
+        resamples=RESAMPLES,
+        seed=SEED,
+    )
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
@@ -62,7 +71,9 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
     """Both figures of a measure, and the links to its table."""
     board, name = site.board, title_of(one.metric)
     signatures = site.signatures_of(one.metric, f"{one.metric}.recovery", f"{one.metric}.after_right")
-    rows = [Pair(found.index, board.models[found.index].name, found.after_right, found.after_wrong) for found in one.models]
+    rows = [
+        Pair(found.index, board.models[found.index].name, found.after_right, found.after_wrong) for found in one.models
+    ]
     title = f"{name}: right answers after a right (filled) and after a wrong answer (hollow), per cent"
     svg = plots.pairs(rows, title=title, labels=("after a right answer", "after a wrong answer"))
     pairs = site.figure(PAGE, f"after-{one.metric}", svg, title, signatures)

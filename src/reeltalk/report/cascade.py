@@ -1,4 +1,4 @@
-"""What a wrong answer does to the turns after it: right answers after right and wrong ones, and since the first error."""
+"""What a wrong answer does to the turns after it: what is right after right and wrong answers."""
 
 from collections import defaultdict
 from collections.abc import Sequence

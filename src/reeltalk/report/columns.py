@@ -224,7 +224,9 @@ def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: froze
         ignored: Parts that may differ.
     """
     parts = [
-        (is_baseline(info), parts_of(row.signature)) for info, row in rows if row.value is not None and not floor_of(info)
+        (is_baseline(info), parts_of(row.signature))
+        for info, row in rows
+        if row.value is not None and not floor_of(info)
     ]
     keys = {key for _, found in parts for key in found} - ignored
     differing = []

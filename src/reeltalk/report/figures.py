@@ -17,6 +17,8 @@ DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4")
 """Seven, not eight: colour and dash together repeat after 56 models."""
 FEW: Final = 30
 """A point that rests on fewer turns is drawn faded and without a line to it."""
+MOST_BANDS: Final = 8
+"""With more lines their bands would hide each other, and are not drawn."""
 
 _LETTER_HEIGHT: Final = 11.0
 _POSITIONS_SHOWN: Final = 16
@@ -154,6 +156,8 @@ def curves(
 ) -> str:
     """Values over turn positions: a line for each model, its interval as a band, its letter at the line's end.
 
+    More than `MOST_BANDS` lines have no bands.
+
     Args:
         series: The lines.
         title: What is plotted, for readers who do not see it.
@@ -161,7 +165,9 @@ def curves(
         labels: Names of the positions from 1; their numbers where there are none.
         few: Points on fewer items are faded and not joined.
     """
-    width, height, left, right, top, bottom = 460, 250, 52, 18, 8, 40
+    width, left, right, top, bottom = 460, 52, 18, 8, 40
+    # As many letters as there are lines stand below each other at their ends.
+    height = max(250, top + bottom + round(_LETTER_HEIGHT * len(series)))
     points = [point for line in series for point in line.points]
     if not points:
         return ""
@@ -187,7 +193,7 @@ def curves(
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
         parts.append(f'<text x="{left - 7}" y="{y(tick) + 4:.1f}" class="tick end">{tick:.4g}</text>')
     parts += _positions(points, x, height - bottom, axis, labels)
-    for line in series:
+    for line in series if len(series) <= MOST_BANDS else ():
         parts += [_band(segment, x, y, line.index) for segment in _solid(line, few) if len(segment) > 1]
     for line in series:
         for segment in _solid(line, few):

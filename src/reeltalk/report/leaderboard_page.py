@@ -34,6 +34,7 @@ def write_leaderboard(site: Site) -> None:
         PAGE,
         PAGE,
         few_turns=figures.FEW,
+        most_bands=figures.MOST_BANDS,
         few_videos=FEW_VIDEOS,
         dialogues=site.dialogues,
         turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
@@ -71,7 +72,9 @@ def _tables(site: Site) -> dict[str, object]:
         found[name] = Markup()
         if metrics:
             header, rows = by_model(board, metrics)
-            found[name] = site.table(PAGE, name, header, rows, title, site.signatures_of(*metrics), notes=_notes(board, metrics))
+            found[name] = site.table(
+                PAGE, name, header, rows, title, site.signatures_of(*metrics), notes=_notes(board, metrics)
+            )
     detail: dict[str, Markup] = {}
     for family, metrics in board.details:
         header, rows = by_metric(board, metrics)

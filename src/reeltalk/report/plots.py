@@ -1,4 +1,4 @@
-"""More plots as inline SVG: two values of each model, groups side by side, and values against a quantity of the model."""
+"""More plots as inline SVG: two values of each model, groups side by side, and values against a quantity."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from reeltalk.report.svg import open_svg, text_of
 
 _LETTER_WIDTH: Final = 7.4
 """Of the figures' letters on a phone, where they are larger, about."""
+_SPOT_WIDTH: Final = 10.0
 
 _Scale = Callable[[float], float]
 
@@ -67,7 +68,9 @@ def pairs(rows: Sequence[Pair], *, title: str, labels: tuple[str, str]) -> str:
     parts += _grid(lowest, highest, x, top, bottom)
     for place, row in enumerate(rows):
         middle = top + row_height * (place + 0.5)
-        parts.append(f'<text x="4" y="{middle + 4:.1f}" class="letter m{row.index % COLOURS}">{key_of(row.index)}</text>')
+        parts.append(
+            f'<text x="4" y="{middle + 4:.1f}" class="letter m{row.index % COLOURS}">{key_of(row.index)}</text>'
+        )
         for estimate, label, y, hollow in (
             (row.first, labels[0], middle - 5, False),
             (row.second, labels[1], middle + 5, True),
@@ -131,7 +134,7 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> str:
     """
     if not found:
         return ""
-    width, height, left, right, top, bottom = 460, 260, 52, 22, 12, 42
+    width, height, left, right, top, bottom = 460, 260, 52, 22, 16, 42
     lowest, highest = _range([spot.value for spot in found])
     first, last = math.log10(min(spot.at for spot in found)), math.log10(max(spot.at for spot in found))
     margin = max(0.12, (last - first) * 0.06)
@@ -157,10 +160,11 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> str:
         f'<line x1="{left}" x2="{width - right}" y1="{height - bottom}" y2="{height - bottom}" class="axis"/>'
         f'<text x="{(left + width - right) / 2:.1f}" y="{height - 8}" class="tick middle">{text_of(axis)}</text>'
     )
-    for spot in sorted(found, key=lambda spot: spot.index):
-        at, estimate = x(spot.at), spot.value
-        looks = f"m{spot.index % COLOURS}"
+    for at, spot in _apart(sorted(found, key=lambda spot: spot.index), x):
+        estimate, looks = spot.value, f"m{spot.index % COLOURS}"
+        above = y(estimate.value) - 4
         if estimate.low is not None and estimate.high is not None:
+            above = y(estimate.high)
             parts.append(
                 f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y(estimate.low):.1f}" y2="{y(estimate.high):.1f}" '
                 f'class="whisker {looks}"/>'
@@ -168,7 +172,7 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> str:
         told = f"{key_of(spot.index)} {spot.name}, {axis}: {spot.at:g}: {estimate}"
         parts.append(marker(spot.index, at, y(estimate.value), 4, title=told))
         parts.append(
-            f'<text x="{at + 7:.1f}" y="{y(estimate.value) + 4:.1f}" class="letter halo {looks}">{key_of(spot.index)}</text>'
+            f'<text x="{at:.1f}" y="{above - 4:.1f}" class="letter halo middle {looks}">{key_of(spot.index)}</text>'
         )
     parts.append("</svg>")
     return "".join(parts)
@@ -179,6 +183,18 @@ def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:
     lowest, highest = min(ends), max(ends)
     margin = (highest - lowest or abs(highest) or 1.0) * 0.06
     return lowest - margin, highest + margin
+
+
+def _apart(found: Sequence[Spot], x: _Scale) -> list[tuple[float, Spot]]:
+    """Where spots stand; those of about one quantity beside each other."""
+    near: dict[int, list[Spot]] = {}
+    for spot in found:
+        near.setdefault(round(x(spot.at) / _SPOT_WIDTH), []).append(spot)
+    placed = []
+    for together in near.values():
+        for number, spot in enumerate(together):
+            placed.append((x(spot.at) + (number - (len(together) - 1) / 2) * _SPOT_WIDTH, spot))
+    return placed
 
 
 def _log_ticks(first: float, last: float) -> list[float]:

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.report import figures
-from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.report.about import ModelAbout
 from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.report.dialogues import ShownDialogue
+from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
 from reeltalk.report.scenarios import title_of_activity
 from reeltalk.report.settings import ReportSettings

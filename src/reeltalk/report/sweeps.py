@@ -123,7 +123,9 @@ def _of_metric(board: Leaderboard, line: Line, metric: str, scores: _Scores) -> 
     there = [row for row in rows if row is not None]
     if len(there) < 2 or not _compare(line.setting, [row.signature for row in there]):
         return None
-    values = [None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n) for row in rows]
+    values = [
+        None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n) for row in rows
+    ]
     means = [
         scores.get((index, metric), {}) if value is not None else {}
         for index, value in zip(line.indices, values, strict=True)

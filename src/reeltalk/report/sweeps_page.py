@@ -3,6 +3,8 @@
 from itertools import groupby
 from typing import Final
 
+from markupsafe import Markup
+
 from reeltalk.report import figures
 from reeltalk.report.columns import kind_of, title_of
 from reeltalk.report.contrasts import RESAMPLES, SEED
@@ -42,11 +44,11 @@ def write_sweeps(site: Site) -> None:
     site.render(PAGE, PAGE, sections=sections, resamples=RESAMPLES, seed=SEED, few_turns=figures.FEW)
 
 
-def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, object]]:
+def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:
     metrics = list(dict.fromkeys(one.metric for _, metrics in found for one in metrics))
     judged = [metric for metric in metrics if kind_of(metric) == "headline"]
     labels = list(dict.fromkeys(value for line, _ in found for value in line.values))
-    drawn = []
+    drawn: list[tuple[str, Markup]] = []
     for metric in judged or metrics:
         series = []
         for line, values in found:
@@ -66,7 +68,7 @@ def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, object]
     return drawn
 
 
-def _table(site: Site, line: Line, metrics: list[Swept]) -> object:
+def _table(site: Site, line: Line, metrics: list[Swept]) -> Markup:
     first = line.values[0]
     header = ["Metric", *line.values, *(f"{value} less {first}" for value in line.values[1:])]
     rows: list[list[TableCell]] = [

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reeltalk.report.breakdowns import breakdowns, how_answered, in_order, judges, timing_figures
+from reeltalk.report.breakdowns import breakdowns, how_answered, in_order, judges, timings_by_length
 from reeltalk.report.leaderboard import build
 from reeltalk.schema.runs import GroupRow
 from reeltalk.store.runs import GROUPS, INFO, Run, read_run
@@ -47,9 +47,9 @@ def test_agreement_of_two_protocols_is_shown_though_it_is_no_headline(make_run: 
 
 def test_one_length_makes_no_figure_and_two_do(make_run: RunMaker) -> None:
     one = [row("60-120 s", 1.5, metric="took_s")]
-    assert timing_figures(build([grouped(make_run(), one)])) == []
+    assert timings_by_length(build([grouped(make_run(), one)])) == []
     two = [*one, row("0-60 s", 0.5, metric="took_s"), row("120-180 s", None, metric="took_s")]
-    (figure,) = timing_figures(build([grouped(make_run("other"), two)]))
+    (figure,) = timings_by_length(build([grouped(make_run("other"), two)]))
     assert figure.title == "Answer (s) by length of the video"
     assert figure.svg.index("0-60 s") < figure.svg.index("60-120 s")
 
