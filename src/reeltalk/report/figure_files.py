@@ -101,7 +101,10 @@ def write_figures(
         lines += [f"## {escape_markdown(figure.title)}", "", " · ".join(links), ""]
         if "pdf" in formats and (lacking := unprintable(figure.svg)):
             lines += [f"The PDF lacks {len(lacking)} characters, for which no font was found: {code(lacking)}", ""]
-        lines += [*(f"- {code(signature)}" for signature in figure.signatures), *([""] if figure.signatures else [])]
+        lines += [
+            *(f"- {code(' '.join(signature.split()))}" for signature in figure.signatures),
+            *([""] if figure.signatures else []),
+        ]
     (folder / "index.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8", newline="\n")
 
 

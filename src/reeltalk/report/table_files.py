@@ -97,7 +97,10 @@ def write_tables(folder: Path, tables: Sequence[TableFile], formats: Sequence[Ta
             (folder / name).write_text(render_rows(table, format), encoding="utf-8", newline="\n")
             links.append(f"[{TABLE_NAMES[format]}]({name})")
         lines += [f"## {escape_markdown(table.title)}", "", " · ".join(links), ""]
-        lines += [*(f"- {code(signature)}" for signature in table.signatures), *([""] if table.signatures else [])]
+        lines += [
+            *(f"- {code(_on_one_line(signature))}" for signature in table.signatures),
+            *([""] if table.signatures else []),
+        ]
     (folder / "index.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8", newline="\n")
 
 
@@ -139,7 +142,8 @@ _LATEX: Final = {
 def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is."""
     # pdfLaTeX has no glyph for U+FFFD, and a table's name loses nothing without what nobody can see.
-    return "".join(_LATEX.get(character, character) for character in visible(text).replace("\ufffd", ""))
+    told = " ".join(visible(text).replace("\ufffd", "").split())
+    return "".join(_LATEX.get(character, character) for character in told)
 
 
 def _columns(table: TableFile) -> list[bool]:
@@ -185,8 +189,8 @@ def _latex(table: TableFile) -> str:
     numbers = _columns(table)
     lines = [
         "% Needs \\usepackage{booktabs}.",
-        *(f"% {visible(note)}" for note in _told(table.notes, table)),
-        *(f"% {visible(signature)}" for signature in table.signatures),
+        *(f"% {_on_one_line(note)}" for note in _told(table.notes, table)),
+        *(f"% {_on_one_line(signature)}" for signature in table.signatures),
         rf"\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
         r"\toprule",
         " & ".join(escape_latex(" ".join(name.split())) for name in table.header) + r" \\",
@@ -214,7 +218,7 @@ def _markdown(table: TableFile) -> str:
         "",
         *(escape_markdown(note) + "  " for note in _told(table.notes, table)),
         "",
-        *(f"- {code(signature)}" for signature in table.signatures),
+        *(f"- {code(_on_one_line(signature))}" for signature in table.signatures),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -237,6 +241,11 @@ def _csv(table: TableFile) -> str:
                 cells += [found, None, None, None] if is_wide else [found]
         writer.writerow([*cells, "; ".join(table.signatures)])
     return stream.getvalue()
+
+
+def _on_one_line(text: str) -> str:
+    """Text that cannot leave a comment or an item of a list."""
+    return " ".join(visible(text).split())
 
 
 def _n(cell: Quantity) -> str:

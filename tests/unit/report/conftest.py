@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.answers import AnsweredTurn, Played
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
 from reeltalk.store.runs import Run, read_run, write_run
@@ -105,6 +105,81 @@ def make_run(tmp_path: Path) -> RunMaker:
                 for model in models
                 for index in range(2)
             ],
+        )
+        return read_run(tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def make_played(tmp_path: Path) -> RunMaker:
+    """Writes a run of one model whose turns are right (100), wrong (0) or without a score (None)."""
+
+    def make(
+        name: str,
+        units: dict[str, Sequence[float | None]],
+        *,
+        model: str = "alpha",
+        source: str = "alpha",
+        metric: str = "agree",
+        signed: dict[str, str] | None = None,
+        benchmark: str = "b1",
+        judge: str = "none",
+        value: float | None = None,
+        planted: Sequence[str] = (),
+        videos: dict[str, str] | None = None,
+    ) -> Run:
+        settings = signed or {"mode": "dialogue", "history": "golden"}
+        parts = "|".join(f"{key}:{part}" for key, part in settings.items())
+        scores = [score for unit in units.values() for score in unit if score is not None]
+        mean = sum(scores) / len(scores) if value is None else value
+        info = RunInfo(
+            kind="evaluate",
+            reeltalk_version="1",
+            subject=f"test.{settings['mode']}",
+            models=(ModelInfo(model=model, source=source, sha256="", rows=len(scores), items=len(scores)),),
+            metrics=(metric, f"{metric}.recovery"),
+            clusters=len(units),
+            settings={"benchmark": benchmark, "signed": {model: [list(pair) for pair in settings.items()]}},
+        )
+        rows = [
+            SummaryRow(
+                model=model,
+                metric=one,
+                value=mean,
+                n=len(scores),
+                signature=f"test.{settings['mode']}|data:{settings['mode']}|{parts}|judge:{judge}|metric:{one}",
+            )
+            for one in (metric, f"{metric}.recovery")
+        ]
+        turns = [
+            (
+                AnsweredTurn(
+                    model=model,
+                    item_id=f"{unit_id}/{index + 1:02d}",
+                    video_id=VideoId((videos or {}).get(unit_id, f"video-{unit_id}")),
+                    unit_id=unit_id,
+                    turn_index=index,
+                    question="What does she hold?",
+                    references=("a cup",),
+                    text="A cup.",
+                    played=Played(corrupted=f"{unit_id}/{index + 1:02d}" in planted),
+                ),
+                score,
+            )
+            for unit_id, unit in units.items()
+            for index, score in enumerate(unit)
+        ]
+        write_run(
+            tmp_path / name,
+            info,
+            answers=[turn for turn, _ in turns],
+            items=[
+                ItemScores(model=model, item_id=turn.item_id, scores={} if score is None else {metric: score})
+                for turn, score in turns
+            ],
+            summary=rows,
+            curves=[],
         )
         return read_run(tmp_path / name)
 
