@@ -5,7 +5,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.report import figures, plots
-from reeltalk.report.cascade import Cascade, cascades
+from reeltalk.report.cascade import Cascade, cascades, measures
 from reeltalk.report.columns import title_of
 from reeltalk.report.contrasts import RESAMPLES, SEED
 from reeltalk.report.figures import Estimate, Series
@@ -21,8 +21,8 @@ CASCADE_NOTE: Final = f"Intervals: {RESAMPLES} resamples of whole videos, seed {
 
 
 def has_curves(site: Site) -> bool:
-    """True where some metric has values by turn."""
-    return any(turn_curves(site.board, metric) for metric in site.board.plotted)
+    """True where some metric has values by turn, or tells right answers from wrong ones."""
+    return bool(measures(site.board)) or any(turn_curves(site.board, metric) for metric in site.board.plotted)
 
 
 def write_along(site: Site) -> None:

@@ -41,8 +41,13 @@ class Cascade:
     models: tuple[ModelCascade, ...]
 
 
+def measures(board: Leaderboard) -> list[str]:
+    """Measures by which `evaluate` tells right answers from wrong ones."""
+    return [metric for metric in board.metrics if f"{metric}.{RECOVERY}" in board.metrics]
+
+
 def cascades(board: Leaderboard) -> list[Cascade]:
-    """What errors do, for each measure by which `evaluate` tells right answers from wrong ones.
+    """What errors do, for each of the `measures`.
 
     A turn without a score is neither: the turn after it has no turn before it. A planted wrong answer, and what follows
     one, is left out, as a model did not give it.
@@ -51,7 +56,7 @@ def cascades(board: Leaderboard) -> list[Cascade]:
         BenchmarkError: A run's tables do not have one order.
         InputError: A table is damaged.
     """
-    metrics = [metric for metric in board.metrics if f"{metric}.{RECOVERY}" in board.metrics]
+    metrics = measures(board)
     if not metrics:
         return []
     places = {(id(model.run), model.info.model): index for index, model in enumerate(board.models)}
