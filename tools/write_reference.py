@@ -12,6 +12,8 @@ from rich.console import Console
 
 from reeltalk import errors
 from reeltalk.cli import app
+from reeltalk.report.published.listing import markdown, overview
+from reeltalk.report.published.records import FILES, published
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.store.tables import TABLES
 
@@ -82,7 +84,26 @@ def error_tree() -> str:
     return "\n".join(parts) + "\n"
 
 
-PAGES = {"commands.md": commands, "tables.md": tables, "labels.md": labels, "errors.md": error_tree}
+def published_numbers() -> str:
+    """Every published table that reeltalk ships, with its source."""
+    parts = [
+        "# Published numbers\n",
+        "What `reeltalk published` lists and `reeltalk report --published` lays beside the numbers of runs. *Printed* is "
+        "printed in a paper or on its project's page; a *label in a figure* is printed in one; what is *read off a "
+        "figure by eye* may be off by one; what is *counted from released files* is nobody's claim; the rest a third "
+        "party reports. No interval was published with any of it.\n",
+        overview(markdown=True),
+    ]
+    return "\n".join([*parts, *(markdown(published(name)) for name in FILES)])
+
+
+PAGES = {
+    "commands.md": commands,
+    "tables.md": tables,
+    "labels.md": labels,
+    "errors.md": error_tree,
+    "published.md": published_numbers,
+}
 
 
 def main() -> None:

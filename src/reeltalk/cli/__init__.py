@@ -1,6 +1,6 @@
 """The command line: one function a command, each parses, calls and prints."""
 
-from reeltalk.cli import benchmark, construction, evaluating, evaluation, graph, judging, scenario, world
+from reeltalk.cli import benchmark, construction, evaluating, evaluation, graph, judging, published, scenario, world
 from reeltalk.cli.app import app, main, run
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "graph",
     "judging",
     "main",
+    "published",
     "run",
     "scenario",
     "world",

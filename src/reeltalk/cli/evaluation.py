@@ -160,16 +160,17 @@ def report(
     figures: str = "",
     tables: str = "",
     about: Path | None = None,
+    published: str = "",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write runs, a curated benchmark or one with graphs as a static site; runs also as a table on standard output.
+    """Write runs or a benchmark as a static site; runs also as a table on standard output.
 
     Example: `reeltalk report runs/first runs/second --out site`, or `reeltalk report benchmarks/kitchen --out site`
 
     Parameters
     ----------
     runs
-        Folders that `score`, `evaluate` or `judge` wrote, or one benchmark that `curate` or `world film` wrote.
+        Folders that `score`, `evaluate` or `judge` wrote, or one benchmark.
     out
         Folder of the site that appears; for the other formats the file, or standard output where it is not given.
     format
@@ -182,11 +183,15 @@ def report(
         Comma-separated: latex, markdown, csv. Writes every table of the site as such files too, below tables/.
     about
         TOML file that says parameters, kind, frames, context and link of models; the site then shows scores by size.
+    published
+        Comma-separated benchmarks whose published numbers stand beside the runs', as svbench,mt-video-bench;
+        `reeltalk published` lists them.
     overwrite
         Replace what is there.
     """
     from reeltalk.report.about import read_about
     from reeltalk.report.figure_files import FIGURE_FORMATS
+    from reeltalk.report.published.records import published as published_numbers
     from reeltalk.report.settings import ReportSettings
     from reeltalk.report.stage import render_table, write_report
     from reeltalk.report.table_files import TABLE_FORMATS
@@ -199,14 +204,20 @@ def report(
     benchmarks = [path for path in runs if (path / "manifest.json").is_file()]
     if benchmarks and (len(runs) > 1 or format != "html"):
         raise SettingError(f"{benchmarks[0]} is a benchmark: its report is a site of its own, from it alone")
+    beside = tuple(dict.fromkeys(name.strip() for name in published.split(",") if name.strip()))
+    for name in beside:
+        published_numbers(name)
     settings = settings_of(
         ReportSettings,
         figures=_formats("--figures", figures, FIGURE_FORMATS),
         tables=_formats("--tables", tables, TABLE_FORMATS),
         about=read_about(about) if about is not None else {},
+        published=beside,
     )
     if (settings.figures or settings.tables or settings.about) and (benchmarks or format != "html"):
         raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
+    if beside and (benchmarks or format != "html"):
+        raise SettingError("--published lays numbers beside those of runs, on a site: give runs, and --format html")
     opened = [] if benchmarks else [read_run(path) for path in runs]
     if format == "html":
         if out is None:
@@ -243,7 +254,7 @@ def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:
-    """What there is to show of a benchmark: its curation, its scenarios, what was constructed, or its objects."""
+    """What there is to show of a benchmark: its curation, scenarios, what was constructed, objects, or its numbers."""
     from reeltalk.report.construction import is_constructed
     from reeltalk.report.curation import is_curated
     from reeltalk.report.objects import has_objects
@@ -251,6 +262,7 @@ def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:
     from reeltalk.report.stage import (
         write_construction_report,
         write_curation_report,
+        write_dataset_report,
         write_object_report,
         write_scenario_report,
     )
@@ -261,5 +273,7 @@ def _write_benchmark_report(benchmark: "Benchmark", folder: Path) -> None:
         write_construction_report(benchmark, folder)
     elif not is_curated(benchmark) and has_objects(benchmark):
         write_object_report(benchmark, folder)
-    else:
+    elif is_curated(benchmark):
         write_curation_report(benchmark, folder)
+    else:
+        write_dataset_report(benchmark, folder)

@@ -1,7 +1,7 @@
 """How much is in activity graphs, scenarios and dialogues: VDAct's tables 3 and 4 and figure 2a (AAAI 2025)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
@@ -120,22 +120,54 @@ TABLE_3 = ("Videos", "Dialogues", "QA pairs", "Video length, s", "Question, word
 PAPER_TABLE_3 = ("1,000", "3,000", "30,095", "248", "7.8", "10.2")
 
 
+def split_words(text: str) -> int:
+    """How many words a text has: what stands between spaces."""
+    return len(text.split())
+
+
+class DialogueCounter:
+    """Counts what table 3 counts, a dialogue at a time, so that none has to be kept.
+
+    Args:
+        words: How many words a text has.
+    """
+
+    def __init__(self, words: Callable[[str], int] = split_words) -> None:
+        self._words = words
+        self._talked: set[str] = set()
+        self._dialogues = self._turns = self._question_words = self._answers = self._answer_words = 0
+
+    def add(self, dialogue: Dialogue) -> None:
+        """Count one dialogue."""
+        self._talked.add(dialogue.video_id)
+        self._dialogues += 1
+        for turn in dialogue.turns:
+            self._turns += 1
+            self._question_words += self._words(turn.question)
+            if turn.references:
+                self._answers += 1
+                self._answer_words += self._words(turn.references[0])
+
+    def counts(self, lengths_s: Mapping[str, float | None]) -> DialogueCounts:
+        """What was counted.
+
+        Args:
+            lengths_s: Length of each video in seconds, None where nobody knows; videos without dialogues are left out.
+        """
+        known = [length for video, length in lengths_s.items() if video in self._talked and length is not None]
+        return DialogueCounts(
+            videos=len(self._talked),
+            dialogues=self._dialogues,
+            turns=self._turns,
+            mean_video_s=sum(known) / len(known) if known else None,
+            mean_question_words=self._question_words / self._turns if self._turns else None,
+            mean_answer_words=self._answer_words / self._answers if self._answers else None,
+        )
+
+
 def count_dialogues(videos: Iterable[Video], dialogues: Iterable[Dialogue]) -> DialogueCounts:
     """Count what table 3 counts; videos without dialogues are left out."""
-    rows = list(dialogues)
-    talked = {row.video_id for row in rows}
-    lengths = [v.duration_s for v in videos if v.id in talked and v.duration_s is not None]
-    turns = [turn for row in rows for turn in row.turns]
-    answers = [turn.references[0] for turn in turns if turn.references]
-
-    def mean(values: Sequence[float]) -> float | None:
-        return sum(values) / len(values) if values else None
-
-    return DialogueCounts(
-        videos=len(talked),
-        dialogues=len(rows),
-        turns=len(turns),
-        mean_video_s=mean(lengths),
-        mean_question_words=mean([len(turn.question.split()) for turn in turns]),
-        mean_answer_words=mean([len(answer.split()) for answer in answers]),
-    )
+    counter = DialogueCounter()
+    for dialogue in dialogues:
+        counter.add(dialogue)
+    return counter.counts({video.id: video.duration_s for video in videos})

@@ -18,3 +18,5 @@ class ReportSettings(BaseModel):
     """As which files every table is written too, below `tables/`."""
     about: dict[str, ModelAbout] = Field(default_factory=dict)
     """What is said about models, by their names in the runs."""
+    published: tuple[str, ...] = ()
+    """Benchmarks whose published numbers are laid beside the runs', as `svbench`."""

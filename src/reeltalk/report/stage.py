@@ -14,6 +14,8 @@ from reeltalk.report.breakdowns_page import write_breakdowns
 from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
+from reeltalk.report.dataset_page import PAGE as DATASET_PAGE
+from reeltalk.report.dataset_page import has_dataset, write_dataset, write_dataset_page
 from reeltalk.report.dialogue_pages import write_dialogues
 from reeltalk.report.dialogues import collect
 from reeltalk.report.export import TableFormat, render_table
@@ -22,6 +24,8 @@ from reeltalk.report.leaderboard import build
 from reeltalk.report.leaderboard_page import write_leaderboard
 from reeltalk.report.objects import PAGE as OBJECTS_PAGE
 from reeltalk.report.objects import has_objects, write_objects
+from reeltalk.report.published.page import PAGE as PUBLISHED_PAGE
+from reeltalk.report.published.page import write_published
 from reeltalk.report.scenarios import ShownScenario, write_scenarios
 from reeltalk.report.settings import ReportSettings
 from reeltalk.report.site import Page, Site, make_environment, write_static
@@ -36,6 +40,7 @@ __all__ = [
     "render_table",
     "write_construction_report",
     "write_curation_report",
+    "write_dataset_report",
     "write_object_report",
     "write_report",
     "write_scenario_report",
@@ -49,6 +54,10 @@ PAGES: Final = (
     Page("Models", "models.html", is_described, write_about),
     Page("Times", "times.html", has_times, write_times),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
+    Page(
+        "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
+    ),
+    Page("Beside published numbers", PUBLISHED_PAGE, lambda site: bool(site.settings.published), write_published),
 )
 """The pages of a report on runs, in the order of its navigation."""
 
@@ -114,7 +123,7 @@ def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table is damaged.
     """
     write_static(folder)
-    environment = make_environment()
+    environment = _environment_of(benchmark)
     page = write_curation(benchmark, folder, environment, links=_links(benchmark))
     _write_more(benchmark, folder, environment)
     return page
@@ -135,7 +144,7 @@ def write_scenario_report(
         Path of `index.html`.
     """
     write_static(folder)
-    environment = make_environment()
+    environment = _environment_of(benchmark) if benchmark is not None else make_environment()
     page = write_scenarios(title, scenarios, folder, environment, links=_links(benchmark) if benchmark else ())
     if benchmark is not None:
         _write_more(benchmark, folder, environment)
@@ -159,7 +168,31 @@ def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table is damaged.
     """
     write_static(folder)
-    return write_objects(benchmark, folder, make_environment(), page="index.html")
+    environment = _environment_of(benchmark, OBJECTS_PAGE)
+    page = write_objects(benchmark, folder, environment, page="index.html")
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)
+    return page
+
+
+def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the page about what a benchmark consists of as a site of its own: of one that was merely imported.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: Any that holds videos or questions.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: It holds neither.
+        InputError: A table or graph is damaged.
+    """
+    write_static(folder)
+    return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
 
 
 def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
@@ -176,11 +209,13 @@ def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
         InputError: A table is damaged.
     """
     write_static(folder)
-    environment = make_environment()
+    environment = _environment_of(benchmark, CONSTRUCTION_PAGE)
     links = _links(benchmark)[1:]
     page = write_construction(benchmark, folder, environment, page="index.html", links=links)
     if has_objects(benchmark):
         write_objects(benchmark, folder, environment)
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)
     return page
 
 
@@ -194,9 +229,30 @@ def _links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
     return tuple(links)
 
 
+def _environment_of(benchmark: Benchmark, first: str | None = None) -> Environment:
+    """Templates whose pages all have the navigation of a benchmark's site.
+
+    Args:
+        benchmark: What the site is about.
+        first: The page that is its `index.html`, where that is none of an overview.
+    """
+    pages = [("Overview", "index.html")]
+    if is_constructed(benchmark):
+        pages.append(("Construction", CONSTRUCTION_PAGE))
+    if has_objects(benchmark):
+        pages.append(("Objects", OBJECTS_PAGE))
+    if has_dataset(benchmark):
+        pages.append(("Dataset", DATASET_PAGE))
+    environment = make_environment()
+    environment.globals["pages"] = [{"title": title, "file": file} for title, file in pages if file != first]
+    return environment
+
+
 def _write_more(benchmark: Benchmark, folder: Path, environment: Environment) -> None:
     """The pages that `_links` names."""
     if is_constructed(benchmark):
         write_construction(benchmark, folder, environment)
     if has_objects(benchmark):
         write_objects(benchmark, folder, environment)
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)

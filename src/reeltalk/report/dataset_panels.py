@@ -1,0 +1,320 @@
+"""The figures of a data set, each with the table of its numbers and the published figure that shows the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from reeltalk.metrics.profile import RARE_PERCENT
+from reeltalk.report.dataset import NOT_STATED, DatasetNumbers, Spread
+from reeltalk.report.dataset_figures import SECONDS, Bar, bars, bins, grid, histogram, shares
+from reeltalk.schema.labels import Content, Target, Thinking
+
+MOST_BARS: Final = 24
+"""In one figure; its table has all, up to `MOST_ROWS`."""
+MOST_ROWS: Final = 200
+MINUTE_S: Final = 60.0
+NAMED_BY_THE_PAPER: Final = {
+    "T-SEQ": "VDAct",
+    "D-INT": "VDAct, AVSD",
+    "REF": "VDAct",
+    "D-ACT": "VDAct, AVSD",
+    "D-AGT": "AVSD",
+}
+"""Question types that VDAct's text names as the most frequent of 60 dialogues each of VDAct and of AVSD; the shares are
+only bars without numbers."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure with the table of its numbers."""
+
+    title: str
+    like: str
+    """The published figure that shows the same of another data set; empty for none."""
+    svg: Markup
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    left_out: int = 0
+    """Rows that the table does not show."""
+    files: str = ""
+    """Links to the table as files, where these are asked for."""
+
+
+def video_panels(found: DatasetNumbers) -> list[Panel]:
+    panels = []
+    if found.categories:
+        panels.append(
+            _nested(
+                found.categories,
+                "Videos by category",
+                "SVBench figure 3a, MT-Video-Bench figure 3",
+                ("Category", "Sub-category", "Videos"),
+            )
+        )
+    if found.seconds.n:
+        above = found.seconds.share_above(MINUTE_S) or 0.0
+        panels.append(
+            _spread(
+                found.seconds,
+                "Length of videos",
+                "SVBench figure 6, MT-Video-Bench figure 3",
+                "seconds",
+                "Videos",
+                steps=SECONDS,
+                mark=MINUTE_S,
+                mark_name="1 min",
+                note=f"{above:.2f} % of {counted(found.seconds.n, 'video')} are longer than a minute "
+                "(95.05 % of SVBench's).",
+            )
+        )
+    if found.scenes_a_video.n:
+        what = "Scenes" if found.scenes else "Clips"
+        like = "MT-Video-Bench figure 3"
+        panels.append(_spread(found.scenes_a_video, f"{what} of a video", like, what.lower(), "Videos", whole=True))
+    for counter, title, noun in (
+        (found.splits, "Videos by split", "Split"),
+        (found.licences, "Videos by licence", "Licence"),
+        (found.sources, "Videos by source", "Source"),
+    ):
+        if counter:
+            unstated = found.videos - counter.total()
+            whole = counter + Counter({NOT_STATED: unstated}) if unstated else counter
+            panels.append(_bars(whole, title, "", noun, "Videos"))
+    return panels
+
+
+def question_panels(found: DatasetNumbers) -> list[Panel]:
+    panels = []
+    for spread, title, like in (
+        (found.chain_turns, "Turns of a chain", ""),
+        (found.dialogue_turns, "Turns of a dialogue", "MT-Video-Bench figure 3"),
+        (found.path_turns, "Turns of a path", ""),
+    ):
+        if spread.n:
+            noun = title.split()[-1] + "s"
+            panels.append(_spread(spread, title, like, "turns", noun.capitalize(), whole=True))
+    for spread, title in ((found.question_words, "Words of a question"), (found.answer_words, "Words of a reference")):
+        if spread.n:
+            panels.append(_spread(spread, title, "", "words", "Questions", whole=True))
+    if found.asked_at:
+        rows = [(f"{10 * tenth}–{10 * tenth + 10} %", found.asked_at[tenth]) for tenth in range(10)]
+        panels.append(
+            _panel(
+                "When questions are asked",
+                "",
+                "Part of the video",
+                "Questions",
+                rows,
+                note="By the length of their video; a question at its end belongs to the last tenth.",
+                keep_order=True,
+            )
+        )
+    if found.evidence_s.n:
+        panels.append(_spread(found.evidence_s, "Length of evidence", "", "seconds", "Stretches", steps=SECONDS))
+    if set(found.languages) - {NOT_STATED}:
+        panels.append(
+            _bars(
+                found.languages,
+                "Questions by language",
+                "",
+                "Language",
+                "Questions",
+                note="As labelled; a question in Chinese characters without a label counts as zh.",
+            )
+        )
+    return panels
+
+
+def kind_panels(found: DatasetNumbers) -> list[Panel]:
+    panels = []
+    if found.skills:
+        note = "Skills of drafts of rewriting: no question carries one yet." if found.drafted else ""
+        head = ("Skill", "Relation", "Drafts" if found.drafted else "Questions")
+        panels.append(_nested(found.skills, "Skills, and their relations", "SVBench figure 3b", head, note))
+    if found.relations:
+        panels.append(_bars(found.relations, "Linkages by relation", "SVBench figure 3b", "Relation", "Linkages"))
+    if found.tasks:
+        plain = Counter({task.replace("_", " "): n for task, n in found.tasks.items()})
+        panels.append(_bars(plain, "Dialogues by task", "MT-Video-Bench figure 3", "Task", "Dialogues"))
+    if found.expected:
+        rows = [("expects Yes", found.expected[True]), ("expects No", found.expected[False])]
+        title = "Checklist items"
+        panels.append(
+            Panel(
+                title,
+                "MT-Video-Bench figure 3",
+                Markup(shares(rows, title=f"{title} by the reply they expect")),
+                ("Reply", "Items", "%"),
+                _with_shares(rows, found.expected.total()),
+                note=f"{number_of(found.expected.total() / found.checklists)} items a checklist on average "
+                "(version 1 of MT-Video-Bench 3.29, 37.65 % No; version 2 five). "
+                "An answer without content gets every item that expects No.",
+            )
+        )
+    if found.question_types:
+        panels.append(_question_types(found))
+    if found.tagged:
+        panels.append(_tags(found))
+    return panels
+
+
+def _question_types(found: DatasetNumbers) -> Panel:
+    ordered = sorted(found.question_types.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows = [Bar(name, n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
+    return Panel(
+        "Question types",
+        "VDAct figure 2b",
+        Markup(bars(rows[:MOST_BARS], title="Share of questions with each type")),
+        ("Type", "Questions", "%", "Most frequent in"),
+        tuple(
+            (name, f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, "")) for name, n in ordered
+        ),
+        note=f"Of {counted(found.typed, 'question')} with a type; one may have several. The paper prints no shares: "
+        "the last column of the table has the types that its text names as the most frequent of VDAct and of AVSD, on "
+        "60 dialogues each.",
+    )
+
+
+def _tags(found: DatasetNumbers) -> Panel:
+    rows, cells = [], []
+    for kind, vocabulary in (("Target", Target), ("Content", Content), ("Thinking", Thinking)):
+        for tag in vocabulary:
+            share = 100 * found.tags[tag.value] / found.tagged
+            rare = 0 < share < RARE_PERCENT
+            told = f"{share:.1f} %{', rare' if rare else ''}" if share else "none"
+            rows.append(Bar(tag.value, share, told, rare=rare))
+            flag = "none" if not share else f"under {RARE_PERCENT:g} %" if rare else ""
+            cells.append((tag.value, kind, f"{found.tags[tag.value]:,}", f"{share:.1f}", flag))
+    rare_ones = [row.label for row in rows if row.rare]
+    named = f" Under {RARE_PERCENT:g} %: {', '.join(rare_ones)}." if rare_ones else ""
+    svg = bars(rows, title="Share of questions with each of 19 tags", bound=RARE_PERCENT, bound_name="5 %")
+    return Panel(
+        "CogME's tags",
+        "CogME figure 4",
+        Markup(svg),
+        ("Tag", "Kind", "Questions", "%", ""),
+        tuple(cells),
+        note=f"Of {counted(found.tagged, 'tagged question')}; one may carry several.{named} "
+        "What a model achieves at a rare tag says little.",
+    )
+
+
+def activity_panels(found: DatasetNumbers) -> list[Panel]:
+    if found.graphs is None or not found.graphs.placed:
+        return []
+    placed = found.graphs.placed
+    heads = [_ordinal(place + 1) for place in range(max(map(len, placed.values())))]
+    return [
+        Panel(
+            "Activities by category and position",
+            "VDAct figure 2a",
+            Markup(
+                grid(list(placed.items()), heads, title="Activities of each category by position in their scenario")
+            ),
+            ("Category", *heads),
+            tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
+        )
+    ]
+
+
+def _bars(counter: Counter[str], title: str, like: str, noun: str, of: str, *, note: str = "") -> Panel:
+    return _panel(title, like, noun, of, list(counter.items()), note=note)
+
+
+def _panel(
+    title: str,
+    like: str,
+    noun: str,
+    of: str,
+    rows: Sequence[tuple[str, int]],
+    *,
+    note: str = "",
+    keep_order: bool = False,
+) -> Panel:
+    total = sum(number for _, number in rows)
+    shown = list(rows) if keep_order else sorted(rows, key=lambda row: (row[0] == NOT_STATED, -row[1], row[0]))
+    drawn = [Bar(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
+    return Panel(
+        title,
+        like,
+        Markup(bars(drawn, title=title)),
+        (noun, of, "%"),
+        _with_shares(shown[:MOST_ROWS], total),
+        note,
+        left_out=max(0, len(shown) - MOST_ROWS),
+    )
+
+
+def _nested(
+    counts: Counter[tuple[str, str]], title: str, like: str, head: tuple[str, str, str], note: str = ""
+) -> Panel:
+    """Outer bars with a thinner one for each of their parts: two rings, unrolled."""
+    totals: Counter[str] = Counter()
+    for (name, _), number in counts.items():
+        totals[name] += number
+    drawn: list[Bar] = []
+    rows: list[tuple[str, ...]] = []
+    has_parts = any(part for _, part in counts)
+    for name, number in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
+        share = f"{100 * number / totals.total():.1f}"
+        drawn.append(Bar(name, number, f"{number:,}"))
+        rows.append((name, "", f"{number:,}", share) if has_parts else (name, f"{number:,}", share))
+        parts = [(part, n) for (whole, part), n in counts.items() if whole == name and part]
+        for part, n in sorted(parts, key=lambda pair: (-pair[1], pair[0])):
+            drawn.append(Bar(part, n, f"{n:,}", inner=True))
+            rows.append((name, part, f"{n:,}", f"{100 * n / totals.total():.1f}"))
+    return Panel(
+        title,
+        like,
+        Markup(bars(drawn[: 3 * MOST_BARS], title=title)),
+        (*head, "%") if has_parts else (head[0], head[2], "%"),
+        tuple(rows[:MOST_ROWS]),
+        note,
+        left_out=max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _spread(
+    spread: Spread,
+    title: str,
+    like: str,
+    axis: str,
+    of: str,
+    *,
+    steps: Sequence[float] = (),
+    whole: bool = False,
+    mark: float | None = None,
+    mark_name: str = "",
+    note: str = "",
+) -> Panel:
+    found = bins(spread, steps=steps, whole=whole)
+    svg = histogram(found, title=title, axis=axis, mark=mark, mark_name=mark_name)
+    told = (
+        f"Mean {number_of(spread.mean)}, median {number_of(spread.median)}, from {number_of(spread.least)} to "
+        f"{number_of(spread.most)} {axis}."
+    )
+    rows = [(each.label, each.count) for each in found]
+    head = (axis.capitalize(), of, "%")
+    return Panel(title, like, Markup(svg), head, _with_shares(rows, spread.n), f"{told} {note}".strip())
+
+
+def _with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str, ...], ...]:
+    return tuple((name, f"{number:,}", f"{100 * number / total:.1f}") for name, number in rows)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def number_of(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
+
+
+def _ordinal(place: int) -> str:
+    return f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place if place < 20 else place % 10, 'th') }"
