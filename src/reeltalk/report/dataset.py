@@ -164,3 +164,24 @@ class DatasetNumbers:
     def is_empty(self) -> bool:
         """True where there is nothing to count."""
         return not (self.videos or self.turns or self.paths or self.graphs)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, as `1 video` or `1,353 videos`.
+
+    Args:
+        number: How many.
+        noun: Of what, in the singular.
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def number_of(value: float | None) -> str:
+    """A number as people read it: whole, or with two digits after the point; a dash for none.
+
+    Args:
+        value: Any.
+    """
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"

@@ -7,18 +7,11 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.report.dataset import DatasetNumbers
+from reeltalk.report.dataset import DatasetNumbers, counted, number_of
 from reeltalk.report.dataset_comparisons import Comparison, comparisons
 from reeltalk.report.dataset_counting import count
-from reeltalk.report.dataset_panels import (
-    Panel,
-    activity_panels,
-    counted,
-    kind_panels,
-    number_of,
-    question_panels,
-    video_panels,
-)
+from reeltalk.report.dataset_kinds import activity_panels, kind_panels
+from reeltalk.report.dataset_panels import Panel, question_panels, video_panels
 from reeltalk.report.scenarios import has_scenarios
 from reeltalk.report.site import Site, write_static, write_text
 from reeltalk.store.benchmark import Benchmark

@@ -7,24 +7,13 @@ from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.metrics.profile import RARE_PERCENT
-from reeltalk.report.dataset import NOT_STATED, DatasetNumbers, Spread
-from reeltalk.report.dataset_figures import SECONDS, Bar, bars, bins, grid, histogram, shares
-from reeltalk.schema.labels import Content, Target, Thinking
+from reeltalk.report.dataset import NOT_STATED, DatasetNumbers, Spread, counted, number_of
+from reeltalk.report.dataset_figures import SECONDS, Bar, bars, bins, histogram
 
 MOST_BARS: Final = 24
 """In one figure; its table has all, up to `MOST_ROWS`."""
 MOST_ROWS: Final = 200
 MINUTE_S: Final = 60.0
-NAMED_BY_THE_PAPER: Final = {
-    "T-SEQ": "VDAct",
-    "D-INT": "VDAct, AVSD",
-    "REF": "VDAct",
-    "D-ACT": "VDAct, AVSD",
-    "D-AGT": "AVSD",
-}
-"""Question types that VDAct's text names as the most frequent of 60 dialogues each of VDAct and of AVSD; the shares are
-only bars without numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +34,15 @@ class Panel:
 
 
 def video_panels(found: DatasetNumbers) -> list[Panel]:
+    """Categories, lengths, scenes, splits, licences and sources of the videos.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
     panels = []
     if found.categories:
         panels.append(
-            _nested(
+            nested_panel(
                 found.categories,
                 "Videos by category",
                 "SVBench figure 3a, MT-Video-Bench figure 3",
@@ -83,11 +77,16 @@ def video_panels(found: DatasetNumbers) -> list[Panel]:
         if counter:
             unstated = found.videos - counter.total()
             whole = counter + Counter({NOT_STATED: unstated}) if unstated else counter
-            panels.append(_bars(whole, title, "", noun, "Videos"))
+            panels.append(bar_panel(whole, title, "", noun, "Videos"))
     return panels
 
 
 def question_panels(found: DatasetNumbers) -> list[Panel]:
+    """How long chains, dialogues, paths, questions and references are, and when questions are asked.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
     panels = []
     for spread, title, like in (
         (found.chain_turns, "Turns of a chain", ""),
@@ -117,7 +116,7 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
         panels.append(_spread(found.evidence_s, "Length of evidence", "", "seconds", "Stretches", steps=SECONDS))
     if set(found.languages) - {NOT_STATED}:
         panels.append(
-            _bars(
+            bar_panel(
                 found.languages,
                 "Questions by language",
                 "",
@@ -129,99 +128,17 @@ def question_panels(found: DatasetNumbers) -> list[Panel]:
     return panels
 
 
-def kind_panels(found: DatasetNumbers) -> list[Panel]:
-    panels = []
-    if found.skills:
-        note = "Skills of drafts of rewriting: no question carries one yet." if found.drafted else ""
-        head = ("Skill", "Relation", "Drafts" if found.drafted else "Questions")
-        panels.append(_nested(found.skills, "Skills, and their relations", "SVBench figure 3b", head, note))
-    if found.relations:
-        panels.append(_bars(found.relations, "Linkages by relation", "SVBench figure 3b", "Relation", "Linkages"))
-    if found.tasks:
-        plain = Counter({task.replace("_", " "): n for task, n in found.tasks.items()})
-        panels.append(_bars(plain, "Dialogues by task", "MT-Video-Bench figure 3", "Task", "Dialogues"))
-    if found.expected:
-        rows = [("expects Yes", found.expected[True]), ("expects No", found.expected[False])]
-        title = "Checklist items"
-        panels.append(
-            Panel(
-                title,
-                "MT-Video-Bench figure 3",
-                Markup(shares(rows, title=f"{title} by the reply they expect")),
-                ("Reply", "Items", "%"),
-                _with_shares(rows, found.expected.total()),
-                note=f"{number_of(found.expected.total() / found.checklists)} items a checklist on average "
-                "(version 1 of MT-Video-Bench 3.29, 37.65 % No; version 2 five). "
-                "An answer without content gets every item that expects No.",
-            )
-        )
-    if found.question_types:
-        panels.append(_question_types(found))
-    if found.tagged:
-        panels.append(_tags(found))
-    return panels
+def bar_panel(counter: Counter[str], title: str, like: str, noun: str, of: str, *, note: str = "") -> Panel:
+    """A bar for each name, the longest first.
 
-
-def _question_types(found: DatasetNumbers) -> Panel:
-    ordered = sorted(found.question_types.items(), key=lambda pair: (-pair[1], pair[0]))
-    rows = [Bar(name, n, f"{100 * n / found.typed:.1f} %") for name, n in ordered]
-    return Panel(
-        "Question types",
-        "VDAct figure 2b",
-        Markup(bars(rows[:MOST_BARS], title="Share of questions with each type")),
-        ("Type", "Questions", "%", "Most frequent in"),
-        tuple(
-            (name, f"{n:,}", f"{100 * n / found.typed:.1f}", NAMED_BY_THE_PAPER.get(name, "")) for name, n in ordered
-        ),
-        note=f"Of {counted(found.typed, 'question')} with a type; one may have several. The paper prints no shares: "
-        "the last column of the table has the types that its text names as the most frequent of VDAct and of AVSD, on "
-        "60 dialogues each.",
-    )
-
-
-def _tags(found: DatasetNumbers) -> Panel:
-    rows, cells = [], []
-    for kind, vocabulary in (("Target", Target), ("Content", Content), ("Thinking", Thinking)):
-        for tag in vocabulary:
-            share = 100 * found.tags[tag.value] / found.tagged
-            rare = 0 < share < RARE_PERCENT
-            told = f"{share:.1f} %{', rare' if rare else ''}" if share else "none"
-            rows.append(Bar(tag.value, share, told, rare=rare))
-            flag = "none" if not share else f"under {RARE_PERCENT:g} %" if rare else ""
-            cells.append((tag.value, kind, f"{found.tags[tag.value]:,}", f"{share:.1f}", flag))
-    rare_ones = [row.label for row in rows if row.rare]
-    named = f" Under {RARE_PERCENT:g} %: {', '.join(rare_ones)}." if rare_ones else ""
-    svg = bars(rows, title="Share of questions with each of 19 tags", bound=RARE_PERCENT, bound_name="5 %")
-    return Panel(
-        "CogME's tags",
-        "CogME figure 4",
-        Markup(svg),
-        ("Tag", "Kind", "Questions", "%", ""),
-        tuple(cells),
-        note=f"Of {counted(found.tagged, 'tagged question')}; one may carry several.{named} "
-        "What a model achieves at a rare tag says little.",
-    )
-
-
-def activity_panels(found: DatasetNumbers) -> list[Panel]:
-    if found.graphs is None or not found.graphs.placed:
-        return []
-    placed = found.graphs.placed
-    heads = [_ordinal(place + 1) for place in range(max(map(len, placed.values())))]
-    return [
-        Panel(
-            "Activities by category and position",
-            "VDAct figure 2a",
-            Markup(
-                grid(list(placed.items()), heads, title="Activities of each category by position in their scenario")
-            ),
-            ("Category", *heads),
-            tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
-        )
-    ]
-
-
-def _bars(counter: Counter[str], title: str, like: str, noun: str, of: str, *, note: str = "") -> Panel:
+    Args:
+        counter: How often each occurs.
+        title: Of the figure.
+        like: The published figure that shows the same.
+        noun: What the names are.
+        of: What is counted.
+        note: A sentence below.
+    """
     return _panel(title, like, noun, of, list(counter.items()), note=note)
 
 
@@ -243,16 +160,24 @@ def _panel(
         like,
         Markup(bars(drawn, title=title)),
         (noun, of, "%"),
-        _with_shares(shown[:MOST_ROWS], total),
+        with_shares(shown[:MOST_ROWS], total),
         note,
         left_out=max(0, len(shown) - MOST_ROWS),
     )
 
 
-def _nested(
+def nested_panel(
     counts: Counter[tuple[str, str]], title: str, like: str, head: tuple[str, str, str], note: str = ""
 ) -> Panel:
-    """Outer bars with a thinner one for each of their parts: two rings, unrolled."""
+    """Outer bars with a thinner one for each of their parts: two rings, unrolled.
+
+    Args:
+        counts: By whole and part; the part is empty where none is stated.
+        title: Of the figure.
+        like: The published figure that shows the same.
+        head: What the wholes are, what the parts are, and what is counted.
+        note: A sentence below.
+    """
     totals: Counter[str] = Counter()
     for (name, _), number in counts.items():
         totals[name] += number
@@ -299,22 +224,14 @@ def _spread(
     )
     rows = [(each.label, each.count) for each in found]
     head = (axis.capitalize(), of, "%")
-    return Panel(title, like, Markup(svg), head, _with_shares(rows, spread.n), f"{told} {note}".strip())
+    return Panel(title, like, Markup(svg), head, with_shares(rows, spread.n), f"{told} {note}".strip())
 
 
-def _with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str, ...], ...]:
+def with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str, ...], ...]:
+    """Rows of a table: name, number, percent.
+
+    Args:
+        rows: Names and numbers.
+        total: What is all.
+    """
     return tuple((name, f"{number:,}", f"{100 * number / total:.1f}") for name, number in rows)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def number_of(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
-
-
-def _ordinal(place: int) -> str:
-    return f"{place}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(place if place < 20 else place % 10, 'th') }"

@@ -117,10 +117,10 @@ def test_what_makes_no_sense_is_refused(
     assert says in capsys.readouterr().err
 
 
-def test_a_benchmark_that_was_not_curated_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_benchmark_says_what_fills_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Benchmark.create(tmp_path / "b")
     assert run(["report", str(tmp_path / "b"), "--out", str(tmp_path / "site")]) == 2
-    assert "'reeltalk curate' writes them" in capsys.readouterr().err
+    assert "'reeltalk import', 'reeltalk curate' and 'reeltalk construct' fill a benchmark" in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
 
 

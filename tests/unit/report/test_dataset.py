@@ -286,6 +286,33 @@ def test_an_imported_benchmark_of_any_layout_can_be_reported(sample: str, sample
     assert "None" not in html
 
 
+def test_a_benchmark_with_other_pages_leads_to_the_page_from_all_of_them(samples: Path, tmp_path: Path) -> None:
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    assert run(["report", str(tmp_path / "bench"), "--out", str(tmp_path / "site")]) == 0
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*.html")}
+    assert {"index.html", "dataset.html"} < set(pages)
+    for name, path in pages.items():
+        root = "../" * name.count("/")
+        assert f'<a href="{root}dataset.html"' in path.read_text(encoding="utf-8"), name
+    assert 'aria-current="page">Dataset</a>' in pages["dataset.html"].read_text(encoding="utf-8")
+
+
+def test_a_report_on_runs_has_the_page_where_the_benchmark_is_given(samples: Path, tmp_path: Path) -> None:
+    answers = next((samples / "vdact" / "results").glob("*.json"))
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    scored = ["--format", "vdact", "--metrics", "rouge_l", "--out", str(tmp_path / "run")]
+    assert run(["score", str(answers), *scored]) == 0
+    reported = ["report", str(tmp_path / "run"), "--figures", "svg", "--tables", "csv"]
+    assert run([*reported, "--bench", str(tmp_path / "bench"), "--out", str(tmp_path / "with")]) == 0
+    assert run([*reported, "--out", str(tmp_path / "without")]) == 0
+    assert not (tmp_path / "without" / "dataset.html").exists()
+    html = (tmp_path / "with" / "dataset.html").read_text(encoding="utf-8")
+    linked = set(re.findall(r'href="((?:figures|tables)/dataset-[^"]+)"', html))
+    assert any(file.endswith(".svg") for file in linked)
+    assert any(file.endswith(".csv") for file in linked)
+    assert all((tmp_path / "with" / file).is_file() for file in linked)
+
+
 def test_the_same_benchmark_gives_the_same_bytes(make: Maker, tmp_path: Path) -> None:
     benchmark = make(
         Content(videos=[video("v1", category="b"), video("v2", category="a")], chains=[chain("c", turn())])
