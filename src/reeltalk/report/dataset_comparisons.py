@@ -65,20 +65,13 @@ def shown_value(value: Value) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
-def _asked(found: DatasetNumbers) -> tuple[float, float | None]:
-    """Questions a video, and turns a unit: of chains where there are any, else of dialogues."""
-    videos = found.chains_a_video.n if found.chains else found.asked_videos
-    spread = found.chain_turns if found.chains else found.dialogue_turns
-    return found.qa_pairs / videos, spread.mean
-
-
 def _svbench(found: DatasetNumbers) -> Comparison:
     long = None if found.seconds.mean is None else found.seconds.mean > LONG_S
     categories = len({category for category, _ in found.categories})
     annotation = ("Auto&Manual" if found.reviewed else "Auto") if found.constructed else None
     own: tuple[Value, ...] = (
         found.qa_pairs,
-        _asked(found)[0],
+        found.qa_pairs / (found.chains_a_video.n if found.chains else found.asked_videos),
         long,
         categories > 1 if categories else None,
         found.is_dialogue,
@@ -114,18 +107,18 @@ def _components(found: DatasetNumbers) -> Comparison:
 
 
 def _mt_video_bench(found: DatasetNumbers) -> Comparison:
-    a_video, turns = _asked(found)
-    own: tuple[Value, ...] = (
-        found.qa_pairs,
-        a_video,
-        turns,
-        None,
-        None,
-        found.question_words.mean,
-        found.answer_words.mean,
-    )
-    bench = published("mt-video-bench")
+    dialogues = found.table_3
+    if dialogues is not None:
+        questions, videos, turns = dialogues.turns, dialogues.videos, found.dialogue_turns.mean
+        lengths = (dialogues.mean_question_words, dialogues.mean_answer_words)
+    else:
+        questions, videos, turns = found.turns_in_chains, found.chains_a_video.n, found.chain_turns.mean
+        lengths = (found.question_words.mean, found.answer_words.mean)
+    own: tuple[Value, ...] = (questions, questions / videos, turns, None, None, *lengths)
     notes = ["Ours has lengths in words; how the diversities are computed is not known, so it has none."]
+    if found.chains and found.dialogues:
+        notes.append("Questions of dialogues, without those of chains.")
+    bench = published("mt-video-bench")
     return _beside(bench, bench.table("table-1"), [_own(found, own)], notes)
 
 

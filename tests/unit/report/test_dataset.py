@@ -9,7 +9,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError, MissingExtraError
-from reeltalk.graph.statistics import count_dialogues
+from reeltalk.graph.statistics import DialogueCounts, count_dialogues
 from reeltalk.report import dataset_counting
 from reeltalk.report.dataset import DatasetNumbers, Spread
 from reeltalk.report.dataset_comparisons import comparisons
@@ -197,6 +197,7 @@ def test_graphs_that_cannot_be_read_are_said_to_be_left_out(make: Maker, monkeyp
 
 def test_published_data_sets_stand_below_ours() -> None:
     found = DatasetNumbers("mine", videos=2, asked_videos=2, turns_in_dialogues=10, dialogues=2)
+    found.table_3 = DialogueCounts(2, 2, 10, 121.0, 4.0, None)
     found.dialogue_turns.counts.update({5: 2})
     found.seconds.counts.update({121.0: 2})
     found.question_words.counts.update({4: 10})
@@ -208,6 +209,18 @@ def test_published_data_sets_stand_below_ours() -> None:
     assert len(others) == 14
     assert not any(row.own for row in others)
     assert others[-1].cells[:2] == ("49,979", "36.94")
+
+
+def test_a_row_counts_one_kind_of_unit_alone(make: Maker) -> None:
+    content = Content(
+        videos=[video("v1")],
+        chains=[chain("c", *[turn("One two three?")] * 3)],
+        dialogues=[dialogue("d", *[turn("One two three four five?")] * 4)],
+    )
+    by_source = {table.source: table.rows[0].cells for table in comparisons(count(make(content)))}
+    assert by_source["SVBench table 1"][:2] == ("3", "3.00")
+    assert by_source["MT-Video-Bench table 1 of version 2"] == ("4", "4.00", "4.00", "–", "–", "5.00", "3.00")
+    assert by_source["VDAct table 3"] == ("1", "1", "4", "–", "5.00", "3.00", "✗")
 
 
 def test_a_spread_tells_mean_median_and_ends() -> None:
