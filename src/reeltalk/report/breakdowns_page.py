@@ -15,7 +15,7 @@ from reeltalk.report.table_files import TableCell
 from reeltalk.schema.runs import GroupRow
 
 PAGE: Final = "breakdowns.html"
-ALONG_AN_AXIS: Final = frozenset({"turns", "video_length", "scene", "scenes"})
+ALONG_AN_AXIS: Final = frozenset({"turns", "video_length"})
 """Groups that have an order, so that lines may join them."""
 MOST_MODELS: Final = 10
 """With more, the figures of groups are not drawn: nobody tells eleven rows a group apart."""
