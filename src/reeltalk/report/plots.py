@@ -160,7 +160,7 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> str:
         f'<line x1="{left}" x2="{width - right}" y1="{height - bottom}" y2="{height - bottom}" class="axis"/>'
         f'<text x="{(left + width - right) / 2:.1f}" y="{height - 8}" class="tick middle">{text_of(axis)}</text>'
     )
-    for at, spot in _apart(sorted(found, key=lambda spot: spot.index), x):
+    for at, spot in _apart(sorted(found, key=lambda spot: spot.index), x, left + 7, width - right):
         estimate, looks = spot.value, f"m{spot.index % COLOURS}"
         above = y(estimate.value) - 4
         if estimate.low is not None and estimate.high is not None:
@@ -185,15 +185,17 @@ def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return lowest - margin, highest + margin
 
 
-def _apart(found: Sequence[Spot], x: _Scale) -> list[tuple[float, Spot]]:
-    """Where spots stand; those of about one quantity beside each other."""
+def _apart(found: Sequence[Spot], x: _Scale, lowest: float, highest: float) -> list[tuple[float, Spot]]:
+    """Where spots stand: those of about one quantity beside each other, and none outside of the plot."""
     near: dict[int, list[Spot]] = {}
     for spot in found:
         near.setdefault(round(x(spot.at) / _SPOT_WIDTH), []).append(spot)
     placed = []
     for together in near.values():
-        for number, spot in enumerate(together):
-            placed.append((x(spot.at) + (number - (len(together) - 1) / 2) * _SPOT_WIDTH, spot))
+        half = (len(together) - 1) / 2 * _SPOT_WIDTH
+        middle = sum(x(spot.at) for spot in together) / len(together)
+        first = max(lowest, min(middle, highest - half) - half)
+        placed += [(first + number * _SPOT_WIDTH, spot) for number, spot in enumerate(together)]
     return placed
 
 

@@ -40,6 +40,15 @@ def test_models_of_one_size_stand_beside_each_other() -> None:
     assert all(after - before >= 9 for before, after in pairwise(at))
 
 
+def test_many_models_of_the_smallest_size_stay_in_the_plot() -> None:
+    found = [Spot(place, "m", 0.5, SOME) for place in range(9)] + [Spot(9, "m", 70.0, SOME)]
+    at = [
+        float(x) for x in re.findall(r'<text x="([\d.-]+)" y="[\d.]+" class="letter', spots(found, title="t", axis="s"))
+    ]
+    assert min(at) >= 52
+    assert max(at) <= 460
+
+
 @pytest.mark.parametrize("sizes", [(7.0,), (0.1, 700.0), (1e-6, 1e6), (7.0, 7.5)])
 def test_any_sizes_have_a_whole_axis(sizes: tuple[float, ...]) -> None:
     svg = spots([Spot(place, "m", size, SOME) for place, size in enumerate(sizes)], title="t", axis="size")
