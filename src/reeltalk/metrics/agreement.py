@@ -1,9 +1,20 @@
-"""How far two judges agree on the same turns: each score as pass or fail, raw agreement, and Cohen's kappa."""
+"""How far two judges agree on the same turns: raw agreement and Cohen's kappa, of categories and of pass and fail."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.metrics.draws import Draws, Statistic
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+Floats = NDArray[np.float64]
+Weights = Literal["none", "linear", "quadratic"]
+
+NO_ITEMS: Final = "no items that both scored"
+NO_CHANCE: Final = "both say the same of all items, so chance would agree as well"
 
 Item = tuple[str, str, int | None]
 """What was judged: the model, its chain, path or dialogue, and the turn."""
@@ -50,6 +61,65 @@ def agreement(
     first, second = sum(a for a, _ in both) / n, sum(b for _, b in both) / n
     chance = first * second + (1 - first) * (1 - second)
     return Agreement(n, raw, None if chance == 1.0 else (raw - chance) / (1 - chance))
+
+
+def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:
+    """The share of items to which two judges give the same category, with a 95 % interval.
+
+    Args:
+        first: (N,) one judge's categories.
+        second: (N,) the other's, of the same items.
+        draws: Of the items' videos.
+    """
+    if not len(first):
+        return draws.statistic(None, None, reason=NO_ITEMS)
+    same = (first == second).astype(np.float64)
+    sums = draws.summed(np.stack([same, np.ones_like(same)], axis=1)) if draws.videos > 1 else None
+    return draws.statistic(float(same.mean()), None if sums is None else sums[:, 0] / sums[:, 1])
+
+
+def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights = "none") -> Statistic:
+    """Cohen's kappa of two judges, with a 95 % interval.
+
+    Args:
+        first: (N,) one judge's categories.
+        second: (N,) the other's, of the same items.
+        draws: Of the items' videos.
+        weights: How far apart two categories are: all alike, or by the distance or squared distance of their places
+            among the categories that occur, in ascending order.
+
+    Returns:
+        1 is full agreement, 0 that of chance. None without items, or where both say the same one thing of all.
+
+    Reference:
+        Cohen 1960; weighted, Cohen, "Weighted kappa", Psychological Bulletin 70, 1968. As scikit-learn's.
+    """
+    if not len(first):
+        return draws.statistic(None, None, reason=NO_ITEMS)
+    values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    count = len(values)
+    place = np.arange(count, dtype=np.float64)
+    apart = np.abs(place[:, None] - place[None])
+    distance = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
+    cells = codes[: len(first)] * count + codes[len(first) :]
+    by_video = np.zeros((draws.videos, count * count))
+    np.add.at(by_video, (draws.codes, cells), 1)
+    value = _kappa(by_video.sum(axis=0, keepdims=True), distance)[0]
+    if not np.isfinite(value):
+        return draws.statistic(None, None, reason=NO_CHANCE)
+    return draws.statistic(float(value), _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None)
+
+
+def _kappa(tables: Floats, distance: Floats) -> Floats:
+    """(R,) kappas of (R, K * K) tables of counts."""
+    count = len(distance)
+    found = tables.reshape(-1, count, count)
+    total = found.sum(axis=(1, 2))
+    observed = (found * distance).sum(axis=(1, 2))
+    chance = np.einsum("rk,kl,rl->r", found.sum(axis=2), distance, found.sum(axis=1)) / total
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value: Floats = np.where(chance > 0, 1 - observed / chance, np.nan)
+    return value
 
 
 def _passed(rows: Iterable[JudgedScore], threshold: float) -> dict[Item, bool]:

@@ -1,0 +1,172 @@
+"""Kendall's tau-b, Spearman's rho and Pearson's r, with intervals that draw whole source videos.
+
+The values are SciPy's. Their resampling weighs items by how often their video was drawn, which gives exactly the
+coefficient of the drawn sample, ties included, without sorting it anew.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from reeltalk.metrics.draws import Draws, Statistic
+
+Floats = NDArray[np.float64]
+Coefficient = Literal["kendall", "spearman", "pearson"]
+
+COEFFICIENTS: Final[tuple[Coefficient, ...]] = ("kendall", "spearman", "pearson")
+FEWEST: Final = 3
+"""Two points lie on a line whatever they are."""
+TOO_FEW: Final = "fewer than three items"
+CONSTANT: Final = "{side} {verb} the same of all items, so there is no correlation"
+_BLOCK: Final = 512
+
+
+def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, str | None]:
+    """A coefficient, or why there is none.
+
+    Args:
+        kind: Which.
+        x: (N,) values, finite.
+        y: (N,) values of the same items, finite.
+
+    Returns:
+        The coefficient, -1 to 1, and None; or None and the reason, where a side is constant or N is below three.
+    """
+    reason = undefined(x, y)
+    if reason is not None:
+        return None, reason
+    compute = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
+    value = float(compute(x, y).statistic)
+    # Values that differ in their last digit only may be constant to SciPy.
+    return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
+
+
+def undefined(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
+    """Why no correlation is defined; None where it is.
+
+    Args:
+        x: (N,) values.
+        y: (N,) values.
+        names: Of the two, for the reason.
+    """
+    if len(x) < FEWEST:
+        return TOO_FEW
+    for values, name in ((x, names[0]), (y, names[1])):
+        if np.ptp(values) == 0:
+            return CONSTANT.format(side=name, verb="says")
+    return None
+
+
+def correlations(
+    x: Floats, y: Floats, draws: Draws, *, kinds: Sequence[Coefficient] = COEFFICIENTS
+) -> dict[Coefficient, Statistic]:
+    """Coefficients with 95 % intervals.
+
+    Args:
+        x: (N,) values, finite.
+        y: (N,) values of the same items, finite.
+        draws: Of the items' videos.
+        kinds: Which coefficients.
+    """
+    found: dict[Coefficient, Statistic] = {}
+    for kind in kinds:
+        value, reason = correlation(kind, x, y)
+        drawn = drawn_correlations(kind, x, y, draws) if value is not None and draws.videos > 1 else None
+        found[kind] = draws.statistic(value, drawn, reason=reason)
+    return found
+
+
+def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) -> Floats:
+    """(R,) the coefficient in each draw of the videos; NaN where it is undefined there.
+
+    Args:
+        kind: Which.
+        x: (N,) values.
+        y: (N,) values of the same items.
+        draws: Of the items' videos.
+    """
+    if kind == "kendall":
+        return _kendall(x, y, draws)
+    if kind == "spearman":
+        return _spearman(x, y, draws)
+    centred_x, centred_y = x - x.mean(), y - y.mean()
+    ones = np.ones_like(centred_x)
+    columns = [ones, centred_x, centred_y, centred_x * centred_y, centred_x**2, centred_y**2]
+    return _from_moments(*draws.summed(np.stack(columns, axis=1)).T)
+
+
+def partial(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Floats:
+    """The correlation of x and y when z is held, from the three correlations of pairs.
+
+    Args:
+        with_y: Of x and y; any shape.
+        with_z: Of x and z.
+        y_with_z: Of y and z.
+
+    Returns:
+        NaN where x or y follows from z.
+    """
+    rest = (1 - with_z**2) * (1 - y_with_z**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value: Floats = np.where(rest > 1e-12, (with_y - with_z * y_with_z) / np.sqrt(np.maximum(rest, 0)), np.nan)
+    return value
+
+
+def _from_moments(n: Floats, x: Floats, y: Floats, xy: Floats, xx: Floats, yy: Floats) -> Floats:
+    # An empty draw cannot be; a constant side gives 0 / 0.
+    covariance, x_part, y_part = xy - x * y / n, xx - x * x / n, yy - y * y / n
+    least = 1e-12
+    defined = (x_part > least * np.maximum(xx, least)) & (y_part > least * np.maximum(yy, least))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value: Floats = np.where(defined, covariance / np.sqrt(x_part * y_part), np.nan)
+    return np.clip(value, -1, 1)
+
+
+def _spearman(x: Floats, y: Floats, draws: Draws) -> Floats:
+    x_codes, y_codes = (np.unique(side, return_inverse=True)[1] for side in (x, y))
+    found = np.empty(draws.resamples)
+    for draw in range(draws.resamples):
+        weights = draws.of_items(draw)
+        total = weights.sum()
+        a, b = (_midranks(codes, weights) - (total + 1) / 2 for codes in (x_codes, y_codes))
+        wa, wb = weights * a, weights * b
+        found[draw] = _from_moments(
+            np.array([total]),
+            np.array([wa.sum()]),
+            np.array([wb.sum()]),
+            np.array([wa @ b]),
+            np.array([wa @ a]),
+            np.array([wb @ b]),
+        )[0]
+    return found
+
+
+def _midranks(codes: NDArray[np.intp], weights: Floats) -> Floats:
+    """(N,) the mean rank, from 1, of each item's value in a sample that holds items as often as they weigh."""
+    counts = np.bincount(codes, weights=weights)
+    ranks = np.cumsum(counts) - (counts - 1) / 2
+    found: Floats = ranks[codes]
+    return found
+
+
+def _kendall(x: Floats, y: Floats, draws: Draws) -> Floats:
+    """From how pairs of items stand between each pair of videos: (V, V) sums that every draw only weighs."""
+    order = np.argsort(draws.codes, kind="stable")
+    a, b, codes = x[order], y[order], draws.codes[order]
+    starts = np.searchsorted(codes, np.arange(draws.videos))
+    tables = np.zeros((3, draws.videos, draws.videos))
+    for begin in range(0, len(a), _BLOCK):
+        rows = slice(begin, begin + _BLOCK)
+        signs = np.sign(a[rows, None] - a[None]).astype(np.int8), np.sign(b[rows, None] - b[None]).astype(np.int8)
+        products = (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
+        for table, product in zip(tables, products, strict=True):
+            np.add.at(table, codes[rows], np.add.reduceat(product, starts, axis=1, dtype=np.int64))
+    agreeing, x_untied, y_untied = (
+        np.einsum("rv,rv->r", draws.weights @ table, draws.weights) for table in tables
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value: Floats = np.where((x_untied > 0) & (y_untied > 0), agreeing / np.sqrt(x_untied * y_untied), np.nan)
+    return np.clip(value, -1, 1)

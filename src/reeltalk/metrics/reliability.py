@@ -1,0 +1,95 @@
+"""Krippendorff's alpha: how far several people, or judges, agree beyond chance, whoever rated what.
+
+A few lines of ours, as the known package is not under a licence that ours may depend on; tests compare the two.
+"""
+
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.metrics.draws import Draws, Statistic
+
+Floats = NDArray[np.float64]
+Scale = Literal["nominal", "ordinal", "interval", "ratio"]
+
+SCALES: Final[tuple[Scale, ...]] = ("nominal", "ordinal", "interval", "ratio")
+NOBODY_TWICE: Final = "no item has two ratings"
+ALL_ALIKE: Final = "all ratings are alike, so chance would agree as well"
+
+
+def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statistic:
+    """Krippendorff's alpha with a 95 % interval.
+
+    Args:
+        ratings: (N, P) what each of P people says of each of N items; NaN where they said nothing.
+        draws: Of the N items' videos.
+        scale: What differences of ratings mean. Of `ratio` all ratings are zero or more.
+
+    Returns:
+        1 is full agreement, 0 is that of chance, less is less. None where no item has two ratings, or all are alike.
+
+    Raises:
+        ValueError: A rating on a `ratio` scale is negative.
+
+    Reference:
+        Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011. Values as of the package krippendorff.
+    """
+    present = np.isfinite(ratings)
+    if scale == "ratio" and (ratings[present] < 0).any():
+        raise ValueError("ratings on a ratio scale must not be negative")
+    values, codes = np.unique(ratings[present], return_inverse=True)
+    counts = np.zeros((len(ratings), max(len(values), 1)))
+    np.add.at(counts, (np.nonzero(present)[0], codes), 1)
+    # An item that one person rated pairs with nothing, and does not count for chance either.
+    counts[counts.sum(axis=1) < 2] = 0
+    rated = counts.sum(axis=1) >= 2
+    if not rated.any():
+        return draws.statistic(None, None, reason=NOBODY_TWICE)
+    whole = _alpha(counts, values, np.ones((1, len(counts))), scale)[0]
+    if not np.isfinite(whole):
+        return draws.statistic(None, None, reason=ALL_ALIKE)
+    drawn = None
+    if draws.videos > 1:
+        drawn = np.concatenate(
+            [
+                _alpha(counts, values, draws.weights[rows][:, draws.codes], scale)
+                for rows in np.array_split(np.arange(draws.resamples), max(1, draws.resamples // 64))
+            ]
+        )
+    return draws.statistic(float(whole), drawn)
+
+
+def _alpha(counts: Floats, values: Floats, weights: Floats, scale: Scale) -> Floats:
+    """(R,) alpha of R samples that hold items as often as they weigh.
+
+    Args:
+        counts: (N, K) how many gave each value to each item.
+        values: (K,) the values, ascending.
+        weights: (R, N) how often each sample holds each item.
+        scale: As of `krippendorff_alpha`.
+    """
+    each = counts.sum(axis=1)
+    share = weights / np.maximum(each - 1, 1)
+    marginals = weights @ counts
+    total = marginals.sum(axis=1)
+    if scale == "nominal":
+        observed = share @ (each**2 - (counts**2).sum(axis=1))
+        expected = total**2 - (marginals**2).sum(axis=1)
+    elif scale == "ratio":
+        sums = values[:, None] + values[None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            distances = np.where(sums > 0, ((values[:, None] - values[None]) / sums) ** 2, 0.0)
+        observed = share @ np.einsum("nk,kl,nl->n", counts, distances, counts)
+        expected = np.einsum("rk,kl,rl->r", marginals, distances, marginals)
+    else:
+        # The ordinal distance is that of the values' mean ranks among all ratings of the sample.
+        places = np.cumsum(marginals, axis=1) - marginals / 2 if scale == "ordinal" else values[None]
+        # Values far from zero would lose digits where they are squared.
+        places = places - places.mean(axis=1, keepdims=True)
+        at, squared = counts @ places.T, counts @ (places**2).T
+        observed = ((share.T * 2 * (each[:, None] * squared - at**2)).sum(axis=0))
+        expected = 2 * (total * (marginals * places**2).sum(axis=1) - (marginals * places).sum(axis=1) ** 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alpha: Floats = np.where(expected > 1e-12 * np.maximum(total, 1), 1 - (total - 1) * observed / expected, np.nan)
+    return alpha

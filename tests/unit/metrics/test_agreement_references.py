@@ -1,0 +1,178 @@
+"""Agreement and correlation against the reference packages, on random tables with ties and gaps."""
+
+import warnings
+
+import krippendorff
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from reeltalk.metrics.agreement import Weights, cohen_kappa, raw_agreement
+from reeltalk.metrics.correlation import CONSTANT, COEFFICIENTS, TOO_FEW, Coefficient, correlation, correlations
+from reeltalk.metrics.correlation import drawn_correlations, partial
+from reeltalk.metrics.draws import Draws, told_apart
+from reeltalk.metrics.reliability import ALL_ALIKE, NOBODY_TWICE, SCALES, Scale, krippendorff_alpha
+
+EXACT = 1e-9
+
+
+@pytest.fixture
+def tables(full: bool) -> int:
+    """How many random tables."""
+    return 1000 if full else 100
+
+
+def draws_of(videos: int, items: int, *, resamples: int = 40, seed: int = 5) -> Draws:
+    return Draws([f"v{n % videos}" for n in range(items)], resamples, seed)
+
+
+def repeated(draws: Draws, draw: int) -> np.ndarray:
+    """The items of a draw, each as often as its video was drawn."""
+    return np.repeat(np.arange(len(draws.clusters)), draws.of_items(draw).astype(int))
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_kappa_is_scikit_learns(weights: Weights, tables: int) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(tables):
+        n, categories = rng.integers(2, 80), rng.integers(2, 7)
+        first = rng.integers(1, categories + 1, n).astype(float)
+        second = np.where(rng.random(n) < 0.5, first, rng.integers(1, categories + 1, n)).astype(float)
+        found = cohen_kappa(first, second, draws_of(9, n), weights=weights)
+        if len(np.unique(np.concatenate([first, second]))) < 2:
+            assert found.value is None
+            continue
+        expected = cohen_kappa_score(first.astype(int), second.astype(int), weights=None if weights == "none" else weights)
+        assert found.value == pytest.approx(expected, abs=EXACT)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_alpha_is_that_of_the_krippendorff_package(scale: Scale, tables: int) -> None:
+    rng = np.random.default_rng(2)
+    compared = 0
+    for _ in range(tables):
+        n, people, levels = rng.integers(2, 40), rng.integers(2, 6), rng.integers(2, 8)
+        truth = rng.integers(0, levels, n)[:, None]
+        ratings = np.where(rng.random((n, people)) < 0.6, truth, rng.integers(0, levels, (n, people))).astype(float)
+        ratings[rng.random(ratings.shape) < rng.uniform(0, 0.6)] = np.nan
+        found = krippendorff_alpha(ratings, draws_of(6, n), scale=scale)
+        pairable = (np.isfinite(ratings).sum(axis=1) > 1).any()
+        paired = ratings[np.isfinite(ratings).sum(axis=1) > 1]
+        if not pairable or len(np.unique(paired[np.isfinite(paired)])) < 2:
+            assert found.value is None
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = krippendorff.alpha(reliability_data=ratings.T, level_of_measurement=scale)
+        assert found.value == pytest.approx(expected, abs=EXACT)
+        compared += 1
+    assert compared > tables * 0.8
+
+
+@pytest.mark.parametrize("kind", COEFFICIENTS)
+def test_correlations_are_scipys(kind: Coefficient, tables: int) -> None:
+    rng = np.random.default_rng(3)
+    reference = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
+    for _ in range(tables):
+        n = int(rng.integers(3, 90))
+        x = rng.integers(0, rng.integers(2, 9), n).astype(float)
+        y = x + rng.normal(0, rng.uniform(0.1, 5), n) if rng.random() < 0.5 else rng.integers(0, 5, n).astype(float)
+        found = correlations(x, y, draws_of(7, n), kinds=[kind])[kind]
+        if np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert found.value is None
+            continue
+        assert found.value == pytest.approx(reference(x, y).statistic, abs=EXACT)
+
+
+@pytest.mark.parametrize("kind", COEFFICIENTS)
+def test_a_draw_gives_scipys_value_of_the_drawn_sample(kind: Coefficient, tables: int) -> None:
+    rng = np.random.default_rng(4)
+    reference = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
+    for _ in range(max(1, tables // 20)):
+        n = int(rng.integers(20, 60))
+        x, y = rng.integers(0, 4, n).astype(float), rng.normal(size=n).round(1)
+        draws = draws_of(8, n, resamples=20, seed=int(rng.integers(1000)))
+        for draw, found in enumerate(drawn_correlations(kind, x, y, draws)):
+            rows = repeated(draws, draw)
+            if np.ptp(x[rows]) and np.ptp(y[rows]):
+                assert found == pytest.approx(reference(x[rows], y[rows]).statistic, abs=EXACT)
+            else:
+                assert np.isnan(found)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_draw_gives_the_alpha_of_the_drawn_sample(scale: Scale) -> None:
+    rng = np.random.default_rng(6)
+    ratings = rng.integers(1, 5, (30, 3)).astype(float)
+    ratings[rng.random(ratings.shape) < 0.2] = np.nan
+    draws = draws_of(10, 30, resamples=200)
+    found = krippendorff_alpha(ratings, draws, scale=scale)
+    of_draws = [
+        krippendorff.alpha(reliability_data=ratings[repeated(draws, draw)].T, level_of_measurement=scale)
+        for draw in range(200)
+    ]
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(of_draws, [0.025, 0.975])), abs=EXACT)
+
+
+def test_intervals_of_kappa_and_agreement_are_those_of_drawn_samples() -> None:
+    rng = np.random.default_rng(7)
+    first, second = rng.integers(1, 4, 50).astype(float), rng.integers(1, 4, 50).astype(float)
+    draws = draws_of(12, 50, resamples=100)
+    rows = [repeated(draws, draw) for draw in range(100)]
+    kappas = [cohen_kappa_score(first[row].astype(int), second[row].astype(int), weights="linear") for row in rows]
+    found = cohen_kappa(first, second, draws, weights="linear")
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(kappas, [0.025, 0.975])), abs=EXACT)
+    raw = raw_agreement(first, second, draws)
+    shares = [(first[row] == second[row]).mean() for row in rows]
+    assert raw.value == pytest.approx((first == second).mean())
+    assert (raw.low, raw.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])), abs=EXACT)
+
+
+def test_what_is_undefined_has_a_reason_and_no_number() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    assert correlation("spearman", x, np.ones(4)) == (None, CONSTANT.format(side="the second", verb="says"))
+    assert correlation("kendall", x[:2], x[:2]) == (None, TOO_FEW)
+    draws = draws_of(2, 4)
+    assert krippendorff_alpha(np.full((4, 2), 3.0), draws, scale="ordinal").reason == ALL_ALIKE
+    lonely = np.array([[1.0, np.nan], [np.nan, 2.0], [1.0, np.nan], [2.0, np.nan]])
+    assert krippendorff_alpha(lonely, draws, scale="nominal").reason == NOBODY_TWICE
+    assert cohen_kappa(np.ones(4), np.ones(4), draws).value is None
+    with pytest.raises(ValueError, match="negative"):
+        krippendorff_alpha(-np.ones((4, 2)), draws, scale="ratio")
+
+
+def test_one_video_gives_a_value_without_an_interval() -> None:
+    rng = np.random.default_rng(8)
+    found = correlations(rng.normal(size=9), rng.normal(size=9), draws_of(1, 9))["spearman"]
+    assert found.value is not None
+    assert (found.low, found.high) == (None, None)
+    assert found.reason is not None
+
+
+def test_a_partial_correlation_is_that_of_what_is_left_after_regression() -> None:
+    rng = np.random.default_rng(9)
+    z = rng.normal(size=400)
+    x, y = z + rng.normal(size=400), -z + rng.normal(size=400)
+    left = [side - np.polyval(np.polyfit(z, side, 1), z) for side in (x, y)]
+    pairs = [np.array(stats.pearsonr(a, b).statistic) for a, b in ((x, y), (x, z), (y, z))]
+    assert float(partial(*pairs)) == pytest.approx(stats.pearsonr(*left).statistic, abs=EXACT)
+    assert np.isnan(partial(np.array(0.5), np.array(1.0), np.array(0.5)))
+
+
+def test_judges_are_told_apart_only_where_all_pairs_together_allow_it() -> None:
+    rng = np.random.default_rng(10)
+    noise = rng.normal(0, 0.02, (500, 1))
+    values = np.array([0.8, 0.79, 0.5])
+    apart = told_apart(values, values + noise + rng.normal(0, 0.01, (500, 3)))
+    assert apart.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+
+
+def test_equal_judges_are_wrongly_told_apart_in_few_studies() -> None:
+    # Ten judges that are equally good: 45 pairs, each at 5 % alone, would find some difference nearly always.
+    rng = np.random.default_rng(12)
+    wrong = 0
+    for _ in range(200):
+        values = rng.normal(0, 1, 10)
+        wrong += bool(told_apart(values, values + rng.normal(0, 1, (300, 10))).any())
+    assert wrong < 200 * 0.2
