@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-world
 
 setup: $(STAMP)
 
@@ -55,6 +55,9 @@ bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 
 bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
 	$(BIN)/python bench/objects.py $(if $(CENTERNET),--centernet $(CENTERNET))
+
+bench-statistics: setup ## Coverage and false winners of the statistics, by simulation
+	$(BIN)/python bench/judge_correction.py
 
 bench-world: setup ## How fast the household films itself, against real time
 	$(BIN)/python bench/world.py
