@@ -72,7 +72,8 @@ def evaluate(
         A benchmark with dialogues, chains or paths.
     model
         Who answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, python:MODULE:CLASS,
-        answers:PATH, baseline:blind, history, constant, nearest, frames or empty, oracle, or summary:MODEL.
+        answers:PATH, human:PATH for people's answers, baseline:blind, history, constant, nearest, frames, empty, yes,
+        copied-question or reference, oracle, or summary:MODEL.
     out
         Folder of the run.
     preset
@@ -82,7 +83,7 @@ def evaluate(
     train
         A benchmark that baselines learn from; this one's train split by default.
     answers_format
-        Layout of answers:PATH, where it is no benchmark.
+        Layout of answers:PATH or human:PATH, where it is no benchmark.
     skip_missing
         Leave out dialogues whose video is not at hand.
     workers
@@ -224,13 +225,13 @@ def plan_evaluate(
     benchmark
         A benchmark with dialogues, chains or paths.
     model
-        Who answers, as for `evaluate`; baselines, oracle, answers: and python: ask no model of ours.
+        Who answers, as for `evaluate`; baselines, oracle, answers:, human: and python: ask no model of ours.
     preset
         A published design, which fixes frames, history, prompt, metrics and judging.
     limit
         Play the first dialogues or paths only.
     answers_format
-        Layout of answers:PATH, where it is no benchmark.
+        Layout of answers:PATH or human:PATH, where it is no benchmark.
     skip_missing
         Leave out dialogues whose video is not at hand.
     latency_s
@@ -317,7 +318,7 @@ def _planned_player(
     def player(model: "AsyncModel") -> "Player | None":
         if spec == "oracle" or (colon and kind in ("baseline", "python")):
             return None
-        if colon and kind == "answers":
+        if colon and kind in ("answers", "human"):
             answers, sha256 = _answers(spec, answers_format)
             opened = _player(
                 spec,
@@ -352,9 +353,9 @@ def _answers(model: str, format: str | None) -> tuple["Content | None", str]:
     from reeltalk.formats.registry import load_format
     from reeltalk.store.benchmark import Benchmark
 
-    if not model.startswith("answers:"):
+    if not model.startswith(("answers:", "human:")):
         return None, ""
-    path = Path(model.removeprefix("answers:"))
+    path = Path(model.partition(":")[2])
     if (path / "manifest.json").is_file():
         return Benchmark.open(path).content(), Benchmark.open(path).manifest.content_hash
     if format is None:

@@ -23,6 +23,7 @@ def judge(
     bench: Path | None = None,
     format: str | None = None,
     limit: int | None = None,
+    beside: str = "",
     judging: JudgingOptions = JUDGING,
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
@@ -47,6 +48,8 @@ def judge(
         Layout of the answers; not needed for runs.
     limit
         Judge the first chains, paths or dialogues of each model only.
+    beside
+        Comma-separated, answers to judge too, which try the judge: reference, yes, copied-question.
     overwrite
         Replace the run that is there.
     """
@@ -58,6 +61,9 @@ def judge(
         raise SettingError("judge needs at least one run, or file or folder of answers")
     chosen = judging.settings(None)
     read = _Answers(sources, format, bench)
+    also = list(dict.fromkeys(name.strip() for name in beside.split(",") if name.strip()))
+    for name in also:
+        read.add_beside(name)
     content = read.content
     request = {
         "sources": read.hashes,
@@ -65,6 +71,7 @@ def judge(
         "judging": chosen.model_dump(mode="json"),
         "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
         "limit": limit,
+        **({"beside": ",".join(also)} if also else {}),
     }
     with (
         RunFolder(out, request, overwrite=overwrite) as folder,
@@ -205,6 +212,18 @@ class _Answers:
                 f"'{twice[0]}' has two answers to turn {twice[3] + 1} of {twice[1]} '{twice[2]}' in what is given; "
                 "judge them in two runs"
             )
+
+    def add_beside(self, name: str) -> None:
+        """Add answers that try the judge, to the turns of the first model."""
+        from reeltalk.evaluate.judging.beside import beside
+
+        if not self.turns:
+            return
+        if name in self.sources:
+            raise SettingError(f"--beside {name}: there is a model of that name in what is given already")
+        first = self.turns[0].model
+        self.turns += beside(name, [turn for turn in self.turns if turn.model == first])
+        self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
 
     def _note_hash(self, path: Path, sha256: str) -> None:
         # Folders of runs are often called alike.

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from reeltalk.llm.senders import Sender
     from reeltalk.llm.serving import Picture, ServedModel
 
-KINDS: Final = ("baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "python:CLASS", "transformers:FOLDER")
+KINDS: Final = (
+    "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
+)  # fmt: skip
 """What may stand before or in place of a model's name; all else names a model at an address."""
 
 
@@ -129,7 +131,7 @@ def opened_player(
         budget: Limits.
         picture: Gives the JPEG files for what messages hold in place of pictures.
         prompt: Prompt that answers are asked with.
-        answers: What was read from `answers:PATH`.
+        answers: What was read from `answers:PATH` or `human:PATH`.
         answers_sha256: Hash of that.
         train: A benchmark that baselines learn from, with its rows; this one by default.
         workers: Videos that are decoded at a time.
@@ -153,7 +155,7 @@ def opened_player(
         from reeltalk.evaluate.playing.python_class import PythonPlayer
 
         return Opened(KeptPlayer(PythonPlayer(name), store), (spec, ""))
-    if kind == "answers" and colon:
+    if kind in ("answers", "human") and colon:
         from reeltalk.evaluate.playing.from_file import AnswersPlayer
 
         assert answers is not None
@@ -161,7 +163,9 @@ def opened_player(
         if len(models) != 1:
             raise SettingError(f"{name} holds answers of {len(models)} models; give a file that holds those of one")
         texts = {(a.unit_id, a.turn_index): a.text if a.state == "answered" else None for a in answers.answers}
-        return Opened(AnswersPlayer(texts, name=models.pop(), sha256=answers_sha256), (name, answers_sha256))
+        # Tables tell people from models by the source.
+        source_name = spec if kind == "human" else name
+        return Opened(AnswersPlayer(texts, name=models.pop(), sha256=answers_sha256), (source_name, answers_sha256))
     if kind == "summary" and colon:
         from reeltalk.evaluate.playing.summary_player import SummaryPlayer
 

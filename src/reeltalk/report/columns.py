@@ -79,9 +79,18 @@ FLOOR: Final = "floor"
 HEADLINES: Final = frozenset({"svbench.OS"})
 """Judged measures with a dot in their name that stand in the first table all the same."""
 NEITHER: Final = frozenset({FLOOR, "rounds_sd", "first_error"})
-FLOORS: Final = {"baseline:empty": "says nothing", "baseline:constant": "says the most frequent answer"}
+FLOORS: Final = {
+    "baseline:empty": "says nothing",
+    "baseline:constant": "says the most frequent answer",
+    "baseline:yes": "always says yes",
+    "baseline:copied-question": "gives the question back",
+}
 """Players that know nothing of the video or the question, by where their answers are from."""
-BASELINES: Final = ("baseline:", "oracle")
+REFERENCE: Final = "baseline:reference"
+"""Where answers are from that are the references themselves."""
+HUMAN: Final = "human:"
+"""How the source of people's answers begins, and the judge of people's ratings."""
+BASELINES: Final = ("baseline:", "oracle", HUMAN)
 SAID_BY_A_MODEL: Final = frozenset(
     {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
 )
@@ -207,6 +216,21 @@ def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
 def floor_of(info: ModelInfo) -> str | None:
     """What a player does that knows nothing; None for all others."""
     return FLOORS.get(info.source)
+
+
+def is_human(info: ModelInfo) -> bool:
+    """True where people answered."""
+    return info.source.startswith(HUMAN)
+
+
+def is_reference(info: ModelInfo) -> bool:
+    """True where the answers are the references themselves."""
+    return info.source == REFERENCE
+
+
+def competes(info: ModelInfo) -> bool:
+    """True for what may be called the best: people, references and floors are what models are measured against."""
+    return not (floor_of(info) or is_human(info) or is_reference(info))
 
 
 def is_baseline(info: ModelInfo) -> bool:

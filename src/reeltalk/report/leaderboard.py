@@ -10,10 +10,13 @@ from reeltalk.report.columns import (
     Column,
     Direction,
     columns,
+    competes,
     differing_parts,
     direction_of,
     floor_of,
     goes_to_hundreds,
+    is_human,
+    is_reference,
     kind_of,
 )
 from reeltalk.schema.runs import CurvePoint, ModelInfo, SummaryRow
@@ -62,6 +65,16 @@ class ModelRow:
     def floor(self) -> str | None:
         """What it does, where it is a player that knows nothing; None for all others."""
         return floor_of(self.info)
+
+    @property
+    def is_human(self) -> bool:
+        """True where people answered."""
+        return is_human(self.info)
+
+    @property
+    def is_reference(self) -> bool:
+        """True where the answers are the references themselves."""
+        return is_reference(self.info)
 
 
 @dataclass(frozen=True)
@@ -223,7 +236,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     best = {
         metric: None
         if metric in mixed
-        else _best([row for info, row in numbers[metric] if not floor_of(info)], direction_of(metric))
+        else _best([row for info, row in numbers[metric] if competes(info)], direction_of(metric))
         for metric in metrics
     }
     names = _distinct([name for name, *_ in rows])
@@ -233,7 +246,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
             run,
             info,
             {
-                metric: _cell(run, found[metric], None if floor_of(info) else best[metric]) if metric in found else None
+                metric: _cell(run, found[metric], best[metric] if competes(info) else None) if metric in found else None
                 for metric in metrics
             },
             _curves(run, info.model),

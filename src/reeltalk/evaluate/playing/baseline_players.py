@@ -1,7 +1,8 @@
 """Baselines as players: what can be answered without a model, from ever more sources of knowledge.
 
 Each of these knows what the one before it knows, and one thing more: *blind* the question, *history* the dialogue too,
-*frames* the frames too. *constant* and *empty* lie below them; *recall* and *nearest* answer some other way.
+*frames* the frames too. *constant* and *empty* lie below them; *recall* and *nearest* answer some other way. By *yes*,
+*copied-question* and *reference* judges are tried: two floors, and what they should score highest.
 """
 
 import base64
@@ -16,6 +17,7 @@ from reeltalk.baselines.answerer import Answerer, Frames, Pair
 from reeltalk.baselines.answerer import Said as SaidBefore
 from reeltalk.baselines.blind import Blind
 from reeltalk.baselines.constant import Constant
+from reeltalk.baselines.floors import AlwaysYes, CopiedQuestion
 from reeltalk.baselines.history import History
 from reeltalk.baselines.in_context import InContext
 from reeltalk.baselines.known import KnownTurn
@@ -23,6 +25,7 @@ from reeltalk.baselines.looking import Looking, seen_by
 from reeltalk.baselines.nearest import Nearest
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Player, Said, Seen
+from reeltalk.evaluate.playing.reference_player import ReferencePlayer
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.intervals import Interval
@@ -34,8 +37,12 @@ from reeltalk.video.appearance import describe
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
 
-BASELINES: Final = ("empty", "constant", "blind", "recall", "history", "nearest", "frames")
-BaselineName = Literal["empty", "constant", "blind", "recall", "history", "nearest", "frames"]
+BASELINES: Final = (
+    "empty", "constant", "blind", "recall", "history", "nearest", "frames", "yes", "copied-question", "reference",
+)  # fmt: skip
+BaselineName = Literal[
+    "empty", "constant", "blind", "recall", "history", "nearest", "frames", "yes", "copied-question", "reference"
+]
 TRAIN: Final = "train"
 LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
@@ -239,10 +246,10 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
 def baseline_player(name: str, pairs: Sequence[Pair], *, videos: Mapping[str, FrameFeatures] | None = None) -> Player:
     """A baseline by its name.
 
-    `empty` says nothing at all; `constant` the habit of the question's form; `blind` what the likest question's answer
-    is; `recall` what the history states, else as `blind`; `history` weighs the answers of like questions by the
-    dialogue; `nearest` takes the likest question in words and pictures; `frames` weighs as `history` does and by what
-    the frames show.
+    `empty` says nothing at all, `yes` always yes, `copied-question` the question and `reference` the reference;
+    `constant` the habit of the question's form; `blind` what the likest question's answer is; `recall` what the history
+    states, else as `blind`; `history` weighs the answers of like questions by the dialogue; `nearest` takes the likest
+    question in words and pictures; `frames` weighs as `history` does and by what the frames show.
 
     Args:
         name: One of `BASELINES`.
@@ -257,6 +264,12 @@ def baseline_player(name: str, pairs: Sequence[Pair], *, videos: Mapping[str, Fr
     ]
     if name == "empty":
         return EmptyPlayer()
+    if name == "yes":
+        return BaselinePlayer(AlwaysYes(), sees_frames=False)
+    if name == "copied-question":
+        return BaselinePlayer(CopiedQuestion(), sees_frames=False)
+    if name == "reference":
+        return ReferencePlayer()
     if name == "constant":
         return BaselinePlayer(Constant(pairs), sees_frames=False)
     if name == "blind":

@@ -290,3 +290,17 @@ def test_a_video_that_is_not_at_hand_is_left_out_and_a_broken_one_is_named(tmp_p
     assert known_videos(benchmark, [absent], executor=executor) == {}
     with pytest.raises(BenchmarkError, match="'there' cannot be decoded"):
         known_videos(benchmark, [Video(id=VideoId("there"), sha256=sha256, duration_s=3.0)], executor=executor)
+
+
+def test_judges_are_tried_with_yes_the_question_and_the_reference() -> None:
+    seen = seen_of("What is red?")
+    assert said_by(baseline_player("yes", PAIRS), seen).text == "Yes."
+    assert said_by(baseline_player("yes", PAIRS), seen_of("什么是红的？")).text == "是的。"
+    assert said_by(baseline_player("copied-question", PAIRS), seen).text == "What is red?"
+    known = replace(seen, step=replace(seen.step, turn=Turn(question="What is red?", references=("The sofa.", "It."))))
+    assert said_by(baseline_player("reference", PAIRS), known).text == "The sofa."
+    choice = Turn(question="What?", references=("red",), options=("blue", "red"), correct_option=0)
+    assert said_by(baseline_player("reference", PAIRS), replace(seen, step=replace(seen.step, turn=choice))).text == "blue"
+    assert said_by(baseline_player("reference", PAIRS), seen) == Said(
+        text=None, reason="the benchmark holds no reference to this turn"
+    )

@@ -1,0 +1,47 @@
+"""Answers that try a judge, put beside a model's."""
+
+import pytest
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.judging.beside import BESIDE, beside
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.ids import VideoId
+
+
+def turn(index: int, *, references: tuple[str, ...] = ("Tea.",), state: AnswerState = AnswerState.ANSWERED) -> AnsweredTurn:
+    return AnsweredTurn(
+        model="m", item_id=f"d/{index}", video_id=VideoId("v"), unit_id="d", turn_index=index,
+        question="What is in the cup?", references=references, text="Milk.", state=state, repeats=("Again.",),
+    )  # fmt: skip
+
+
+def test_each_says_what_it_is_named_after() -> None:
+    assert {name: beside(name, [turn(0)])[0].text for name in BESIDE} == {
+        "reference": "Tea.",
+        "yes": "Yes.",
+        "copied-question": "What is in the cup?",
+    }
+
+
+def test_the_reference_of_a_choice_is_the_right_option() -> None:
+    choice = turn(0).model_copy(update={"options": ("a", "b"), "correct_option": 1})
+    assert beside("reference", [choice])[0].text == "b"
+
+
+def test_failed_turns_are_answered_and_those_not_asked_stay_so() -> None:
+    found = beside("yes", [turn(0, state=AnswerState.FAILED), turn(1, state=AnswerState.NOT_ASKED)])
+    assert [(one.model, one.state) for one in found] == [
+        ("yes", AnswerState.ANSWERED),
+        ("yes", AnswerState.NOT_ASKED),
+    ]
+    assert found[0].repeats == ()
+
+
+def test_a_turn_without_a_reference_has_no_answer_and_a_reason() -> None:
+    found = beside("reference", [turn(0, references=())])[0]
+    assert (found.state, found.reason) == (AnswerState.FAILED, "the benchmark holds no reference to this turn")
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(SettingError, match="reference, yes, copied-question"):
+        beside("always-no", [turn(0)])
