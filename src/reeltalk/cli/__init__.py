@@ -1,11 +1,23 @@
 """The command line: one function a command, each parses, calls and prints."""
 
-from reeltalk.cli import benchmark, construction, evaluating, evaluation, graph, judging, published, scenario, world
+from reeltalk.cli import (
+    benchmark,
+    calibrating,
+    construction,
+    evaluating,
+    evaluation,
+    graph,
+    judging,
+    published,
+    scenario,
+    world,
+)
 from reeltalk.cli.app import app, main, run
 
 __all__ = [
     "app",
     "benchmark",
+    "calibrating",
     "construction",
     "evaluating",
     "evaluation",

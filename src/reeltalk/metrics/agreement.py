@@ -75,7 +75,13 @@ def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:
         return draws.statistic(None, None, reason=NO_ITEMS)
     same = (first == second).astype(np.float64)
     sums = draws.summed(np.stack([same, np.ones_like(same)], axis=1)) if draws.videos > 1 else None
-    return draws.statistic(float(same.mean()), None if sums is None else sums[:, 0] / sums[:, 1])
+    return draws.statistic(float(same.mean()), None if sums is None else _shares(sums))
+
+
+def _shares(sums: Floats) -> Floats:
+    """(R,) the first sum of the second; NaN where a draw holds none of the items."""
+    shares: Floats = np.where(sums[:, 1] > 0, sums[:, 0] / np.maximum(sums[:, 1], 1), np.nan)
+    return shares
 
 
 def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights = "none") -> Statistic:
@@ -116,7 +122,7 @@ def _kappa(tables: Floats, distance: Floats) -> Floats:
     found = tables.reshape(-1, count, count)
     total = found.sum(axis=(1, 2))
     observed = (found * distance).sum(axis=(1, 2))
-    chance = np.einsum("rk,kl,rl->r", found.sum(axis=2), distance, found.sum(axis=1)) / total
+    chance = np.einsum("rk,kl,rl->r", found.sum(axis=2), distance, found.sum(axis=1)) / np.maximum(total, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         value: Floats = np.where(chance > 0, 1 - observed / chance, np.nan)
     return value

@@ -6,7 +6,6 @@ resampled in pairs, and is far more exact than the difference of two intervals.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -48,42 +47,31 @@ class Statistic:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Resamples of the videos of some items.
+    """Resamples of the videos of some items; `draw_videos` makes them."""
 
-    Args:
-        clusters: The source video of each item.
-        resamples: How many samples of videos are drawn.
-        seed: Seed of numpy's `default_rng`; equal arguments give equal draws.
-
-    Reference:
-        Field & Welsh 2007, the cluster bootstrap.
-    """
-
-    clusters: Sequence[str]
-    resamples: int
-    seed: int
-
-    @cached_property
-    def _coded(self) -> tuple[int, Ints]:
-        names, codes = np.unique(np.asarray(self.clusters, dtype=np.str_), return_inverse=True)
-        return len(names), codes.astype(np.intp)
+    codes: Ints
+    """(N,) the number of each item's video, from 0; no number is left out."""
+    weights: Floats
+    """(R, V) how often each video is drawn."""
 
     @property
     def videos(self) -> int:
-        """How many there are to draw from."""
-        return self._coded[0]
+        """How many videos the items are about."""
+        return self.weights.shape[1]
 
     @property
-    def codes(self) -> Ints:
-        """(N,) the number of each item's video, from 0."""
-        return self._coded[1]
+    def resamples(self) -> int:
+        """How many draws there are."""
+        return self.weights.shape[0]
 
-    @cached_property
-    def weights(self) -> Floats:
-        """(R, V) how often each video is drawn."""
-        videos = self.videos
-        drawn = np.random.default_rng(self.seed).multinomial(videos, np.full(videos, 1 / videos), size=self.resamples)
-        return drawn.astype(np.float64)
+    def subset(self, rows: NDArray[np.bool_]) -> "Draws":
+        """The same draws, of some of the items.
+
+        Args:
+            rows: (N,) which.
+        """
+        present, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Draws(codes.astype(np.intp), self.weights[:, present])
 
     def of_items(self, draw: int) -> Floats:
         """(N,) how often each item is drawn in one draw."""
@@ -108,9 +96,9 @@ class Draws:
             drawn: (R,) the value in each draw, NaN where it is undefined there; None below two videos.
             reason: Why there is no value.
         """
-        n = len(self.clusters)
+        n = len(self.codes)
         if value is None:
-            return Statistic(None, None, None, n, self.videos if n else 0, reason)
+            return Statistic(None, None, None, n, self.videos, reason)
         if self.videos < 2 or drawn is None:
             return Statistic(value, None, None, n, self.videos, ONE_VIDEO)
         defined = drawn[np.isfinite(drawn)]
@@ -120,36 +108,49 @@ class Draws:
         return Statistic(value, float(low), float(high), n, self.videos)
 
 
-def told_apart(values: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
-    """Which of several statistics of the same items differ, all pairs judged together.
-
-    Two are told apart where their difference is larger, in standard errors, than the largest difference of any pair
-    is by chance in all but 5 % of the draws. So all pairs together are wrong in at most 5 % of studies, about.
+def draw_videos(clusters: Sequence[str], *, resamples: int, seed: int) -> Draws:
+    """Draw videos with replacement.
 
     Args:
-        values: (K,) the statistics.
-        drawn: (R, K) the same in each draw, one draw a row. Rows with NaN are left out.
-        confidence: Of all pairs together.
+        clusters: The source video of each item.
+        resamples: How many samples of videos are drawn, each of as many as there are.
+        seed: Seed of numpy's `default_rng`; equal arguments give equal draws.
+
+    Reference:
+        Field & Welsh 2007, the cluster bootstrap.
+    """
+    names, codes = np.unique(np.asarray(clusters, dtype=np.str_), return_inverse=True)
+    videos = len(names)
+    if videos == 0:
+        return Draws(codes.astype(np.intp), np.zeros((resamples, 0)))
+    drawn = np.random.default_rng(seed).multinomial(videos, np.full(videos, 1 / videos), size=resamples)
+    return Draws(codes.astype(np.intp), drawn.astype(np.float64))
+
+
+def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
+    """Which of several differences are more than chance, all judged together.
+
+    One is where it is larger, in standard errors, than the largest of all is by chance in 95 % of the draws. So all
+    together are wrong in at most 5 % of studies, about.
+
+    Args:
+        found: (P,) differences.
+        drawn: (R, P) the same in each draw. Rows with NaN are left out.
+        confidence: Of all together.
 
     Returns:
-        (K, K) symmetric; False on the diagonal, and everywhere where fewer than two draws are defined.
+        (P,) False everywhere where fewer than two draws are defined.
 
     Reference:
         Westfall & Young 1993, the single-step maximum of studentised differences.
     """
-    count = len(values)
-    apart = np.zeros((count, count), np.bool_)
     defined = drawn[np.isfinite(drawn).all(axis=1)]
-    first, second = np.triu_indices(count, 1)
-    if len(defined) < 2 or not len(first):
-        return apart
-    differences = defined[:, first] - defined[:, second]
-    found = values[first] - values[second]
-    errors = differences.std(axis=0, ddof=1)
-    sure = errors > 0
-    distances = np.abs(differences[:, sure] - found[sure]) / errors[sure]
-    limit = np.quantile(distances.max(axis=1), confidence) if sure.any() else 0.0
-    # Two that never differ from draw to draw differ surely, or not at all.
-    told = np.where(sure, np.abs(found) > limit * errors, found != 0)
-    apart[first, second] = apart[second, first] = told
-    return apart
+    if len(defined) < 2 or not len(found):
+        return np.zeros(len(found), np.bool_)
+    errors = defined.std(axis=0, ddof=1)
+    moves = errors > 0
+    distances = np.abs(defined[:, moves] - found[moves]) / errors[moves]
+    limit = np.quantile(distances.max(axis=1), confidence) if moves.any() else 0.0
+    # What is the same in every draw differs surely, or not at all.
+    sure: NDArray[np.bool_] = np.where(moves, np.abs(found) > limit * errors, found != 0)
+    return sure

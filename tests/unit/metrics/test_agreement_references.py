@@ -10,8 +10,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from reeltalk.metrics.agreement import Weights, cohen_kappa, raw_agreement
 from reeltalk.metrics.correlation import CONSTANT, COEFFICIENTS, TOO_FEW, Coefficient, correlation, correlations
-from reeltalk.metrics.correlation import drawn_correlations, partial
-from reeltalk.metrics.draws import Draws, told_apart
+from reeltalk.metrics.correlation import drawn_correlations, partial, spearman_of_held_ranks
+from reeltalk.metrics.draws import Draws, draw_videos, surely_differ
 from reeltalk.metrics.reliability import ALL_ALIKE, NOBODY_TWICE, SCALES, Scale, krippendorff_alpha
 
 EXACT = 1e-9
@@ -24,12 +24,12 @@ def tables(full: bool) -> int:
 
 
 def draws_of(videos: int, items: int, *, resamples: int = 40, seed: int = 5) -> Draws:
-    return Draws([f"v{n % videos}" for n in range(items)], resamples, seed)
+    return draw_videos([f"v{n % videos}" for n in range(items)], resamples=resamples, seed=seed)
 
 
 def repeated(draws: Draws, draw: int) -> np.ndarray:
     """The items of a draw, each as often as its video was drawn."""
-    return np.repeat(np.arange(len(draws.clusters)), draws.of_items(draw).astype(int))
+    return np.repeat(np.arange(len(draws.codes)), draws.of_items(draw).astype(int))
 
 
 @pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
@@ -160,19 +160,42 @@ def test_a_partial_correlation_is_that_of_what_is_left_after_regression() -> Non
     assert np.isnan(partial(np.array(0.5), np.array(1.0), np.array(0.5)))
 
 
+def test_held_ranks_give_the_same_rho_and_nearly_the_same_interval() -> None:
+    rng = np.random.default_rng(13)
+    x = rng.normal(size=900)
+    y = x + rng.normal(size=900)
+    draws = draws_of(60, 900, resamples=400)
+    value, held = spearman_of_held_ranks(x, y, draws)
+    assert value == pytest.approx(stats.spearmanr(x, y).statistic, abs=EXACT)
+    anew = drawn_correlations("spearman", x, y, draws)
+    assert held.std() == pytest.approx(anew.std(), rel=0.15)
+
+
+def test_some_of_the_items_keep_their_draws() -> None:
+    draws = draws_of(6, 30)
+    some = draws.subset(np.arange(30) % 6 >= 4)
+    assert some.videos == 2
+    for draw in range(draws.resamples):
+        assert some.of_items(draw).tolist() == draws.of_items(draw)[np.arange(30) % 6 >= 4].tolist()
+
+
 def test_judges_are_told_apart_only_where_all_pairs_together_allow_it() -> None:
     rng = np.random.default_rng(10)
-    noise = rng.normal(0, 0.02, (500, 1))
-    values = np.array([0.8, 0.79, 0.5])
-    apart = told_apart(values, values + noise + rng.normal(0, 0.01, (500, 3)))
-    assert apart.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+    found = np.array([0.01, 0.3, 0.0218, 0.0])
+    errors = np.array([0.02, 0.02, 0.01, 0.0])
+    drawn = found + rng.normal(0, 1, (500, 4)) * errors
+    # Twice its standard error is enough for a difference alone, and not for one of four.
+    assert surely_differ(found, drawn).tolist() == [False, True, False, False]
+    assert surely_differ(found[2:3], drawn[:, 2:3]).tolist() == [True]
 
 
-def test_equal_judges_are_wrongly_told_apart_in_few_studies() -> None:
+def test_judges_that_are_equal_are_seldom_told_apart() -> None:
     # Ten judges that are equally good: 45 pairs, each at 5 % alone, would find some difference nearly always.
     rng = np.random.default_rng(12)
+    first, second = np.triu_indices(10, 1)
     wrong = 0
     for _ in range(200):
         values = rng.normal(0, 1, 10)
-        wrong += bool(told_apart(values, values + rng.normal(0, 1, (300, 10))).any())
+        drawn = values + rng.normal(0, 1, (300, 10))
+        wrong += bool(surely_differ(values[first] - values[second], drawn[:, first] - drawn[:, second]).any())
     assert wrong < 200 * 0.2

@@ -1,0 +1,427 @@
+"""May one trust this judge? Judges, rules and text metrics beside people who rated some of the same answers.
+
+`calibrate` computes everything as plain data; pages, tables and files show it. Floors and references are no part of any
+correlation: a judge that only told them from answers would look good.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.errors import SettingError
+from reeltalk.metrics.agreement import cohen_kappa, raw_agreement
+from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
+from reeltalk.metrics.reliability import SCALES, krippendorff_alpha
+from reeltalk.report.agreement_levels import (
+    MOST_CATEGORIES,
+    Categories,
+    Levels,
+    categories,
+    in_place_of_each,
+    levels,
+    pair_differences,
+)
+from reeltalk.report.columns import is_reference
+from reeltalk.report.corrected_means import (
+    CorrectedMean,
+    CorrectedShare,
+    Landmark,
+    corrected_means,
+    corrected_shares,
+    landmarks,
+)
+from reeltalk.report.human_ratings import HumanRatings, Rating
+from reeltalk.report.judge_bias import Bias, bias
+from reeltalk.report.judge_values import Kind, Scored, Scorer, comparable
+from reeltalk.report.verdicts import Place
+from reeltalk.store.runs import Run
+
+Floats = NDArray[np.float64]
+
+RESAMPLES: Final = 1000
+SEED: Final = 17
+MOST_PAIRS: Final = 45
+"""Ten people make so many pairs; of more people only the agreement of all together is shown."""
+NAMED: Final = 5
+
+
+class CalibrationSettings(BaseModel):
+    """How judges are compared with people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = RESAMPLES
+    """Draws of the videos behind each interval."""
+    seed: Annotated[int, Field(ge=0)] = SEED
+    scale: tuple[float, float] | None = None
+    """From where to where people rate; what they used where it is not given."""
+    people_pass: float | None = None
+    """From this value on people pass an answer; the middle of their scale where it is not given."""
+    passes: dict[str, float] = Field(default_factory=dict)
+    """The same of judges, by protocol, criterion or metric, where it is not the known one."""
+
+    @model_validator(mode="after")
+    def _scale_goes_up(self) -> "CalibrationSettings":
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
+            raise ValueError("a scale goes from a lower to a higher number")
+        return self
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two people."""
+
+    first: str
+    second: str
+    raw: Statistic
+    kappa: Statistic
+    quadratic: Statistic
+
+
+@dataclass(frozen=True)
+class People:
+    """How far people agree with each other."""
+
+    raters: tuple[str, ...]
+    items: int
+    """Answers that people rated and that the runs hold."""
+    several: int
+    """Those that more than one rated."""
+    alpha: dict[str, Statistic]
+    """Krippendorff's, by what differences of ratings are taken to mean."""
+    pairs: tuple[Pair, ...]
+    ceiling: Statistic
+    """Spearman's rho of one person with the mean of the others; the mean over persons."""
+    each: tuple[tuple[str, int, float | None], ...]
+    """The same of each person, with how many answers it rests on."""
+
+
+@dataclass(frozen=True)
+class JudgeBesidePeople:
+    """One judge, rule or text metric beside people."""
+
+    name: str
+    kind: Kind
+    protocol: str
+    criterion: str
+    judge: str | None
+    scale: tuple[float, float] | None
+    levels: Levels
+    categories: Categories | None
+    no_categories: str | None
+    """Why there are none."""
+    in_place: Statistic | None
+    """Its rho in the place of each person in turn, which compares with the people's ceiling; None for one person."""
+    not_told_apart: tuple[str, ...]
+    """Others whose correlation on the same answers does not surely differ from its own."""
+    bias: Bias
+    means: tuple[CorrectedMean, ...]
+    shares: tuple[CorrectedShare, ...]
+    landmarks: tuple[Landmark, ...]
+    points: tuple[tuple[float, float, int, str], ...]
+    """What people say, what it says, of how many answers, of which model: for figures."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One thing that people rated."""
+
+    criterion: str
+    whole: bool
+    """True where whole dialogues were rated, False for turns."""
+    scale: tuple[float, float]
+    people_pass: float
+    videos: int
+    models: tuple[str, ...]
+    people: People
+    judges: tuple[JudgeBesidePeople, ...]
+    """The highest Spearman correlation on answers first; those without one last."""
+    left_out: tuple[tuple[str, str], ...]
+    """Judges that could not be compared, and why."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All of it."""
+
+    dimensions: tuple[Dimension, ...]
+    sources: tuple[str, ...]
+    """Where ratings were read."""
+    ratings: int
+    unmatched: int
+    """Ratings of answers that the runs do not hold."""
+    apart: int
+    """Ratings of floors and references, which are no part of correlations."""
+    empty: int
+    not_applicable: int
+    resamples: int
+    seed: int
+
+
+def calibrate(
+    runs: Sequence[Run],
+    human: HumanRatings,
+    found: Scored,
+    settings: CalibrationSettings,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Calibration:
+    """Compare everything that scored answers with people.
+
+    Args:
+        runs: Those that `found` was read from.
+        human: What people say.
+        found: Answers and scores.
+        settings: How.
+        progress: Told what is being computed.
+
+    Raises:
+        SettingError: No rating is of an answer in the runs, or nothing scored those answers.
+    """
+    models = found.competing
+    matched = [rating for rating in human.ratings if rating.place in found.answers]
+    if not matched:
+        raise SettingError(_nothing_matches(human.ratings, found))
+    counted = [rating for rating in matched if rating.place[0] in models]
+    if not counted:
+        raise SettingError(
+            f"all {len(matched):,} ratings are of floors or references, which say nothing about how a judge ranks "
+            "answers; rate answers of models"
+        )
+    by_criterion: dict[tuple[str, bool], list[Rating]] = {}
+    for rating in counted:
+        by_criterion.setdefault((rating.criterion, rating.place[2] is None), []).append(rating)
+    dimensions = tuple(
+        _dimension(criterion, whole, ratings, runs, found, settings, progress)
+        for (criterion, whole), ratings in by_criterion.items()
+    )
+    if not any(dimension.judges for dimension in dimensions):
+        raise SettingError(
+            "no judge and no metric scored any answer that people rated; "
+            + "; ".join(f"{name}: {why}" for name, why in dimensions[0].left_out[:NAMED])
+            if dimensions[0].left_out
+            else "the runs hold no scores of single answers; judge them with 'reeltalk judge' first"
+        )
+    return Calibration(
+        dimensions,
+        human.sources,
+        len(human.ratings),
+        len(human.ratings) - len(matched),
+        len(matched) - len(counted),
+        human.empty,
+        human.not_applicable,
+        settings.resamples,
+        settings.seed,
+    )
+
+
+def _nothing_matches(ratings: Sequence[Rating], found: Scored) -> str:
+    rated = list(dict.fromkeys(rating.place[0] for rating in ratings))
+    model, unit, turn = ratings[0].place
+    there = list(found.infos)
+    known = [place for place in found.answers if place[0] == model] or list(found.answers)
+    which = f"turn_index {turn}" if turn is not None else "no turn_index (the whole dialogue)"
+    looked = f"the first is of model {model!r}, unit_id {unit!r}, {which}"
+    if model not in there:
+        return (
+            f"none of {len(ratings):,} ratings is of an answer in the runs: {looked}; they rate the models "
+            f"{_listed(rated)}, the runs hold {_listed(there)}"
+        )
+    example = known[0] if known else None
+    having = f", where the runs hold unit_id {example[1]!r}, turn_index {example[2]}" if example else ""
+    return f"none of {len(ratings):,} ratings is of an answer in the runs: {looked}{having}; turns count from 0"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
+
+
+def _dimension(
+    criterion: str,
+    whole: bool,
+    ratings: Sequence[Rating],
+    runs: Sequence[Run],
+    found: Scored,
+    settings: CalibrationSettings,
+    progress: Callable[[str], None],
+) -> Dimension:
+    places = list(dict.fromkeys(rating.place for rating in ratings))
+    raters = sorted({rating.rater for rating in ratings})
+    row_of, column_of = ({key: n for n, key in enumerate(keys)} for keys in (places, raters))
+    matrix = np.full((len(places), len(raters)), np.nan)
+    for rating in ratings:
+        matrix[row_of[rating.place], column_of[rating.rater]] = rating.value
+    means = np.nanmean(matrix, axis=1)
+    said = {place: float(mean) for place, mean in zip(places, means, strict=True)}
+    videos = [found.answers[place].video_id for place in places]
+    draws = draw_videos(videos, resamples=settings.resamples, seed=settings.seed)
+    scale = settings.scale or (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
+    if settings.scale and (np.nanmin(matrix) < scale[0] or np.nanmax(matrix) > scale[1]):
+        raise SettingError(
+            f"--scale {scale[0]:g}:{scale[1]:g} does not hold all ratings on {criterion!r}, which go from "
+            f"{np.nanmin(matrix):g} to {np.nanmax(matrix):g}"
+        )
+    people_pass = settings.people_pass if settings.people_pass is not None else sum(scale) / 2
+    names = np.array([place[0] for place in places])
+    kept, left_out = _with_values(comparable(found.scorers, criterion), places, means)
+    task = _Task(runs, found, settings, criterion, whole, scale, people_pass, places, means, said, names, matrix, draws)
+    judges = [task.compare(scorer, progress) for scorer in kept]
+    apart = _told_apart(kept, task)
+    judges = [
+        _with(judge, tuple(other.name for m, other in enumerate(judges) if m != n and (n, m) not in apart))
+        for n, judge in enumerate(judges)
+    ]
+    judges.sort(key=lambda judge: -_or_least(judge.levels.answers.spearman.value))
+    return Dimension(
+        criterion,
+        whole,
+        scale,
+        people_pass,
+        draws.videos,
+        tuple(sorted(set(names.tolist()))),
+        _people(raters, matrix, draws),
+        tuple(judges),
+        tuple(left_out),
+    )
+
+
+def _with(judge: JudgeBesidePeople, others: tuple[str, ...]) -> JudgeBesidePeople:
+    return JudgeBesidePeople(**{**judge.__dict__, "not_told_apart": others})
+
+
+def _or_least(value: float | None) -> float:
+    return -2.0 if value is None else value
+
+
+def _with_values(
+    scorers: Iterable[Scorer], places: Sequence[Place], means: Floats
+) -> tuple[list[Scorer], list[tuple[str, str]]]:
+    kept, left_out = [], []
+    for scorer in scorers:
+        common = sum(place in scorer.values for place in places)
+        if common:
+            kept.append(scorer)
+        else:
+            about = "whole dialogues" if all(place[2] is None for place in scorer.values) else "turns"
+            left_out.append((scorer.name, f"it scored none of the rated answers; its {len(scorer.values):,} scores are of {about}"))
+    return kept, left_out
+
+
+def _told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
+    values = [task.values_of(scorer) for scorer in scorers]
+    pairs, differences, drawn = pair_differences(
+        [(value, np.isfinite(value)) for value in values], task.means, task.draws
+    )
+    sure = surely_differ(differences, drawn) if task.draws.videos > 1 else np.zeros(len(pairs), np.bool_)
+    told = {pair for pair, surely in zip(pairs, sure, strict=True) if surely}
+    return told | {(second, first) for first, second in told}
+
+
+def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:
+    present = np.isfinite(matrix)
+    alphas: dict[str, Statistic] = {}
+    for scale in SCALES:
+        if scale != "ratio" or np.nanmin(matrix) >= 0:
+            alphas[scale] = krippendorff_alpha(matrix, draws, scale=scale)
+    pairs = []
+    if len(raters) * (len(raters) - 1) // 2 <= MOST_PAIRS:
+        for first, second in combinations(range(len(raters)), 2):
+            rows = present[:, first] & present[:, second]
+            own, a, b = draws.subset(rows), matrix[rows, first], matrix[rows, second]
+            # Of a scale without levels a kappa would say nothing.
+            if rows.any() and len(np.unique(np.concatenate([a, b]))) <= MOST_CATEGORIES:
+                quadratic = cohen_kappa(a, b, own, weights="quadratic")
+                pairs.append(
+                    Pair(raters[first], raters[second], raw_agreement(a, b, own), cohen_kappa(a, b, own), quadratic)
+                )
+    ceiling, each, _ = in_place_of_each(matrix, draws)
+    return People(
+        tuple(raters),
+        len(matrix),
+        int((present.sum(axis=1) > 1).sum()),
+        alphas,
+        tuple(pairs),
+        ceiling,
+        tuple((name, *one) for name, one in zip(raters, each, strict=False)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What all judges of one dimension are compared with."""
+
+    runs: Sequence[Run]
+    found: Scored
+    settings: CalibrationSettings
+    criterion: str
+    whole: bool
+    scale: tuple[float, float]
+    people_pass: float
+    places: Sequence[Place]
+    means: Floats
+    said: Mapping[Place, float]
+    names: NDArray[np.str_]
+    matrix: Floats
+    draws: Draws
+
+    def values_of(self, scorer: Scorer) -> Floats:
+        """(N,) what it says of the rated answers, NaN where nothing."""
+        return np.array([scorer.values.get(place, np.nan) for place in self.places])
+
+    def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeBesidePeople:
+        """One judge beside people."""
+        progress(f"{self.criterion}: {scorer.name}")
+        values = self.values_of(scorer)
+        rows = np.isfinite(values)
+        own, people, judge = self.draws.subset(rows), self.means[rows], values[rows]
+        passes = self.settings.passes
+        mark = passes.get(scorer.criterion, passes.get(scorer.protocol, scorer.passes))
+        agreed = categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
+        models = sorted(self.found.competing)
+        rated = [model for model in models if model in set(self.names.tolist())]
+        answers, settings = self.found.answers, self.settings
+        roles = {
+            **{name: "reference" if is_reference(info) else "floor" for name, info in self.found.landmarks.items()},
+            **dict.fromkeys(models, "model"),
+        }
+        in_place = in_place_of_each(self.matrix, self.draws, values)[0] if self.matrix.shape[1] > 1 else None
+        return JudgeBesidePeople(
+            scorer.name,
+            scorer.kind,
+            scorer.protocol,
+            scorer.criterion,
+            scorer.judge,
+            scorer.scale,
+            levels(people, judge, self.names[rows], own),
+            agreed if isinstance(agreed, Categories) else None,
+            None if isinstance(agreed, Categories) else agreed,
+            in_place,
+            (),
+            bias(
+                scorer,
+                {place: answer for place, answer in answers.items() if (place[2] is None) == self.whole},
+                self.said,
+                models=frozenset(models),
+                resamples=settings.resamples,
+                seed=settings.seed,
+            ),
+            corrected_means(scorer, answers, self.said, rated, scale=self.scale, whole=self.whole),
+            corrected_shares(scorer, answers, self.said, rated, people_pass=self.people_pass, whole=self.whole),
+            landmarks(
+                scorer, self.runs, answers, roles, resamples=settings.resamples, seed=settings.seed
+            ),
+            _points(people, judge, self.names[rows]),
+        )
+
+
+def _points(people: Floats, judge: Floats, names: NDArray[np.str_]) -> tuple[tuple[float, float, int, str], ...]:
+    counts: dict[tuple[float, float, str], int] = {}
+    for one, other, name in zip(people.tolist(), judge.tolist(), names.tolist(), strict=True):
+        counts[one, other, name] = counts.get((one, other, name), 0) + 1
+    return tuple((one, other, count, name) for (one, other, name), count in sorted(counts.items()))

@@ -1,0 +1,283 @@
+"""Everything that scored answers, side by side: judges, rules and text metrics, each with its values by answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from reeltalk.errors import SettingError
+from reeltalk.metrics.tokenise import detect_language, tokenise
+from reeltalk.report.columns import (
+    COMPAT,
+    FAMILIES,
+    HUMAN,
+    competes,
+    floor_of,
+    is_reference,
+    kind_of,
+    title_of,
+)
+from reeltalk.report.verdicts import NOBODY, Place, title_of_criterion
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.runs import ModelInfo
+from reeltalk.schema.scoring import ScoreState
+from reeltalk.store.runs import Run
+
+Kind = Literal["judge", "rule", "text"]
+
+RULES: Final = frozenset({"agree", "choice", "graph", "cogme"})
+"""Protocols in which no model judges."""
+SCALES: Final[dict[str, tuple[float, float]]] = {
+    "vdeval": (1, 3),
+    "lave": (0, 1),
+    "clair": (0, 1),
+    "llm_acc": (0, 1),
+    "llm_rel": (0, 5),
+    "svbench": (0, 10),
+    "gpt-score": (0, 10),
+    "checklist": (0, 1),
+    "agree": (0, 1),
+    "choice": (0, 1),
+    "graph": (0, 1),
+    "cider": (0, 10),
+}
+"""From where to where a criterion, or else its protocol, scores one answer; other text metrics go from 0 to 1."""
+PASSES: Final[dict[str, float]] = {
+    "vdeval": 2.5,
+    "lave": 0.75,
+    "clair": 0.5,
+    "llm_acc": 0.5,
+    "gpt-score": 5.0,
+    "svbench": 5.0,
+    "checklist": 0.5,
+    "agree": 0.5,
+    "choice": 0.5,
+    "graph": 0.5,
+}
+"""The value from which an answer counts as right."""
+OVERLAP: Final = ("token_f1", "rouge_l")
+"""Text metrics that say how many words an answer shares with its reference, the first that a run has."""
+
+
+@dataclass(frozen=True)
+class RatedAnswer:
+    """An answer, or all answers of a dialogue, as numbers."""
+
+    place: Place
+    video_id: str
+    words: int
+    """Of the answer; of all answers where it is a whole dialogue. Chinese is counted by segmented words."""
+    turn: int | None
+    """Position in the dialogue, from 0; None where it is a whole dialogue."""
+    overlap: float | None = None
+    """Word overlap with the reference, 0 to 1."""
+    right_option: int | None = None
+    """At which place, from 0, the right one of several options was shown."""
+
+
+@dataclass
+class Scorer:
+    """Something that scores answers."""
+
+    name: str
+    """How tables call it, unlike any other."""
+    kind: Kind
+    protocol: str
+    """The judging protocol; the metric where no protocol is."""
+    criterion: str
+    judge: str | None
+    """The model that judges; None where none does."""
+    values: dict[Place, float] = field(default_factory=dict)
+    """Rounds are averaged."""
+    rounds: dict[Place, list[float]] = field(default_factory=dict)
+    """All rounds, where there are several."""
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """From where to where it scores; None where nobody knows."""
+        if self.kind == "text":
+            return SCALES.get(self.criterion, (0.0, 1.0))
+        return SCALES.get(self.criterion) or SCALES.get(self.protocol)
+
+    @property
+    def passes(self) -> float | None:
+        """The value from which an answer counts as right; None where nobody knows."""
+        return PASSES.get(self.criterion) or PASSES.get(self.protocol)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """All answers of some runs, and all that scored them."""
+
+    answers: dict[Place, RatedAnswer]
+    scorers: list[Scorer]
+    infos: dict[str, ModelInfo]
+    """By model."""
+
+    @property
+    def competing(self) -> dict[str, ModelInfo]:
+        """Models that are compared, and people who answered: all but floors and references."""
+        return {name: info for name, info in self.infos.items() if competes(info) or info.source.startswith(HUMAN)}
+
+    @property
+    def landmarks(self) -> dict[str, ModelInfo]:
+        """References and floors, by which a judge's scale is tried."""
+        return {name: info for name, info in self.infos.items() if is_reference(info) or floor_of(info)}
+
+
+def scored(runs: Sequence[Run]) -> Scored:
+    """Read runs.
+
+    Args:
+        runs: Those of one benchmark, judged by one judge or several.
+
+    Raises:
+        SettingError: Two runs hold different answers of one model to one turn.
+        InputError: A table is damaged.
+    """
+    answers: dict[Place, RatedAnswer] = {}
+    texts: dict[Place, str] = {}
+    infos: dict[str, ModelInfo] = {}
+    scorers: dict[tuple[str, str, str | None], Scorer] = {}
+    for run in runs:
+        infos |= {info.model: info for info in run.info.models if info.model not in infos}
+        turns = [turn for turn in run.answers() if turn.state is not AnswerState.NOT_ASKED]
+        _read_answers(run, turns, answers, texts)
+        judged = _read_judged(run, scorers)
+        _read_metrics(run, turns, scorers, answers, judged)
+    _add_dialogues(answers)
+    found = [one for one in scorers.values() if one.values]
+    _name(found)
+    return Scored(answers, found, infos)
+
+
+def _read_answers(
+    run: Run, turns: Sequence[AnsweredTurn], answers: dict[Place, RatedAnswer], texts: dict[Place, str]
+) -> None:
+    language = detect_language([turn.text for turn in turns[:200]], "auto")
+    for turn in turns:
+        place = (turn.model, turn.unit_id, turn.turn_index)
+        if place in texts and texts[place] != turn.text:
+            raise SettingError(
+                f"{run.path} has another answer of {turn.model!r} to turn {turn.turn_index + 1} of {turn.unit_id!r} "
+                "than a run before it, so a rating may mean either; calibrate the two apart"
+            )
+        texts[place] = turn.text
+        if place not in answers:
+            words = len(tokenise(turn.text, language))
+            answers[place] = RatedAnswer(
+                place, turn.video_id, words, turn.turn_index, right_option=_right_option(turn)
+            )
+
+
+def _right_option(turn: AnsweredTurn) -> int | None:
+    if not turn.options or turn.correct_option is None:
+        return None
+    order = turn.played.option_order if turn.played is not None else None
+    shown = order if order is not None else tuple(range(len(turn.options)))
+    return shown.index(turn.correct_option) if turn.correct_option in shown else None
+
+
+def _read_judged(run: Run, scorers: dict[tuple[str, str, str | None], Scorer]) -> set[str]:
+    """Add what judges gave; the protocols that gave something."""
+    found: set[str] = set()
+    for protocol in run.protocols():
+        rounds: dict[tuple[str, str | None], dict[Place, list[float]]] = {}
+        for row in run.judged(protocol):
+            if row.judge.startswith(HUMAN) or COMPAT in row.criterion.split("."):
+                continue
+            if row.state is not ScoreState.SCORED or row.value is None:
+                continue
+            judge = None if protocol in RULES or row.judge == NOBODY else row.judge
+            place = (row.model, row.unit_id, row.turn_index)
+            rounds.setdefault((row.criterion, judge), {}).setdefault(place, []).append(row.value)
+        for (criterion, judge), places in rounds.items():
+            found.add(protocol)
+            kind: Kind = "rule" if protocol in RULES else "judge"
+            scorer = scorers.setdefault((protocol, criterion, judge), Scorer("", kind, protocol, criterion, judge))
+            for place, values in places.items():
+                # The same answers judged in two runs by one judge: the first run's stand.
+                if place not in scorer.values:
+                    scorer.values[place] = sum(values) / len(values)
+                    if len(values) > 1:
+                        scorer.rounds[place] = values
+    return found
+
+
+def _read_metrics(
+    run: Run,
+    turns: Sequence[AnsweredTurn],
+    scorers: dict[tuple[str, str, str | None], Scorer],
+    answers: dict[Place, RatedAnswer],
+    judged: set[str],
+) -> None:
+    """Add text metrics, and judged measures of a run that has no table of what its judges gave."""
+    place_of = {(turn.model, turn.item_id): (turn.model, turn.unit_id, turn.turn_index) for turn in turns}
+    for row in run.item_scores():
+        place = place_of.get((row.model, row.item_id))
+        if place is None:
+            continue
+        for metric, value in row.scores.items():
+            kind = kind_of(metric)
+            if kind == "text" or (kind == "headline" and not judged):
+                name: Kind = "text" if kind == "text" else "judge"
+                scorer = scorers.setdefault((metric, metric, None), Scorer("", name, metric, metric, None))
+                scorer.values.setdefault(place, value)
+        overlap = next((row.scores[metric] for metric in OVERLAP if metric in row.scores), None)
+        known = answers[place]
+        if overlap is not None and known.overlap is None:
+            answers[place] = RatedAnswer(
+                place, known.video_id, known.words, known.turn, overlap, known.right_option
+            )
+
+
+def _add_dialogues(answers: dict[Place, RatedAnswer]) -> None:
+    """Add every dialogue as a whole, for ratings and judges that say one thing of all its turns."""
+    words: dict[tuple[str, str], int] = {}
+    videos: dict[tuple[str, str], str] = {}
+    for (model, unit, _), answer in answers.items():
+        words[model, unit] = words.get((model, unit), 0) + answer.words
+        videos[model, unit] = answer.video_id
+    for (model, unit), total in words.items():
+        answers[model, unit, None] = RatedAnswer((model, unit, None), videos[model, unit], total, None)
+
+
+def _name(scorers: Sequence[Scorer]) -> None:
+    """Give each a name unlike all others, naming the judge where there is one."""
+    for scorer in scorers:
+        scorer.name = (
+            title_of(scorer.criterion)
+            if scorer.kind == "text" or scorer.protocol == scorer.criterion
+            else title_of_criterion(scorer.protocol, scorer.criterion)
+        )
+        if scorer.judge is not None:
+            scorer.name += f", {scorer.judge}"
+
+
+def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
+    """Which of all scorers are compared with people on one criterion.
+
+    Of a protocol with several criteria that is the one of the same name; else its overall; else all. Everything else
+    says one thing of an answer, and is compared with people on every criterion.
+
+    Args:
+        scorers: All.
+        criterion: What people rated.
+    """
+    groups: dict[tuple[str, str | None], list[Scorer]] = {}
+    for scorer in scorers:
+        groups.setdefault((scorer.protocol, scorer.judge), []).append(scorer)
+    found: list[Scorer] = []
+    for (protocol, _), group in groups.items():
+        alike = [one for one in group if one.criterion.casefold() == criterion.casefold()]
+        overall = [one for one in group if one.criterion in ("OS", "overall", protocol) or _is_headline(one)]
+        found += alike or overall or group
+    return found
+
+
+def _is_headline(scorer: Scorer) -> bool:
+    return scorer.criterion in FAMILIES and scorer.criterion.replace("_", "-") == scorer.protocol
+
+
+def ranges(values: Mapping[Place, float]) -> tuple[float, float]:
+    """The lowest and the highest of some values."""
+    return min(values.values()), max(values.values())
