@@ -12,9 +12,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from record import record
 from scipy import stats
 
+from record import record
 from reeltalk.metrics.prediction_powered import Estimates, VideoSums, corrected_by_video, rogan_gladen
 
 Floats = NDArray[np.float64]
@@ -89,8 +89,11 @@ def rogan_gladen_covers(seed: int, trials: int, judge: tuple[float, float], with
             found, _ = rogan_gladen(
                 right[turns] > 0, passed[turns] > 0, labelled[turns] > 0, np.nonzero(turns)[0].astype(str).tolist()
             )
-            held += found is not None and found.low is not None and found.high is not None and (
-                found.low <= TRUTH <= found.high
+            held += (
+                found is not None
+                and found.low is not None
+                and found.high is not None
+                and (found.low <= TRUTH <= found.high)
             )
     return 100 * held / trials
 
@@ -130,7 +133,10 @@ def main() -> None:
     print(" " * len(head) + f"{'covers  width':>17}" * 4)
     for number, (name, within, share, spread) in enumerate(product(JUDGES, WITHIN, SHARES, (True, False))):
         found = study(number, trials, JUDGES[name], within, share, spread)
-        cells = [f"{found[f'{way} covers']:>9.1f}{found[f'{way} width']:>8.3f}" for way in ("tuned", "untuned", "people", "judge")]
+        cells = [
+            f"{found[f'{way} covers']:>9.1f}{found[f'{way} width']:>8.3f}"
+            for way in ("tuned", "untuned", "people", "judge")
+        ]
         where = "all" if spread else "some"
         print(f"{name:<9}{within:>7g}{share:>8.0%}{where:>9}" + "".join(cells))
         for way in ("tuned", "untuned", "people", "judge"):

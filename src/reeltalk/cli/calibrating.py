@@ -10,7 +10,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
     from reeltalk.metrics.draws import Statistic
-    from reeltalk.report.calibrate import Calibration, CalibrationSettings, Dimension
+    from reeltalk.report.calibration import Calibration, CalibrationSettings, Dimension
     from reeltalk.store.runs import Run
 
 
@@ -69,7 +69,7 @@ def calibrate(
             raise SettingError("--sheet writes a blank sheet and compares nothing; leave out --human and --out")
         return _write_sheet(opened, sheet, items=items, criteria=criteria, seed=seed, overwrite=overwrite)
     marks = _marks(pass_mark or [])
-    from reeltalk.report.calibrate import CalibrationSettings
+    from reeltalk.report.calibration import CalibrationSettings
 
     settings = settings_of(
         CalibrationSettings,
@@ -106,9 +106,7 @@ def _compute(opened: "list[Run]", human: list[Path], settings: "CalibrationSetti
     return compute(opened, human_ratings(opened, human, found.answers), found, settings, progress=say)
 
 
-def _write_sheet(
-    opened: "list[Run]", sheet: Path, *, items: int, criteria: str, seed: int, overwrite: bool
-) -> int:
+def _write_sheet(opened: "list[Run]", sheet: Path, *, items: int, criteria: str, seed: int, overwrite: bool) -> int:
     from reeltalk.report.rating_sheet import rating_sheet
     from reeltalk.store.atomic import write_bytes
 

@@ -161,6 +161,7 @@ def report(
     tables: str = "",
     about: Path | None = None,
     published: str = "",
+    human: Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs or a benchmark as a static site; runs also as a table on standard output.
@@ -186,6 +187,8 @@ def report(
     published
         Comma-separated benchmarks whose published numbers stand beside the runs', as svbench,mt-video-bench;
         `reeltalk published` lists them.
+    human
+        People's ratings, as for `calibrate`; the site then shows how far judges can be trusted.
     overwrite
         Replace what is there.
     """
@@ -213,7 +216,10 @@ def report(
         tables=_formats("--tables", tables, TABLE_FORMATS),
         about=read_about(about) if about is not None else {},
         published=beside,
+        human=human,
     )
+    if human is not None and (benchmarks or format != "html"):
+        raise SettingError("--human compares judges of runs with people, on a site: give runs, and --format html")
     if (settings.figures or settings.tables or settings.about) and (benchmarks or format != "html"):
         raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
     if beside and (benchmarks or format != "html"):

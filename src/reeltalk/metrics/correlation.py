@@ -101,7 +101,8 @@ def drawn_correlations(kind: Coefficient, x: Floats, y: Floats, draws: Draws) ->
 def spearman_of_held_ranks(x: Floats, y: Floats, draws: Draws) -> tuple[float, Floats]:
     """Spearman's rho, and (R,) in each draw the correlation of the ranks that items have among all.
 
-    Ranking each draw anew, as `drawn_correlations` does, takes minutes for tens of thousands of items and hardly differs.
+    Ranking each draw anew, as `drawn_correlations` does, takes minutes for tens of thousands of items; the two hardly
+    differ.
 
     Args:
         x: (N,) values, not constant.
@@ -179,9 +180,7 @@ def _kendall(x: Floats, y: Floats, draws: Draws) -> Floats:
         products = (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
         for table, product in zip(tables, products, strict=True):
             np.add.at(table, codes[rows], np.add.reduceat(product, starts, axis=1, dtype=np.int64))
-    agreeing, x_untied, y_untied = (
-        np.einsum("rv,rv->r", draws.weights @ table, draws.weights) for table in tables
-    )
+    agreeing, x_untied, y_untied = (np.einsum("rv,rv->r", draws.weights @ table, draws.weights) for table in tables)
     with np.errstate(invalid="ignore", divide="ignore"):
         value: Floats = np.where((x_untied > 0) & (y_untied > 0), agreeing / np.sqrt(x_untied * y_untied), np.nan)
     return np.clip(value, -1, 1)

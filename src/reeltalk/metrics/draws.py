@@ -57,12 +57,12 @@ class Draws:
     @property
     def videos(self) -> int:
         """How many videos the items are about."""
-        return self.weights.shape[1]
+        return int(self.weights.shape[1])
 
     @property
     def resamples(self) -> int:
         """How many draws there are."""
-        return self.weights.shape[0]
+        return int(self.weights.shape[0])
 
     def subset(self, rows: NDArray[np.bool_]) -> "Draws":
         """The same draws, of some of the items.

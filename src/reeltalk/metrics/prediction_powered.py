@@ -1,8 +1,8 @@
 """A judge's mean corrected by a few human labels: prediction-powered inference, with turns of one video dependent.
 
-A judge scores everything, people score a little of it. The corrected mean is the judge's over what nobody labelled, plus
-what people and judge differ by over what was labelled. It is right whatever the judge's error is, and its interval is
-narrower than that of the labels alone as far as the judge follows the people.
+A judge scores everything, people score a little of it. The corrected mean is the judge's over what nobody labelled,
+plus what people and judge differ by over what was labelled. It is right whatever the judge's error is, and its interval
+is narrower than that of the labels alone as far as the judge follows the people.
 
 All that is needed of a video are five sums (`VideoSums`), so that simulations can do thousands of studies at a time.
 
@@ -131,9 +131,12 @@ def corrected_by_video(sums: VideoSums, *, power: float | None = None, confidenc
 
     With :math:`\lambda` the power, the mean is :math:`\bar Y + \lambda(\bar f_u - \bar f_l)`. Its variance is the sum
     of squares of what each video adds to it once it is linearised, so that whatever dependence there is inside a video
-    is allowed for. What a video adds is enlarged by its share of the items (the HC2 or CR2 correction), and the interval
-    is Student's t with Satterthwaite's degrees of freedom. The videos with labels give those of as many videos of equal
-    size as their labels are worth, less one for the mean and, where the power is tuned, one for the power. The tuned power is what makes that variance least, not below 0.
+    is allowed for. What a video adds is enlarged by its share of the items (the HC2 or CR2 correction), and the
+    interval is Student's t with Satterthwaite's degrees of freedom. The videos with labels give those of as many videos
+    of equal size as their labels are worth, less one for the mean and, where the power is tuned, one for the power.
+
+    The tuned power is what makes that variance least, not below 0. As it then fits the labelled videos' noise too, what
+    a video adds is divided by one less its leverage on the power, as the jackknife has it.
 
     Args:
         sums: Of one study or more.
@@ -191,7 +194,13 @@ def _added(values: Floats, counts: Floats, mean: Floats, n: Floats) -> Floats:
 
 
 def corrected(
-    labels: Floats, judged: Floats, has_label: NDArray[np.bool_], clusters: Sequence[str], *, power: float | None = None
+    labels: Floats,
+    judged: Floats,
+    has_label: NDArray[np.bool_],
+    clusters: Sequence[str],
+    *,
+    power: float | None = None,
+    scale: tuple[float, float] = (-np.inf, np.inf),
 ) -> Corrected | None:
     """A judge's mean over all items, the people's over some, and both together.
 
@@ -201,6 +210,7 @@ def corrected(
         has_label: (N,) where people say something.
         clusters: The source video of each item.
         power: As of `corrected_by_video`.
+        scale: Of the labels; values and intervals are cut at its ends.
 
     Returns:
         None where there are no labels.
@@ -219,8 +229,8 @@ def corrected(
     )
     found, alone = corrected_by_video(sums, power=power), corrected_by_video(sums, power=0.0)
     return Corrected(
-        _single(found),
-        _single(alone),
+        _single(found, scale),
+        _single(alone, scale),
         float(judged.mean()),
         float(found.power),
         int(has_label.sum()),
@@ -276,8 +286,9 @@ def rogan_gladen(
     return Estimated(value, low, high, float(np.sqrt(variance))), None
 
 
-def _single(found: Estimates) -> Estimated:
-    value, low, high, error = (float(part) for part in (found.value, found.low, found.high, found.error))
+def _single(found: Estimates, scale: tuple[float, float]) -> Estimated:
+    value, low, high = (float(np.clip(part, *scale)) for part in (found.value, found.low, found.high))
+    error = float(found.error)
     if not np.isfinite(error):
         return Estimated(value, None, None, None)
     return Estimated(value, low, high, error)

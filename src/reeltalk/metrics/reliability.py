@@ -88,7 +88,7 @@ def _alpha(counts: Floats, values: Floats, weights: Floats, scale: Scale) -> Flo
         # Values far from zero would lose digits where they are squared.
         places = places - places.mean(axis=1, keepdims=True)
         at, squared = counts @ places.T, counts @ (places**2).T
-        observed = ((share.T * 2 * (each[:, None] * squared - at**2)).sum(axis=0))
+        observed = (share.T * 2 * (each[:, None] * squared - at**2)).sum(axis=0)
         expected = 2 * (total * (marginals * places**2).sum(axis=1) - (marginals * places).sum(axis=1) ** 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         alpha: Floats = np.where(expected > 1e-12 * np.maximum(total, 1), 1 - (total - 1) * observed / expected, np.nan)

@@ -17,6 +17,7 @@ Names = NDArray[np.str_]
 MOST_CATEGORIES: Final = 11
 """A scale from 0 to 10 has eleven levels; what has more is no set of categories."""
 FEWEST_MODELS: Final = 3
+NO_MARK: Final = "people rate on another scale, and it has no pass mark; --pass-mark gives one"
 NO_MODEL: Final = "in no model do both vary over three answers or more"
 
 
@@ -189,7 +190,7 @@ def categories(
             cohen_kappa(people, judge, draws, weights="quadratic"),
         )
     if judge_passes is None or people_pass is None:
-        return "people and judge use different scales, and it has no pass mark; give one with --pass-mark"
+        return NO_MARK
     first, second = (people >= people_pass).astype(np.float64), (judge >= judge_passes).astype(np.float64)
     raw, kappa = raw_agreement(first, second, draws), cohen_kappa(first, second, draws)
     return Categories("pass", people_pass, judge_passes, raw, kappa, None, None)

@@ -1,4 +1,4 @@
-"""Models' means as a judge has them, as people have them, and corrected; and where references and floors come to stand."""
+"""Models' means as a judge has them, as people have them, and corrected; and where references and floors stand."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def corrected_means(
         stretched = scale[0] + (judged - own[0]) / width * (scale[1] - scale[0])
         labels = np.array([people.get(place, np.nan) for place in places])
         videos = [answers[place].video_id for place in places]
-        means = corrected(labels, stretched, np.isfinite(labels), videos) if places else None
+        means = corrected(labels, stretched, np.isfinite(labels), videos, scale=scale) if places else None
         found.append(CorrectedMean(model, len(places), means))
     return tuple(found)
 
@@ -119,7 +119,7 @@ def corrected_shares(
         judged = np.array([scorer.values[place] == right for place in places], np.bool_)
         labels = np.array([people.get(place, -np.inf) >= people_pass for place in places], np.bool_)
         videos = [answers[place].video_id for place in places]
-        means = corrected(labels.astype(np.float64), judged.astype(np.float64), has_label, videos)
+        means = corrected(labels.astype(np.float64), judged.astype(np.float64), has_label, videos, scale=(0, 1))
         assert means is not None
         share, reason = rogan_gladen(labels, judged, has_label, videos)
         found.append(CorrectedShare(model, float(judged.mean()), means, share, reason))
@@ -127,11 +127,7 @@ def corrected_shares(
 
 
 def _places(scorer: Scorer, answers: Mapping[Place, RatedAnswer], model: str, whole: bool) -> list[Place]:
-    return [
-        place
-        for place in scorer.values
-        if place[0] == model and place in answers and (place[2] is None) == whole
-    ]
+    return [place for place in scorer.values if place[0] == model and place in answers and (place[2] is None) == whole]
 
 
 def _span(scorer: Scorer) -> Scale:

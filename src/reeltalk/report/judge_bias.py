@@ -1,4 +1,4 @@
-"""What a judge rewards beside what people reward: length, place in the dialogue, shown options, its own kind; and noise.
+"""What a judge rewards beside what people reward: length, place in the dialogue, shown options, its own kind.
 
 Each check is a correlation over answers, and the same with what people say held equal: what is left then is the judge's
 own. Where nobody rated, the words shared with the reference are held in their place. These rest on all answers that a
@@ -143,11 +143,11 @@ def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_]
     reason = next((why for x, y in pairs if (why := undefined(x, y))), None)
     if reason is not None:
         return own.statistic(None, None, reason=reason)
-    values, drawn = zip(*(spearman_of_held_ranks(x, y, own) for x, y in pairs), strict=True)
-    value = float(partial(*map(np.array, values)))
+    found = [spearman_of_held_ranks(x, y, own) for x, y in pairs]
+    value = float(partial(*(np.array(rho) for rho, _ in found)))
     if not np.isfinite(value):
         return own.statistic(None, None, reason=FOLLOWS)
-    return own.statistic(value, partial(*drawn))
+    return own.statistic(value, partial(*(drawn for _, drawn in found)))
 
 
 def family_of(judge: str) -> str | None:

@@ -164,9 +164,7 @@ def _read_answers(
         texts[place] = turn.text
         if place not in answers:
             words = len(tokenise(turn.text, language))
-            answers[place] = RatedAnswer(
-                place, turn.video_id, words, turn.turn_index, right_option=_right_option(turn)
-            )
+            answers[place] = RatedAnswer(place, turn.video_id, words, turn.turn_index, right_option=_right_option(turn))
 
 
 def _right_option(turn: AnsweredTurn) -> int | None:
@@ -225,9 +223,7 @@ def _read_metrics(
         overlap = next((row.scores[metric] for metric in OVERLAP if metric in row.scores), None)
         known = answers[place]
         if overlap is not None and known.overlap is None:
-            answers[place] = RatedAnswer(
-                place, known.video_id, known.words, known.turn, overlap, known.right_option
-            )
+            answers[place] = RatedAnswer(place, known.video_id, known.words, known.turn, overlap, known.right_option)
 
 
 def _add_dialogues(answers: dict[Place, RatedAnswer]) -> None:

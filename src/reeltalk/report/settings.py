@@ -1,5 +1,7 @@
 """What a report on runs shows beyond the runs themselves."""
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.report.about import ModelAbout
@@ -20,3 +22,5 @@ class ReportSettings(BaseModel):
     """What is said about models, by their names in the runs."""
     published: tuple[str, ...] = ()
     """Benchmarks whose published numbers are laid beside the runs', as `svbench`."""
+    human: Path | None = None
+    """People's ratings, besides those in the runs; judges are then compared with them."""

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from reeltalk import __version__
 from reeltalk.report import figures
 from reeltalk.report.about import ModelAbout
+from reeltalk.report.calibration import Calibration
 from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.report.dialogues import ShownDialogue
 from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
@@ -51,6 +52,8 @@ class Site:
     settings: ReportSettings
     benchmark: Benchmark | None = None
     """What the runs were played on, where it was given: its videos, clips, evidence and tags."""
+    calibration: Calibration | None = None
+    """Judges beside people; None where nobody rated."""
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
     figure_files: dict[str, FigureFile] = field(default_factory=dict)

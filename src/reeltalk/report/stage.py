@@ -11,6 +11,8 @@ from reeltalk.report.about_page import is_described, write_about
 from reeltalk.report.along_page import has_curves, write_along
 from reeltalk.report.breakdowns_page import applies as breakdowns_apply
 from reeltalk.report.breakdowns_page import write_breakdowns
+from reeltalk.report.calibration_page import PAGE as CALIBRATION_PAGE
+from reeltalk.report.calibration_page import calibration_of, write_calibration
 from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
@@ -53,6 +55,7 @@ PAGES: Final = (
     Page("Settings", "settings.html", has_sweeps, write_sweeps),
     Page("Models", "models.html", is_described, write_about),
     Page("Times", "times.html", has_times, write_times),
+    Page("Calibration", CALIBRATION_PAGE, lambda site: site.calibration is not None, write_calibration),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
     Page(
         "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
@@ -85,7 +88,7 @@ def write_report(
     Raises:
         BenchmarkError: The runs hold no scores, or one contradicts itself.
         InputError: A run's file is damaged.
-        SettingError: What is said about models is about none of these.
+        SettingError: What is said about models is about none of these, or people's ratings match none of the runs.
         MissingExtraError: Figures are wanted as files, and the packages that draw them are not installed.
     """
     settings = settings or ReportSettings()
@@ -98,6 +101,7 @@ def write_report(
             f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
             f"about {', '.join(settings.about)}; name models as the runs do"
         )
+    site.calibration = calibration_of(runs, settings.human)
     site.pages = tuple(page for page in PAGES if page.applies(site))
     write_static(folder)
     for page in site.pages:

@@ -1,6 +1,7 @@
 """Strangers' text made fit to be shown: what is invisible or turns the line's direction round becomes visible."""
 
 import re
+from html import escape
 from typing import Final
 
 # Control characters are no valid HTML; the bidirectional ones make what follows read backwards; a lone surrogate
@@ -13,3 +14,8 @@ _INVISIBLE: Final = re.compile(
 def visible(text: str) -> str:
     """`text` with every character that cannot or must not be shown replaced by U+FFFD."""
     return _INVISIBLE.sub("\ufffd", text)
+
+
+def escaped(text: str) -> str:
+    """`text` as it may stand in a figure's markup."""
+    return escape(visible(text))

@@ -9,8 +9,17 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from reeltalk.metrics.agreement import Weights, cohen_kappa, raw_agreement
-from reeltalk.metrics.correlation import CONSTANT, COEFFICIENTS, TOO_FEW, Coefficient, correlation, correlations
-from reeltalk.metrics.correlation import drawn_correlations, partial, spearman_of_held_ranks
+from reeltalk.metrics.correlation import (
+    COEFFICIENTS,
+    CONSTANT,
+    TOO_FEW,
+    Coefficient,
+    correlation,
+    correlations,
+    drawn_correlations,
+    partial,
+    spearman_of_held_ranks,
+)
 from reeltalk.metrics.draws import Draws, draw_videos, surely_differ
 from reeltalk.metrics.reliability import ALL_ALIKE, NOBODY_TWICE, SCALES, Scale, krippendorff_alpha
 
@@ -36,14 +45,16 @@ def repeated(draws: Draws, draw: int) -> np.ndarray:
 def test_kappa_is_scikit_learns(weights: Weights, tables: int) -> None:
     rng = np.random.default_rng(1)
     for _ in range(tables):
-        n, categories = rng.integers(2, 80), rng.integers(2, 7)
+        n, categories = int(rng.integers(2, 80)), int(rng.integers(2, 7))
         first = rng.integers(1, categories + 1, n).astype(float)
         second = np.where(rng.random(n) < 0.5, first, rng.integers(1, categories + 1, n)).astype(float)
         found = cohen_kappa(first, second, draws_of(9, n), weights=weights)
         if len(np.unique(np.concatenate([first, second]))) < 2:
             assert found.value is None
             continue
-        expected = cohen_kappa_score(first.astype(int), second.astype(int), weights=None if weights == "none" else weights)
+        expected = cohen_kappa_score(
+            first.astype(int), second.astype(int), weights=None if weights == "none" else weights
+        )
         assert found.value == pytest.approx(expected, abs=EXACT)
 
 
@@ -52,7 +63,7 @@ def test_alpha_is_that_of_the_krippendorff_package(scale: Scale, tables: int) ->
     rng = np.random.default_rng(2)
     compared = 0
     for _ in range(tables):
-        n, people, levels = rng.integers(2, 40), rng.integers(2, 6), rng.integers(2, 8)
+        n, people, levels = (int(rng.integers(2, most)) for most in (40, 6, 8))
         truth = rng.integers(0, levels, n)[:, None]
         ratings = np.where(rng.random((n, people)) < 0.6, truth, rng.integers(0, levels, (n, people))).astype(float)
         ratings[rng.random(ratings.shape) < rng.uniform(0, 0.6)] = np.nan

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from judge_correction import JUDGES, study
 from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
 
+from judge_correction import JUDGES, study
 from reeltalk.metrics.prediction_powered import VideoSums, corrected, corrected_by_video, corrected_mean, rogan_gladen
 
 EXACT = 1e-9

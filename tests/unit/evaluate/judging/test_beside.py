@@ -8,7 +8,9 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.ids import VideoId
 
 
-def turn(index: int, *, references: tuple[str, ...] = ("Tea.",), state: AnswerState = AnswerState.ANSWERED) -> AnsweredTurn:
+def turn(
+    index: int, *, references: tuple[str, ...] = ("Tea.",), state: AnswerState = AnswerState.ANSWERED
+) -> AnsweredTurn:
     return AnsweredTurn(
         model="m", item_id=f"d/{index}", video_id=VideoId("v"), unit_id="d", turn_index=index,
         question="What is in the cup?", references=references, text="Milk.", state=state, repeats=("Again.",),

@@ -300,7 +300,9 @@ def test_judges_are_tried_with_yes_the_question_and_the_reference() -> None:
     known = replace(seen, step=replace(seen.step, turn=Turn(question="What is red?", references=("The sofa.", "It."))))
     assert said_by(baseline_player("reference", PAIRS), known).text == "The sofa."
     choice = Turn(question="What?", references=("red",), options=("blue", "red"), correct_option=0)
-    assert said_by(baseline_player("reference", PAIRS), replace(seen, step=replace(seen.step, turn=choice))).text == "blue"
+    assert (
+        said_by(baseline_player("reference", PAIRS), replace(seen, step=replace(seen.step, turn=choice))).text == "blue"
+    )
     assert said_by(baseline_player("reference", PAIRS), seen) == Said(
         text=None, reason="the benchmark holds no reference to this turn"
     )

@@ -1,0 +1,203 @@
+"""The page on how far judges can be trusted, within a report or by itself."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from reeltalk.errors import SettingError
+from reeltalk.metrics.draws import FEW_VIDEOS, Statistic
+from reeltalk.metrics.prediction_powered import FEW_LABELLED_VIDEOS
+from reeltalk.report import calibration_figures, figures
+from reeltalk.report.calibrate import calibrate
+from reeltalk.report.calibration import Calibration, CalibrationSettings, Dimension, JudgeBesidePeople
+from reeltalk.report.corrected_means import Landmark
+from reeltalk.report.figures import Estimate
+from reeltalk.report.human_ratings import human_ratings, says_human
+from reeltalk.report.judge_values import scored
+from reeltalk.report.leaderboard import key_of
+from reeltalk.report.site import STATIC, Site, make_environment, write_static, write_text
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.documents import write_json
+from reeltalk.store.runs import JUDGED, Run
+
+PAGE: Final = "calibration.html"
+STYLE: Final = "calibration.css"
+DATA: Final = "calibration.json"
+TRAITS: Final = {
+    "length": "Length of the answer",
+    "position": "Turn of the dialogue",
+    "option": "Place of the right option",
+}
+TOP, BOTTOM = 0.9, 0.1
+"""Shares of its scale above which a judge should put references, and below which floors."""
+
+
+@dataclass(frozen=True)
+class ShownDimension:
+    """A dimension with its figures."""
+
+    data: Dimension
+    forests: tuple[tuple[str, str, Markup], ...]
+    """Title, what it means, figure: at each level."""
+    strips: tuple[Markup, ...]
+    """Of each judge."""
+    means: tuple[Markup, ...]
+    """Of each judge; empty where there are fewer than two models."""
+    landmarks: tuple[tuple[JudgeBesidePeople, tuple[Landmark, ...], tuple[str, ...]], ...]
+    """Judges whose scale was tried, how references and floors did, and what is wrong."""
+
+
+def calibration_of(runs: Sequence[Run], human: Path | None) -> Calibration | None:
+    """What a report shows of people's ratings; None where there are none to show.
+
+    Args:
+        runs: The report's.
+        human: A file of ratings besides those in the runs.
+
+    Raises:
+        SettingError: A file was given and does not match the runs.
+    """
+    rated = any(says_human(run.path / JUDGED.format(protocol=name)) for run in runs for name in run.protocols())
+    if human is None and not rated:
+        return None
+    try:
+        found = scored(runs)
+        ratings = human_ratings(runs, [human] if human is not None else [], found.answers)
+        return calibrate(runs, ratings, found, CalibrationSettings())
+    except SettingError:
+        # Ratings that came with a run and match nothing else in it are no reason to refuse its report.
+        if human is not None:
+            raise
+        return None
+
+
+def write_calibration(site: Site) -> None:
+    """Write `calibration.html` of a report.
+
+    Args:
+        site: The report; its calibration was computed.
+    """
+    assert site.calibration is not None
+    write_static(site.folder, [STYLE])
+    site.render(PAGE, PAGE, **_values(site.calibration))
+
+
+def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
+    """Write a calibration as a folder of its own: page, style and `calibration.json`.
+
+    Args:
+        found: What was computed.
+        runs: From which.
+        folder: An existing, empty folder.
+    """
+    write_static(folder, [*STATIC, STYLE])
+    subjects = " · ".join(dict.fromkeys(run.info.subject for run in runs))
+    html = make_environment().get_template(PAGE).render(root="", subjects=subjects, **_values(found))
+    write_text(folder / PAGE, html)
+    write_bytes(folder / DATA, write_json(_plain(found)).encode())
+
+
+def _plain(found: Calibration) -> Any:
+    data = asdict(found)
+    for dimension in data["dimensions"]:
+        for judge in dimension["judges"]:
+            # Each answer's pair of values is for figures; the runs and the ratings hold them.
+            del judge["points"]
+    return data
+
+
+def _values(found: Calibration) -> dict[str, Any]:
+    return {
+        "found": found,
+        "dimensions": [_shown(dimension) for dimension in found.dimensions],
+        "few_videos": FEW_VIDEOS,
+        "few_labelled": FEW_LABELLED_VIDEOS,
+        "traits": TRAITS,
+        "statistic": statistic,
+    }
+
+
+def statistic(found: Statistic | None) -> str:
+    """A correlation or agreement in three digits; a dash where there is none."""
+    return "–" if found is None or found.value is None else f"{found.value:.3f}"
+
+
+def _shown(dimension: Dimension) -> ShownDimension:
+    judges = dimension.judges
+    forests = []
+    for title, meaning, level in (
+        ("On answers", "all rated answers together", "answers"),
+        ("Within models", "the mean of each model's own", "within"),
+        ("On models", f"means of {len(dimension.models)} models", "models"),
+    ):
+        rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
+        drawn = figures.whiskers(
+            rows,
+            title=f"Spearman's rho with people {title.lower()}, a row for each judge",
+        )
+        forests.append((title, meaning, Markup(drawn)))
+    if len(dimension.people.raters) > 1:
+        placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
+        placed.append(("people, one with the others", _estimate(dimension.people.ceiling)))
+        title = "Spearman's rho in the place of each person, a row for each judge and the last for people"
+        forests.append(
+            ("In a person's place", f"{key_of(len(judges))} is people", Markup(figures.whiskers(placed, title=title)))
+        )
+    return ShownDimension(
+        dimension,
+        tuple(forests),
+        tuple(_strip(dimension, judge) for judge in judges),
+        tuple(_means(dimension, judge) for judge in judges),
+        tuple((judge, tried, _problems(tried)) for judge in judges if (tried := _tried(judge))),
+    )
+
+
+def _estimate(found: Statistic) -> Estimate | None:
+    return None if found.value is None else Estimate(found.value, found.low, found.high, found.n)
+
+
+def _span(dimension: Dimension, judge: JudgeBesidePeople) -> tuple[float, float]:
+    values = [value for _, value, _, _ in judge.points]
+    # A text metric whose values all lie low on its scale would be a line at the bottom.
+    return (min(values), max(values)) if judge.kind == "text" or judge.scale is None else judge.scale
+
+
+def _strip(dimension: Dimension, judge: JudgeBesidePeople) -> Markup:
+    title = f"{judge.name}: its scores of answers that people rate alike"
+    span = _span(dimension, judge)
+    return Markup(calibration_figures.strips(judge.points, people=dimension.scale, judge=span, title=title))
+
+
+def _means(dimension: Dimension, judge: JudgeBesidePeople) -> Markup:
+    models = judge.levels.means
+    if len(models) < 2:
+        return Markup("")
+    title = f"{judge.name}: means of {len(models)} models by people and by the judge"
+    span = _span(dimension, judge)
+    return Markup(calibration_figures.means(models, people=dimension.scale, judge=span, title=title))
+
+
+def _tried(judge: JudgeBesidePeople) -> tuple[Landmark, ...]:
+    return judge.landmarks if any(one.role != "model" for one in judge.landmarks) else ()
+
+
+def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
+    """What speaks against a judge's scale, in words."""
+    found = []
+    models = [one for one in tried if one.role == "model"]
+    for one in tried:
+        if one.role == "reference" and one.share < TOP:
+            found.append(
+                f"it gives references {one.share:.0%} of its scale, so that even a right answer is marked down"
+            )
+        if one.role == "reference" and models and models[0].share > one.share:
+            found.append(f"it prefers {models[0].name} to the references")
+        if one.role == "floor" and one.share > BOTTOM:
+            found.append(f"{one.name}, which knows nothing, gets {one.share:.0%} of its scale")
+        above = [model.name for model in models if one.role == "floor" and model.share <= one.share]
+        if above:
+            found.append(f"{one.name} is not below {', '.join(above)}")
+    return tuple(found)
