@@ -1,12 +1,13 @@
 """The page on how far judges can be trusted, within a report or by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup
 
+from reeltalk import __version__
 from reeltalk.errors import SettingError
 from reeltalk.metrics.draws import FEW_VIDEOS, Statistic
 from reeltalk.metrics.prediction_powered import FEW_LABELLED_VIDEOS
@@ -22,6 +23,9 @@ from reeltalk.report.site import STATIC, Site, make_environment, write_static, w
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import JUDGED, Run
+
+Draw = Callable[[str, str, str, str], Markup]
+"""Gives a figure as its page shows it: of its name, drawing, title and signature."""
 
 PAGE: Final = "calibration.html"
 STYLE: Final = "calibration.css"
@@ -40,6 +44,7 @@ class ShownDimension:
     """A dimension with its figures."""
 
     data: Dimension
+    signature: str
     forests: tuple[tuple[str, str, Markup], ...]
     """Title, what it means, figure: at each level."""
     strips: tuple[Markup, ...]
@@ -82,7 +87,11 @@ def write_calibration(site: Site) -> None:
     """
     assert site.calibration is not None
     write_static(site.folder, [STYLE])
-    site.render(PAGE, PAGE, **_values(site.calibration))
+
+    def draw(name: str, svg: str, title: str, signature: str) -> Markup:
+        return site.figure(PAGE, name, svg, title, [signature], sheets=[STYLE])
+
+    site.render(PAGE, PAGE, **_values(site.calibration, draw, [_files(site, each) for each in _signed(site.calibration)]))
 
 
 def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
@@ -95,7 +104,7 @@ def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path
     """
     write_static(folder, [*STATIC, STYLE])
     subjects = " · ".join(dict.fromkeys(run.info.subject for run in runs))
-    html = make_environment().get_template(PAGE).render(root="", subjects=subjects, **_values(found))
+    html = make_environment().get_template(PAGE).render(root="", subjects=subjects, **_values(found, _plainly))
     write_text(folder / PAGE, html)
     write_bytes(folder / DATA, write_json(_plain(found)).encode())
 
@@ -109,10 +118,49 @@ def _plain(found: Calibration) -> Any:
     return data
 
 
-def _values(found: Calibration) -> dict[str, Any]:
+def _plainly(name: str, svg: str, title: str, signature: str) -> Markup:
+    return Markup(svg)
+
+
+def _signed(found: Calibration) -> list[tuple[Dimension, str]]:
+    """Dimensions, each with what can move its numbers."""
+    return [
+        (
+            dimension,
+            f"calibration|criterion:{dimension.criterion.replace('|', '/')}|raters:{len(dimension.people.raters)}"
+            f"|rated:{dimension.people.items}|models:{len(dimension.models)}|ci:95%-by-video-{found.resamples}"
+            f"|seed:{found.seed}|v:{__version__}",
+        )
+        for dimension in found.dimensions
+    ]
+
+
+def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:
+    """The table of judges as files, where these are asked for."""
+    dimension, signature = signed
+    rows = []
+    for judge in dimension.judges:
+        levels = judge.levels
+        kappa = judge.categories.kappa if judge.categories else None
+        found = [levels.answers.spearman, levels.within.spearman, levels.models.spearman, judge.in_place, kappa]
+        rows.append([judge.name, str(levels.answers.spearman.n), *map(_interval, found)])
+    header = ["Judge", "n", "On answers", "Within models", "On models", "In a person's place", "Kappa"]
+    title = f"Spearman's rho of judges with people on {dimension.criterion}"
+    return site.table(PAGE, f"judges-{dimension.criterion}", header, rows, title, [signature])
+
+
+def _interval(found: Statistic | None) -> str:
+    if found is None or found.value is None:
+        return "–"
+    return statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
+
+
+def _values(found: Calibration, draw: Draw, files: Sequence[Markup] = ()) -> dict[str, Any]:
+    signed = _signed(found)
     return {
         "found": found,
-        "dimensions": [_shown(dimension) for dimension in found.dimensions],
+        "dimensions": [_shown(dimension, signature, draw) for dimension, signature in signed],
+        "files": list(files) or [Markup("")] * len(signed),
         "few_videos": FEW_VIDEOS,
         "few_labelled": FEW_LABELLED_VIDEOS,
         "traits": TRAITS,
@@ -125,8 +173,9 @@ def statistic(found: Statistic | None) -> str:
     return "–" if found is None or found.value is None else f"{found.value:.3f}"
 
 
-def _shown(dimension: Dimension) -> ShownDimension:
+def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
     judges = dimension.judges
+    of = dimension.criterion
     forests = []
     for title, meaning, level in (
         ("On answers", "all rated answers together", "answers"),
@@ -134,23 +183,21 @@ def _shown(dimension: Dimension) -> ShownDimension:
         ("On models", f"means of {len(dimension.models)} models", "models"),
     ):
         rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
-        drawn = figures.whiskers(
-            rows,
-            title=f"Spearman's rho with people {title.lower()}, a row for each judge",
-        )
-        forests.append((title, meaning, Markup(drawn)))
+        told = f"Spearman's rho with people on {of}, {title.lower()}, a row for each judge"
+        drawn = figures.whiskers(rows, title=told)
+        forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
     if len(dimension.people.raters) > 1:
         placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
         placed.append(("people, one with the others", _estimate(dimension.people.ceiling)))
-        title = "Spearman's rho in the place of each person, a row for each judge and the last for people"
-        forests.append(
-            ("In a person's place", f"{key_of(len(judges))} is people", Markup(figures.whiskers(placed, title=title)))
-        )
+        told = f"Spearman's rho on {of} in the place of each person, a row for each judge and the last for people"
+        drawn = draw(f"{of}-in-place", figures.whiskers(placed, title=told), told, signature)
+        forests.append(("In a person's place", f"{key_of(len(judges))} is people", drawn))
     return ShownDimension(
         dimension,
+        signature,
         tuple(forests),
-        tuple(_strip(dimension, judge) for judge in judges),
-        tuple(_means(dimension, judge) for judge in judges),
+        tuple(_strip(dimension, judge, signature, draw) for judge in judges),
+        tuple(_means(dimension, judge, signature, draw) for judge in judges),
         tuple((judge, tried, _problems(tried)) for judge in judges if (tried := _tried(judge))),
     )
 
@@ -165,19 +212,21 @@ def _span(dimension: Dimension, judge: JudgeBesidePeople) -> tuple[float, float]
     return (min(values), max(values)) if judge.kind == "text" or judge.scale is None else judge.scale
 
 
-def _strip(dimension: Dimension, judge: JudgeBesidePeople) -> Markup:
+def _strip(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
     title = f"{judge.name}: its scores of answers that people rate alike"
     span = _span(dimension, judge)
-    return Markup(calibration_figures.strips(judge.points, people=dimension.scale, judge=span, title=title))
+    drawn = calibration_figures.strips(judge.points, people=dimension.scale, judge=span, title=title)
+    return draw(f"{dimension.criterion}-{judge.name}-answers", drawn, title, signature)
 
 
-def _means(dimension: Dimension, judge: JudgeBesidePeople) -> Markup:
+def _means(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
     models = judge.levels.means
     if len(models) < 2:
         return Markup("")
     title = f"{judge.name}: means of {len(models)} models by people and by the judge"
     span = _span(dimension, judge)
-    return Markup(calibration_figures.means(models, people=dimension.scale, judge=span, title=title))
+    drawn = calibration_figures.means(models, people=dimension.scale, judge=span, title=title)
+    return draw(f"{dimension.criterion}-{judge.name}-models", drawn, title, signature)
 
 
 def _tried(judge: JudgeBesidePeople) -> tuple[Landmark, ...]:

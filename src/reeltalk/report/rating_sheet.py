@@ -25,9 +25,9 @@ def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequen
     """A sheet as CSV, a row for each drawn answer and criterion; `rater` and `value` are for people to fill in.
 
     Every model has as many answers as any other, give or take one, and to the same turns where it answered them, so
-    that models are compared on equal questions. They are of as many videos as can be: one turn a video before a second of
-    any. Rows are mixed, and none names its model; `reeltalk calibrate` knows an answer again by `item`, with the same
-    runs. Floors and references are not drawn.
+    that models are compared on equal questions. They are of as many videos as can be: one turn a video before a second
+    of any. Rows are mixed, and none names its model; `reeltalk calibrate` knows an answer again by `item`, with the
+    same runs. Floors and references are not drawn.
 
     Args:
         runs: Whose answers.
