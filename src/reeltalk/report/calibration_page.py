@@ -91,7 +91,9 @@ def write_calibration(site: Site) -> None:
     def draw(name: str, svg: str, title: str, signature: str) -> Markup:
         return site.figure(PAGE, name, svg, title, [signature], sheets=[STYLE])
 
-    site.render(PAGE, PAGE, **_values(site.calibration, draw, [_files(site, each) for each in _signed(site.calibration)]))
+    site.render(
+        PAGE, PAGE, **_values(site.calibration, draw, [_files(site, each) for each in _signed(site.calibration)])
+    )
 
 
 def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
