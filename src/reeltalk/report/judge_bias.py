@@ -97,7 +97,7 @@ def bias(
     judged = np.array([scorer.values[place] for place in places])
     rated = np.array([people.get(place, np.nan) for place in places])
     draws = draw_videos([answers[place].video_id for place in places], resamples=resamples, seed=seed)
-    traits = {
+    traits: dict[str, list[int] | list[int | None]] = {
         "length": [answers[place].words for place in places],
         "position": [answers[place].turn for place in places],
         "option": [answers[place].right_option for place in places],
