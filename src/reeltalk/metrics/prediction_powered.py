@@ -182,7 +182,8 @@ def _by_video(sums: VideoSums, power: float | None, confidence: float) -> Estima
     degrees = variance**2 / (with_labels**2 / np.maximum(free, 1) + without**2 / other_free)
     enough = videos >= (FEWEST_TUNED if tuned else FEWEST_VIDEOS)
     error = np.where(enough, np.sqrt(variance), np.nan)
-    reach = stats.t.ppf((1 + confidence) / 2, np.maximum(degrees, 1)) * error
+    # Where nothing varies there are no degrees of freedom, and no need of any.
+    reach = np.where(error == 0, 0.0, stats.t.ppf((1 + confidence) / 2, np.maximum(degrees, 1)) * error)
     return Estimates(value, value - reach, value + reach, error, relied)
 
 

@@ -149,9 +149,9 @@ def _dimension(
     kept, left_out = _with_values(comparable(found.scorers, criterion), places, means)
     task = _Task(runs, found, settings, criterion, whole, scale, people_pass, places, means, said, names, matrix, draws)
     judges = [task.compare(scorer, progress) for scorer in kept]
-    apart = _told_apart(kept, task)
+    alike = _not_told_apart(kept, task)
     judges = [
-        _with(judge, tuple(other.name for m, other in enumerate(judges) if m != n and (n, m) not in apart))
+        _with(judge, tuple(other.name for m, other in enumerate(judges) if (n, m) in alike))
         for n, judge in enumerate(judges)
     ]
     judges.sort(key=lambda judge: -_or_least(judge.levels.answers.spearman.value))
@@ -192,14 +192,15 @@ def _with_values(
     return kept, left_out
 
 
-def _told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
+def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
+    """Pairs, either way round, whose correlations were compared and do not surely differ."""
     values = [task.values_of(scorer) for scorer in scorers]
     pairs, differences, drawn = pair_differences(
         [(value, np.isfinite(value)) for value in values], task.means, task.draws
     )
     sure = surely_differ(differences, drawn) if task.draws.videos > 1 else np.zeros(len(pairs), np.bool_)
-    told = {pair for pair, surely in zip(pairs, sure, strict=True) if surely}
-    return told | {(second, first) for first, second in told}
+    alike = {pair for pair, surely in zip(pairs, sure, strict=True) if not surely}
+    return alike | {(second, first) for first, second in alike}
 
 
 def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:

@@ -113,6 +113,14 @@ def test_everything_labelled_gives_the_peoples_mean() -> None:
     assert found.worth == pytest.approx(60)
 
 
+def test_people_who_say_the_same_of_everything_leave_an_interval_of_no_width() -> None:
+    videos = [f"v{n}" for n in range(30)]
+    found = corrected(np.full(30, 2.0), np.arange(30.0), np.arange(30) < 15, videos)
+    assert found is not None
+    assert (found.people.low, found.people.high, found.people.error) == (2.0, 2.0, 0.0)
+    assert (found.corrected.low, found.power, found.worth) == (2.0, 0.0, None)
+
+
 def test_rogan_gladen_takes_the_two_errors_out() -> None:
     # Sensitivity 0.9, specificity 0.8, a third of 900 right: passed are 0.3 + 0.133 = 0.4333.
     labels = np.arange(900) % 3 == 0

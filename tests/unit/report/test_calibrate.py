@@ -459,3 +459,34 @@ def test_nothing_scored_says_so(study: Study) -> None:
     )
     with pytest.raises(SettingError, match="reeltalk judge"):
         calibrate([study.run], human, found, SETTINGS)
+
+
+def test_strangers_text_is_shown_as_text(study: Study, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script> {{ 7*7 }} | \u202e"
+    rows = [
+        judged_row(place, hostile, 1 + (len(str(good)) % 3), f"human:{hostile}", study.video[place[1]])
+        for place, good in study.quality.items()
+        if place[0] == "alpha"
+    ]
+    write_jsonl(tmp_path / "h.jsonl", rows)
+    arguments = ["calibrate", str(study.folder), "--human", str(tmp_path / "h.jsonl"), "--resamples", "100"]
+    assert command([*arguments, "--out", str(tmp_path / "c")]) == 0
+    page = (tmp_path / "c/calibration.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; {{ 7*7 }}" in page
+    assert "\u202e" not in page
+    assert "style=" not in page
+
+
+def test_judges_and_people_who_say_the_same_of_everything_give_reasons_not_numbers(
+    study: Study, tmp_path: Path
+) -> None:
+    rows = [judged_row(("alpha", f"d{n}", 0), "c", 2, "human:ann", f"v{n}") for n in range(6)]
+    write_jsonl(tmp_path / "h.jsonl", rows)
+    found = study.calibrated(tmp_path / "h.jsonl").dimensions[0]
+    spearman = found.judges[0].levels.answers.spearman
+    assert spearman.value is None
+    assert "the same of all items" in (spearman.reason or "")
+    arguments = ["calibrate", str(study.folder), "--human", str(tmp_path / "h.jsonl"), "--resamples", "100"]
+    assert command([*arguments, "--out", str(tmp_path / "c")]) == 0
+    assert "No correlation is defined" in (tmp_path / "c/calibration.html").read_text(encoding="utf-8")

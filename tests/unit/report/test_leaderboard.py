@@ -1,5 +1,6 @@
 """Which numbers stand where, which is best, and which compare."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -182,3 +183,20 @@ def test_percentages_have_two_digits_and_seconds_four() -> None:
     assert [shown(0.5, "mtv"), shown(0.5, "clair"), shown(1234.5, "prompt_tokens"), shown(0.5, "took_s")] == [
         "0.50", "0.5000", "1,234.50", "0.5000",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"), [("human:answers.json", "is_human"), ("baseline:reference", "is_reference")]
+)
+def test_people_and_references_are_marked_and_never_the_best(make_run: RunMaker, source: str, kind: str) -> None:
+    run = make_run(models=("a", "b", "measure"), values=(0.5, 0.3, 0.9))
+    models = tuple(
+        info.model_copy(update={"source": source}) if info.model == "measure" else info for info in run.info.models
+    )
+    board = build([dataclasses.replace(run, info=run.info.model_copy(update={"models": models}))])
+    assert [getattr(model, kind) for model in board.models] == [False, False, True]
+    assert [bool(cell and cell.is_best) for cell in (model.cells["rouge_l"] for model in board.models)] == [
+        True,
+        False,
+        False,
+    ]

@@ -1,11 +1,15 @@
 """Answers that try a judge, put beside a model's."""
 
+from pathlib import Path
+
 import pytest
 
+from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.judging.beside import BESIDE, beside
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.ids import VideoId
+from reeltalk.store.runs import read_run
 
 
 def turn(
@@ -47,3 +51,18 @@ def test_a_turn_without_a_reference_has_no_answer_and_a_reason() -> None:
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(SettingError, match="reference, yes, copied-question"):
         beside("always-no", [turn(0)])
+
+
+def test_the_command_judges_them_beside_the_models(
+    samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = sorted((samples / "vdact/results").glob("*.json"))
+    arguments = ["judge", str(results[0]), "--format", "vdact", "--protocols", "agree", "--metrics", "none"]
+    assert command([*arguments, "--beside", "reference,yes", "--out", str(tmp_path / "run")]) in (0, 1)
+    found = read_run(tmp_path / "run")
+    assert {info.source for info in found.info.models} >= {"baseline:reference", "baseline:yes"}
+    values = [row.value for row in found.judged("agree") if row.model == "reference" and row.value is not None]
+    assert values
+    assert set(values) == {1.0}
+    assert command([*arguments, "--beside", "perhaps", "--out", str(tmp_path / "other")]) == 2
+    assert "reference, yes, copied-question" in capsys.readouterr().err
