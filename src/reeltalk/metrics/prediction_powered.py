@@ -30,7 +30,7 @@ FEWEST_TUNED: Final = 5
 """Labelled videos below which a corrected mean with a tuned power has no interval."""
 FEW_LABELLED_VIDEOS: Final = 10
 """From so many labelled videos on, intervals of corrected means cover as they should in all simulated studies; with 5
-they cover 91 to 95 % (`bench/judge_correction.py`)."""
+they cover 92 to 95 % (`bench/judge_correction.py`)."""
 _LEAST_LEFT: Final = 0.1
 
 
