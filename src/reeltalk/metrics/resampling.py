@@ -21,6 +21,16 @@ class ConfidenceInterval(NamedTuple):
     resamples: int
 
 
+class BootstrapTest(NamedTuple):
+    """A percentile interval and the p value that belongs to it."""
+
+    interval: ConfidenceInterval
+    p: float
+    """Two-sided, of the statistic being 0: the level at which the interval would end there."""
+    standard_error: float
+    """Standard deviation of the resampled values."""
+
+
 def cluster_bootstrap(
     statistics: Floats,
     clusters: Sequence[str],
@@ -46,6 +56,52 @@ def cluster_bootstrap(
     Reference:
         Davison & Hinkley 1997, section 3.8; Field & Welsh 2007 for the cluster bootstrap.
     """
+    drawn = _resampled(statistics, clusters, from_sums, resamples, seed)
+    return None if drawn is None else _interval(*drawn, confidence)
+
+
+def cluster_bootstrap_test(
+    statistics: Floats,
+    clusters: Sequence[str],
+    from_sums: Callable[[Floats, Floats], Floats],
+    *,
+    resamples: int,
+    seed: int,
+    confidence: float = CONFIDENCE,
+) -> BootstrapTest | None:
+    """The same interval with a p value; for a difference of two models, `from_sums` gives the difference.
+
+    Args:
+        statistics: (N, K) what each item adds to the statistic; those of two models side by side for a paired difference.
+        clusters: The source video of each item.
+        from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
+        resamples: How many samples of videos are drawn.
+        seed: Seed of numpy's `default_rng` (PCG64).
+        confidence: Share of the resampled values inside the interval.
+
+    Returns:
+        None where there are fewer than two videos.
+
+    Reference:
+        Davison & Hinkley 1997, sections 3.8 and 4.4.
+    """
+    drawn = _resampled(statistics, clusters, from_sums, resamples, seed)
+    if drawn is None:
+        return None
+    values, _ = drawn
+    beyond = min(int((values <= 0).sum()), int((values >= 0).sum()))
+    p = min(1.0, 2 * (beyond + 1) / (resamples + 1))
+    return BootstrapTest(_interval(*drawn, confidence), p, float(values.std(ddof=1)))
+
+
+def _resampled(
+    statistics: Floats,
+    clusters: Sequence[str],
+    from_sums: Callable[[Floats, Floats], Floats],
+    resamples: int,
+    seed: int,
+) -> tuple[Floats, int] | None:
+    """(R,) values, and how many videos there were to draw from."""
     names, cluster = np.unique(np.asarray(clusters), return_inverse=True)
     if len(names) < 2:
         return None
@@ -59,6 +115,9 @@ def cluster_bootstrap(
         .astype(np.float64)
     )
     sums = weights @ table
-    values = from_sums(sums[:, :-1], sums[:, -1])
+    return from_sums(sums[:, :-1], sums[:, -1]), len(names)
+
+
+def _interval(values: Floats, clusters: int, confidence: float) -> ConfidenceInterval:
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return ConfidenceInterval(float(low), float(high), len(names), resamples)
+    return ConfidenceInterval(float(low), float(high), clusters, len(values))

@@ -1,0 +1,217 @@
+"""Means and differences whose items come in clusters: turns of one video resemble each other, so videos are what counts.
+
+The standard error is CR2, the cluster-robust one that is unbiased where items are alike (Bell & McCaffrey 2002), and the
+degrees of freedom are Imbens and Kolesár's, from the within-cluster correlation that the residuals show. Of the tests that
+`make bench-statistics` simulates it is the one with a closed form that has no more false winners than it promises also with
+30 videos of very unequal length, where the usual CR1 with a t of G - 1 degrees of freedom has up to 9 % instead of 5 %.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.metrics.resampling import CONFIDENCE
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+NO_SPREAD: Final = 1e-12
+"""A standard error below this share of the largest value is what rounding leaves of none."""
+
+
+STEP: Final = 1e-5
+"""Relative step of numerical slopes."""
+
+
+@dataclass(frozen=True)
+class ClusteredEstimate:
+    """A mean, or a weighted sum of means, with what clustering leaves to know of it."""
+
+    value: float
+    standard_error: float | None
+    """CR2; None where a stratum has fewer than two clusters."""
+    df: float | None
+    """Degrees of freedom of its t distribution; None where there is no spread to estimate them from."""
+    low: float | None
+    """Lower end of the interval; None where there are too few clusters, or where no cluster differs from another."""
+    high: float | None
+    p: float | None
+    """Two-sided, of the value being 0; None where there are too few clusters.
+
+    Where no cluster differs from another, that all `clusters` have one sign by chance: 2 to the power of 1 - clusters.
+    """
+    items: int
+    clusters: int
+    icc: float
+    """Correlation of two items of one cluster, 0 to 1, as the residuals show it."""
+    design_effect: float | None
+    """How many times larger the variance is than if items were independent; None where it cannot be told."""
+
+
+def clustered_mean(values: Floats, clusters: Sequence[str], *, confidence: float = CONFIDENCE) -> ClusteredEstimate:
+    """A mean, or with differences of two models on the same items their paired difference.
+
+    Args:
+        values: (N,) one number an item, N at least 1.
+        clusters: (N,) the source video of each.
+        confidence: Of the interval.
+
+    Reference:
+        Bell & McCaffrey 2002 (CR2), Imbens & Kolesár 2016 (degrees of freedom). Without their corrections, and with
+        G - 1 degrees of freedom, it is statsmodels' OLS on a constant with `cov_type="cluster"`.
+    """
+    return clustered_contrast(values, clusters, np.zeros(len(values), np.intp), np.ones(1), confidence=confidence)
+
+
+def clustered_difference(
+    first: Floats,
+    second: Floats,
+    first_clusters: Sequence[str],
+    second_clusters: Sequence[str],
+    *,
+    confidence: float = CONFIDENCE,
+) -> ClusteredEstimate:
+    """The difference of two means over different items, whose videos may be the same or not.
+
+    Args:
+        first: (N,) one number an item.
+        second: (M,) of other items.
+        first_clusters: (N,) the source video of each.
+        second_clusters: (M,) likewise.
+        confidence: Of the interval.
+    """
+    strata = np.repeat(np.arange(2), [len(first), len(second)])
+    return clustered_contrast(
+        np.concatenate([first, second]),
+        [*first_clusters, *second_clusters],
+        strata,
+        np.array([1.0, -1.0]),
+        confidence=confidence,
+    )
+
+
+def clustered_contrast(
+    values: Floats,
+    clusters: Sequence[str],
+    strata: Ints,
+    weights: Floats,
+    *,
+    confidence: float = CONFIDENCE,
+) -> ClusteredEstimate:
+    """A weighted sum of the means of several strata, as the mean of six tasks that count the same each.
+
+    Args:
+        values: (N,) one number an item.
+        clusters: (N,) the source video of each; one may have items of several strata.
+        strata: (N,) the stratum of each, from 0; none is empty.
+        weights: (T,) what the mean of each stratum counts.
+        confidence: Of the interval.
+
+    Raises:
+        ValueError: There are no values, or a stratum is empty.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    names, cluster = np.unique(np.asarray(clusters), return_inverse=True)
+    wide, deep = len(names), len(weights)
+    cell = cluster * deep + strata
+    n: Floats = np.bincount(cell, minlength=wide * deep).reshape(wide, deep).astype(np.float64)
+    totals = n.sum(axis=0)
+    if not len(values) or not totals.all():
+        raise ValueError("there must be values, and some in every stratum")
+    sums = np.bincount(cell, weights=values, minlength=wide * deep).reshape(wide, deep)
+    means = sums.sum(axis=0) / totals
+    value = float(means @ weights)
+    residuals = values - means[strata]
+    squares = float(residuals @ residuals)
+    icc = _correlation(np.bincount(cluster, weights=residuals, minlength=wide), n.sum(axis=1), squares, len(values))
+    known = ClusteredEstimate(value, None, None, None, None, None, len(values), wide, icc, None)
+    if ((n > 0).sum(axis=0) < 2).any():
+        return known
+    # (I - H)^(-1/2) of a cluster's block of the hat matrix, applied to a constant, is this factor.
+    factors = weights / totals / np.sqrt(1 - n / totals)
+    scores = ((sums - n * means) * factors).sum(axis=1)
+    error = float(np.sqrt(scores @ scores))
+    if error <= NO_SPREAD * float(np.abs(values).max()):
+        p = 1.0 if value == 0 else min(1.0, 2.0 ** (1 - wide))
+        return ClusteredEstimate(value, 0.0, None, None, None, p, len(values), wide, icc, None)
+    df = degrees_of_freedom(n, factors, icc)
+    half = float(stdtrit(df, (1 + confidence) / 2)) * error
+    spread = np.bincount(strata, weights=residuals**2, minlength=deep)
+    alone = float((weights**2 * spread / totals / np.maximum(totals - 1, 1)).sum())
+    return ClusteredEstimate(
+        value=value,
+        standard_error=error,
+        df=df,
+        low=value - half,
+        high=value + half,
+        p=float(2 * stdtr(df, -abs(value) / error)),
+        items=len(values),
+        clusters=wide,
+        icc=icc,
+        design_effect=error**2 / alone if alone > 0 else None,
+    )
+
+
+def linearised(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]) -> Floats:
+    """(N,) values whose mean is a measure of the whole file, as BLEU, and whose scatter is that measure's.
+
+    Each is the measure plus N times what the item moves it by, to first order: the infinitesimal jackknife.
+    `clustered_mean` of them tests the measure, or a difference of two, as it tests a mean.
+
+    Args:
+        statistics: (N, K) what each item adds; those of two models side by side for a paired difference.
+        from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
+
+    Reference:
+        Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6.
+    """
+    items = len(statistics)
+    table = np.hstack([statistics, np.ones((items, 1))])
+    sums = table.sum(axis=0)
+    steps = STEP * np.maximum(np.abs(sums), 1.0)
+    moved = np.vstack([sums + np.diag(steps), sums - np.diag(steps), sums])
+    values = from_sums(moved[:, :-1], moved[:, -1])
+    slopes = (values[: len(sums)] - values[len(sums) : -1]) / (2 * steps)
+    found: Floats = values[-1] + items * (table @ slopes)
+    return found
+
+
+def degrees_of_freedom(n: Floats, factors: Floats, icc: float) -> float:
+    """Degrees of freedom of a CR2 variance, if items of one cluster correlate by `icc` and others do not.
+
+    They are those of the chi-square distribution with the variance's own mean and variance (Satterthwaite).
+
+    Args:
+        n: (G, T) items of each cluster in each stratum.
+        factors: (G, T) what a cluster's sum of residuals counts.
+        icc: 0 to 1. With 0 these are Bell and McCaffrey's, with the residuals' correlation Imbens and Kolesár's.
+
+    Reference:
+        Imbens & Kolesár 2016, Review of Economics and Statistics 98(4), section IV.
+    """
+    share = factors * n / n.sum(axis=0)
+    # Of the covariance V of a cluster's (T,) sums: n (1 - icc) on the diagonal, and icc n n'.
+    turned = (1 - icc) * n * factors + icc * n * (n * factors).sum(axis=1, keepdims=True)
+    total = (1 - icc) * np.diag(n.sum(axis=0)) + icc * n.T @ n
+    own = (turned * factors).sum(axis=1)
+    # The scores' covariance is diag(own) - turned share' - share turned' + share total share'.
+    sides = np.hstack([turned, share])
+    size = n.shape[1]
+    middle = np.block([[np.zeros((size, size)), -np.eye(size)], [-np.eye(size), total]])
+    beside = ((sides @ middle) * sides).sum(axis=1)
+    trace = float((own + beside).sum())
+    low_rank = middle @ (sides.T @ sides)
+    square = float((own**2 + 2 * own * beside).sum() + np.trace(low_rank @ low_rank))
+    return trace**2 / square
+
+
+def _correlation(sums: Floats, sizes: Floats, squares: float, items: int) -> float:
+    """The mean product of two residuals of one cluster over their mean square, from 0 to 1."""
+    pairs = float((sizes * (sizes - 1)).sum())
+    if pairs == 0 or squares <= 0:
+        return 0.0
+    return float(np.clip(((sums @ sums) - squares) / pairs / (squares / items), 0.0, 1.0))

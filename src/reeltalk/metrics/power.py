@@ -1,0 +1,96 @@
+"""What a comparison can show: the smallest difference it would find, how surely it finds one, and how many videos it takes."""
+
+import math
+from typing import Final
+
+POWER: Final = 0.8
+"""How surely a difference is to be found, where nothing else is asked."""
+MOST_VIDEOS: Final = 1_000_000
+"""Nobody films more; a difference that needs more is said to be out of reach."""
+
+
+def power_of(difference: float, standard_error: float, df: float, *, alpha: float = 0.05) -> float:
+    """How often a two-sided t test finds a difference that is there.
+
+    Args:
+        difference: The true one, in the metric's unit.
+        standard_error: Of its estimate, above 0.
+        df: Degrees of freedom.
+        alpha: Level of the test.
+    """
+    from scipy.special import nctdtr, stdtrit
+
+    bound = float(stdtrit(df, 1 - alpha / 2))
+    away = abs(difference) / standard_error
+    below, far = float(nctdtr(df, away, bound)), float(nctdtr(df, away, -bound))
+    # SciPy has no value for a tail where it vanishes.
+    return 1.0 - (0.0 if math.isnan(below) else below) + (0.0 if math.isnan(far) else far)
+
+
+def detectable_difference(standard_error: float, df: float, *, alpha: float = 0.05, power: float = POWER) -> float:
+    """The smallest true difference that a two-sided t test finds with a given power, above 0, in the metric's unit.
+
+    Args:
+        standard_error: Of the difference, as observed or from a pilot.
+        df: Degrees of freedom.
+        alpha: Level of the test.
+        power: From `alpha` to 1, both excluded.
+
+    Raises:
+        ValueError: A power that no difference has.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import stdtrit
+
+    if not alpha < power < 1:
+        raise ValueError(f"power must lie between alpha ({alpha:g}) and 1, got {power:g}")
+    most = 20 * float(stdtrit(df, 1 - alpha / 2))
+    return float(brentq(lambda away: power_of(away, 1.0, df, alpha=alpha) - power, 0.0, most)) * standard_error
+
+
+def videos_needed(
+    difference: float,
+    standard_error: float,
+    df: float,
+    videos: int,
+    *,
+    alpha: float = 0.05,
+    power: float = POWER,
+) -> int | None:
+    """How many videos like those of a pilot it takes to find a difference.
+
+    With as many turns a video, the variance falls as the number of videos grows, and the degrees of freedom grow with it.
+
+    Args:
+        difference: To be found, in the metric's unit; not 0.
+        standard_error: Of the pilot's difference.
+        df: Degrees of freedom of the pilot.
+        videos: Of the pilot, at least 2.
+        alpha: Level of the test.
+        power: How surely it is to be found.
+
+    Returns:
+        At least 2; None where it would be more than a million.
+    """
+
+    def enough(count: int) -> bool:
+        error = standard_error * (videos / count) ** 0.5
+        return power_of(difference, error, max(df * (count - 1) / (videos - 1), 1e-6), alpha=alpha) >= power
+
+    if not enough(MOST_VIDEOS):
+        return None
+    low, high = 1, MOST_VIDEOS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, 2)
+
+
+def design_effect(turns: float, icc: float) -> float:
+    """How many times larger the variance of a mean is than if all turns were independent (Kish 1965).
+
+    Args:
+        turns: A video; where videos differ in length, the sum of their squares over their sum.
+        icc: Correlation of two turns of one video.
+    """
+    return 1 + (turns - 1) * icc
