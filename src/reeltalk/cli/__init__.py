@@ -3,6 +3,7 @@
 from reeltalk.cli import (
     benchmark,
     calibrating,
+    comparing,
     construction,
     evaluating,
     evaluation,
@@ -18,6 +19,7 @@ __all__ = [
     "app",
     "benchmark",
     "calibrating",
+    "comparing",
     "construction",
     "evaluating",
     "evaluation",

@@ -175,6 +175,21 @@ def share_of(metric: str, value: float) -> float | None:
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
+def span_of(metric: str) -> float | None:
+    """How wide a metric's scale is, so that a hundredth of it is a point; None for one without a scale.
+
+    Args:
+        metric: A text metric or a judged measure. CIDEr's is 10, as in `share_of`.
+    """
+    if share_of(metric, 0.0) is None:
+        return None
+    if metric in TEXT:
+        return 10.0 if metric == "cider" else 1.0
+    family, *rest = (part for part in metric.split(".") if part != COMPAT)
+    low, high = (0.0, 1.0) if rest == ["percentile"] else RANGES.get(family, (0.0, 100.0))
+    return high - low
+
+
 def goes_to_hundreds(metric: str) -> bool:
     """True for metrics whose values lie between 0 and 100, and for counts."""
     if metric in TIMINGS:

@@ -1,0 +1,313 @@
+"""False winners, coverage and power of the tests behind `reeltalk compare`, on simulated benchmarks.
+
+Two models of which none is better answer the same turns, and turns of one video resemble each other. The test that reeltalk
+uses (CR2 with Imbens-Kolesár degrees of freedom) stands beside what it was chosen over: the turn-level paired t and McNemar's
+test, which take turns for independent; CR1 with a t of G - 1 degrees of freedom, as statsmodels has it; CR2 with Bell and
+McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
+
+Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed again by
+`metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
+
+Run `make bench-statistics`; `--trials` for fewer.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from record import record
+from reeltalk.metrics.clustered import clustered_difference, clustered_mean
+from reeltalk.metrics.multiple import corrected
+
+Floats = NDArray[np.float64]
+Kind = Literal["continuous", "binary"]
+
+CHUNK = 250
+CHECKED = 10
+ALPHA = 0.05
+RIGHT = 0.6
+"""Share of turns that both models answer rightly, where scores are right or wrong."""
+SHARED = 0.3
+"""Share of turns that are so easy or so hard that both models get the same."""
+EFFECT = {"continuous": 0.1, "binary": 0.06}
+"""True differences for power and coverage: in standard deviations of a turn's difference, and in shares of turns."""
+PROMISED = 0.06
+COVERED = (0.93, 0.97)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Turns of each video; gamma's shape says how unequal (2: a few times the mean, 0.5: one video holds a tenth)."""
+
+    videos: int
+    turns: int
+    shape: float = 2.0
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        draw = np.random.default_rng(7)
+        weights = draw.gamma(self.shape, size=self.videos)
+        sizes = np.maximum(1, np.round(weights / weights.sum() * self.turns)).astype(np.int64)
+        while (left := self.turns - int(sizes.sum())) != 0:
+            place = int(draw.integers(self.videos))
+            sizes[place] = max(1, sizes[place] + int(np.sign(left)))
+        return sizes
+
+
+@dataclass
+class Rates:
+    """Shares of trials."""
+
+    trials: int
+    naive: float = 0.0
+    """Turn-level paired t finds a winner."""
+    mcnemar: float | None = None
+    cr1: float = 0.0
+    cr2_bm: float = 0.0
+    default: float = 0.0
+    bootstrap: float = 0.0
+    covered: float = 0.0
+    """The default's 95 % interval holds the true difference."""
+    naive_covered: float = 0.0
+    bootstrap_covered: float = 0.0
+    width: float = 0.0
+    """Mean width of the default's interval."""
+
+
+DESIGNS = (Design(135, 5887), Design(60, 2616), Design(30, 1308))
+HARDER = (Design(135, 5887, 0.5), Design(30, 1308, 0.5), Design(12, 523))
+CORRELATIONS = (0.0, 0.05, 0.1, 0.2)
+
+
+def differences(
+    design: Design, kind: Kind, icc: float, trials: int, effect: float, draw: np.random.Generator
+) -> Iterator[Floats]:
+    """Chunks of (trials, turns) differences of two models, whose turns of one video correlate by `icc`."""
+    sizes = design.sizes
+    video = np.repeat(np.arange(design.videos), sizes)
+    for start in range(0, trials, CHUNK):
+        count = min(CHUNK, trials - start)
+        if kind == "continuous":
+            own = np.sqrt(icc) * draw.standard_normal((count, design.videos))[:, video]
+            yield own + np.sqrt(1 - icc) * draw.standard_normal((count, design.turns)) + effect
+            continue
+        # Beta-distributed chances of a video give right and wrong answers exactly this correlation.
+        own_icc = icc / (1 - SHARED)
+        gain = effect / (1 - SHARED) / 2
+        answers = [
+            draw.random((count, design.turns)) < _chances(draw, RIGHT + sign * gain, own_icc, count, design)[:, video]
+            for sign in (1, -1)
+        ]
+        differ = draw.random((count, design.turns)) >= SHARED
+        yield (answers[0].astype(np.float64) - answers[1]) * differ
+
+
+def _chances(draw: np.random.Generator, mean: float, icc: float, count: int, design: Design) -> Floats:
+    if icc == 0:
+        return np.full((count, design.videos), mean)
+    size = (1 - icc) / icc
+    return draw.beta(mean * size, (1 - mean) * size, (count, design.videos))
+
+
+def simulate(
+    design: Design, kind: Kind, icc: float, *, trials: int, effect: float = 0.0, resamples: int = 1000, seed: int = 1
+) -> Rates:
+    """How often each test finds a winner, and each interval holds the truth.
+
+    Raises:
+        AssertionError: The default test is not that of `metrics/clustered.py`.
+    """
+    sizes = design.sizes.astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum(design.sizes)[:-1]])
+    names = np.repeat(np.arange(design.videos), design.sizes).astype(str).tolist()
+    draw = np.random.default_rng([seed, design.videos, int(icc * 100), int(effect * 1000), kind == "binary"])
+    turns, share = design.turns, sizes / design.turns
+    rates = Rates(trials, mcnemar=0.0 if kind == "binary" else None)
+    for chunk_number, chunk in enumerate(differences(design, kind, icc, trials, effect, draw)):
+        sums, squares = np.add.reduceat(chunk, starts, axis=1), np.einsum("ij,ij->i", chunk, chunk)
+        mean = sums.sum(axis=1) / turns
+        left = squares - turns * mean**2
+        naive = np.sqrt(left / (turns - 1) / turns)
+        scores = sums - sizes * mean[:, None]
+        cr1 = np.sqrt((scores**2).sum(axis=1) * design.videos / (design.videos - 1)) / turns
+        factors = 1 / np.sqrt(1 - share)
+        cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
+        within = np.clip(((scores**2).sum(axis=1) - left) / (sizes * (sizes - 1)).sum() / (left / turns), 0, 1)
+        df = imbens_kolesar(sizes, factors, within)
+        bell = imbens_kolesar(sizes, factors, np.zeros(1))[0]
+        half = stats.t.ppf(1 - ALPHA / 2, df) * cr2
+        if chunk_number == 0:
+            for trial in range(min(CHECKED, len(chunk))):
+                ours = clustered_mean(chunk[trial], names)
+                assert ours.low is not None
+                assert np.allclose([ours.low, ours.df], [mean[trial] - half[trial], df[trial]], rtol=1e-9, atol=1e-12)
+        weights = draw.multinomial(design.videos, np.full(design.videos, 1 / design.videos), size=resamples)
+        resampled = (sums @ weights.T) / (weights @ sizes)
+        low, high = np.quantile(resampled, [ALPHA / 2, 1 - ALPHA / 2], axis=1)
+        narrow = stats.t.ppf(1 - ALPHA / 2, turns - 1) * naive
+        rates.naive += float((np.abs(mean) > narrow).sum())
+        rates.naive_covered += float((np.abs(mean - effect) <= narrow).sum())
+        rates.cr1 += float((np.abs(mean) > stats.t.ppf(1 - ALPHA / 2, design.videos - 1) * cr1).sum())
+        rates.cr2_bm += float((np.abs(mean) > stats.t.ppf(1 - ALPHA / 2, bell) * cr2).sum())
+        rates.default += float((np.abs(mean) > half).sum())
+        rates.covered += float((np.abs(mean - effect) <= half).sum())
+        rates.bootstrap += float(((low > 0) | (high < 0)).sum())
+        rates.bootstrap_covered += float(((low <= effect) & (effect <= high)).sum())
+        rates.width += float(2 * half.sum())
+        if rates.mcnemar is not None:
+            # Of right and wrong answers, the sum of squares is the number of turns that one alone got right.
+            rates.mcnemar += float(((mean * turns) ** 2 / np.maximum(squares, 1) > stats.chi2.ppf(1 - ALPHA, 1)).sum())
+    for name, value in vars(rates).items():
+        if name != "trials" and value is not None:
+            setattr(rates, name, value / trials)
+    return rates
+
+
+def imbens_kolesar(sizes: Floats, factors: Floats, icc: Floats) -> Floats:
+    """(R,) degrees of freedom for (R,) correlations, written out for a single mean."""
+    turns = sizes.sum()
+    spread = sizes * (1 - icc[:, None]) + icc[:, None] * sizes**2
+    total = spread.sum(axis=1, keepdims=True)
+    squared = factors**2
+    own = spread - 2 * sizes * spread / turns + sizes**2 * total / turns**2
+    trace = (squared * own).sum(axis=1)
+    nn, vv, nv = (squared * sizes**2).sum(), (squared * spread**2).sum(axis=1), (squared * sizes * spread).sum(axis=1)
+    q = total[:, 0] / turns**2
+    beside = own - spread
+    square = (2 * nn * vv + 2 * nv**2) / turns**2 - 4 * q * nn * nv / turns + q**2 * nn**2
+    square += (squared**2 * (2 * spread * beside + spread**2)).sum(axis=1)
+    found: Floats = trace**2 / square
+    return found
+
+
+@dataclass(frozen=True)
+class Family:
+    """Shares of trials in which some of all pairs of equal models is declared a winner."""
+
+    models: int
+    uncorrected: float
+    holm: float
+    benjamini_hochberg: float
+    naive_holm: float
+    """Turn-level paired t, corrected by Holm."""
+
+
+def simulate_family(design: Design, icc: float, models: int, trials: int, seed: int = 2) -> Family:
+    """All pairs of equal models, whose turns share their difficulty, corrected together."""
+    sizes = design.sizes.astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum(design.sizes)[:-1]])
+    video = np.repeat(np.arange(design.videos), design.sizes)
+    draw = np.random.default_rng(seed)
+    pairs = list(combinations(range(models), 2))
+    left, right = np.array([a for a, _ in pairs]), np.array([b for _, b in pairs])
+    factors, turns = 1 / np.sqrt(1 - sizes / design.turns), design.turns
+    found = {"uncorrected": 0, "holm": 0, "bh": 0, "naive": 0}
+    for _ in range(trials):
+        own = np.sqrt(icc) * draw.standard_normal((design.videos, models))[video]
+        chunk = own + np.sqrt(1 - icc) * draw.standard_normal((turns, models))
+        gram, sums = chunk.T @ chunk, np.add.reduceat(chunk, starts, axis=0)
+        diagonal = np.diag(gram)
+        squares = diagonal[left] + diagonal[right] - 2 * gram[left, right]
+        pair_sums = (sums[:, left] - sums[:, right]).T
+        mean = pair_sums.sum(axis=1) / turns
+        rest = squares - turns * mean**2
+        scores = pair_sums - sizes * mean[:, None]
+        cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
+        within = np.clip(((scores**2).sum(axis=1) - rest) / (sizes * (sizes - 1)).sum() / (rest / turns), 0, 1)
+        p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes, factors, within))
+        alone = 2 * stats.t.sf(np.abs(mean) / np.sqrt(rest / (turns - 1) / turns), turns - 1)
+        found["uncorrected"] += bool((p < ALPHA).any())
+        found["holm"] += min(corrected(p.tolist(), "holm")) < ALPHA
+        found["bh"] += min(corrected(p.tolist(), "bh")) < ALPHA
+        found["naive"] += min(corrected(alone.tolist(), "holm")) < ALPHA
+    shares = {name: count / trials for name, count in found.items()}
+    return Family(models, shares["uncorrected"], shares["holm"], shares["bh"], shares["naive"])
+
+
+def simulate_unpaired(design: Design, icc: float, trials: int, seed: int = 3) -> float:
+    """How often models on different videos, of which none is better, are told apart."""
+    draw = np.random.default_rng(seed)
+    video = np.repeat(np.arange(design.videos), design.sizes)
+    names = [f"a{number}" for number in video], [f"b{number}" for number in video]
+    winners = 0
+    for _ in range(trials):
+        values = [
+            np.sqrt(icc) * draw.standard_normal(design.videos)[video]
+            + np.sqrt(1 - icc) * draw.standard_normal(design.turns)
+            for _ in range(2)
+        ]
+        p = clustered_difference(values[0], values[1], names[0], names[1]).p
+        winners += p is not None and p < ALPHA
+    return winners / trials
+
+
+def percent(value: float | None) -> str:
+    return "    –" if value is None else f"{value * 100:5.1f}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--trials", type=int, default=5000, help="of every setting; the promise is for 5,000")
+    parser.add_argument("--family-trials", type=int, default=1000, help="of six and ten equal models")
+    given = parser.parse_args()
+    figures: dict[str, float] = {}
+    worst, lowest, highest = 0.0, 1.0, 0.0
+    print(f"{given.trials:,} trials a row, alpha {ALPHA}; per cent. Outside the promise: rows marked *.\n")
+    print("                               false winners                            | coverage of 95 %  | power")
+    print("scores      videos turns  icc  naive McNem  CR1   CR2+BM default bootstr | naive deflt boots | default")
+    settings: list[tuple[Design, Kind]] = [(d, k) for k in ("continuous", "binary") for d in DESIGNS]
+    settings += [(d, "continuous") for d in HARDER]
+    for design, kind in settings:
+        for icc in CORRELATIONS:
+            none = simulate(design, kind, icc, trials=given.trials)
+            some = simulate(design, kind, icc, trials=given.trials, effect=EFFECT[kind])
+            promised = design in DESIGNS
+            mark = " " if promised else "*"
+            print(
+                f"{kind:<11}{mark}{design.videos:>6} {design.turns:>5} {icc:>4}  {percent(none.naive)} "
+                f"{percent(none.mcnemar)} {percent(none.cr1)}   {percent(none.cr2_bm)}   {percent(none.default)}   "
+                f"{percent(none.bootstrap)} | {percent(some.naive_covered)} {percent(some.covered)} "
+                f"{percent(some.bootstrap_covered)} | {percent(some.default)}",
+                flush=True,
+            )
+            if promised:
+                worst = max(worst, none.default)
+                lowest, highest = min(lowest, some.covered), max(highest, some.covered)
+            name = f"{kind}_{design.videos}_{design.shape:g}_{icc:g}"
+            figures[f"{name}_false_winners"] = none.default
+            figures[f"{name}_false_winners_bootstrap"] = none.bootstrap
+            figures[f"{name}_false_winners_naive"] = none.naive
+            figures[f"{name}_coverage"] = some.covered
+            figures[f"{name}_power"] = some.default
+    print("\n* 12 videos, or videos so unequal that the largest holds a tenth of the turns.")
+    print(f"true difference for coverage and power: {EFFECT['continuous']} standard deviations, {EFFECT['binary']:.0%} of turns")
+    for models in (6, 10):
+        family = simulate_family(DESIGNS[0], 0.1, models, given.family_trials)
+        print(
+            f"{models} equal models, all pairs, 135 videos, icc 0.1, {given.family_trials:,} trials: some winner in "
+            f"{family.uncorrected:.1%} uncorrected, {family.holm:.1%} with Holm, {family.benjamini_hochberg:.1%} with "
+            f"Benjamini-Hochberg; turn-level with Holm {family.naive_holm:.1%}"
+        )
+        figures[f"family_{models}_holm"], figures[f"family_{models}_uncorrected"] = family.holm, family.uncorrected
+    unpaired = simulate_unpaired(DESIGNS[2], 0.1, given.family_trials)
+    print(f"unpaired, 30 and 30 videos, icc 0.1, {given.family_trials:,} trials: false winners {unpaired:.1%}")
+    figures |= {"unpaired_30_false_winners": unpaired, "most_false_winners": worst}
+    figures |= {"least_coverage": lowest, "most_coverage": highest}
+    kept = worst <= PROMISED and COVERED[0] <= lowest and highest <= COVERED[1]
+    print(
+        f"default test, 30 to 135 videos: at most {worst:.1%} false winners, coverage {lowest:.1%} to {highest:.1%}: "
+        f"the promise is {'kept' if kept else 'broken'}\n"
+    )
+    record("statistics", figures, packages=["numpy", "scipy", "statsmodels", "reeltalk"])
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
