@@ -58,6 +58,8 @@ bench-objects: setup ## How well identities of objects are kept; with CENTERNET=
 
 bench-statistics: setup ## Coverage and false winners of the statistics, by simulation
 	$(BIN)/python bench/judge_correction.py
+bench-statistics: setup ## False winners, coverage and power of the tests behind compare
+	$(BIN)/python bench/paired_tests.py
 
 bench-world: setup ## How fast the household films itself, against real time
 	$(BIN)/python bench/world.py

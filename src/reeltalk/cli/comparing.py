@@ -31,7 +31,7 @@ def compare(
 ) -> int:
     """Is A better than B? Paired differences on the same turns, with intervals and tests clustered by source video.
 
-    Example: `reeltalk compare runs/a runs/b`, or `reeltalk compare runs/six --model gpt-4o --model llava --by question_type`
+    Example: `reeltalk compare runs/a runs/b`, or `reeltalk compare runs/six --model gpt-4o --model llava --by skill`
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def compare(
     from reeltalk.store.runs import read_run
 
     if not runs:
-        raise SettingError("compare needs a run of several models, or two runs; 'reeltalk evaluate' and 'score' write them")
+        raise SettingError("compare needs a run of several models, or two runs; 'evaluate' and 'score' write them")
     twice = [path for place, path in enumerate(runs) if path.resolve() in {other.resolve() for other in runs[:place]}]
     if twice:
         raise BenchmarkError(f"{twice[0]} is given twice; a run equals itself, so give another")

@@ -1,9 +1,9 @@
-"""Means and differences whose items come in clusters: turns of one video resemble each other, so videos are what counts.
+"""Means and differences whose items come in clusters: turns of one video resemble each other, so videos count.
 
-The standard error is CR2, the cluster-robust one that is unbiased where items are alike (Bell & McCaffrey 2002), and the
-degrees of freedom are Imbens and Kolesár's, from the within-cluster correlation that the residuals show. Of the tests that
-`make bench-statistics` simulates it is the one with a closed form that has no more false winners than it promises also with
-30 videos of very unequal length, where the usual CR1 with a t of G - 1 degrees of freedom has up to 9 % instead of 5 %.
+The standard error is CR2, the cluster-robust one that is unbiased where items are alike (Bell & McCaffrey 2002), and
+the degrees of freedom are Imbens and Kolesár's, from the within-cluster correlation that the residuals show. Of the
+tests that `make bench-statistics` simulates it alone stays near what it promises also with 30 videos of very unequal
+length, where the usual CR1 with a t of G - 1 degrees of freedom finds false winners in 9 % of trials in place of 5.
 """
 
 from collections.abc import Callable, Sequence
@@ -172,10 +172,11 @@ def linearised(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]
     items = len(statistics)
     table = np.hstack([statistics, np.ones((items, 1))])
     sums = table.sum(axis=0)
-    steps = STEP * np.maximum(np.abs(sums), 1.0)
+    # What no item adds to moves nothing, and must not be moved below 0.
+    steps = np.where(table.any(axis=0), STEP * np.maximum(np.abs(sums), 1.0), 0.0)
     moved = np.vstack([sums + np.diag(steps), sums - np.diag(steps), sums])
     values = from_sums(moved[:, :-1], moved[:, -1])
-    slopes = (values[: len(sums)] - values[len(sums) : -1]) / (2 * steps)
+    slopes = (values[: len(sums)] - values[len(sums) : -1]) / np.where(steps > 0, 2 * steps, 1.0)
     found: Floats = values[-1] + items * (table @ slopes)
     return found
 

@@ -1,4 +1,4 @@
-"""What a comparison can show: the smallest difference it would find, how surely it finds one, and how many videos it takes."""
+"""What a comparison can show: the smallest difference it would find, how surely, and how many videos that takes."""
 
 import math
 from typing import Final
@@ -59,7 +59,7 @@ def videos_needed(
 ) -> int | None:
     """How many videos like those of a pilot it takes to find a difference.
 
-    With as many turns a video, the variance falls as the number of videos grows, and the degrees of freedom grow with it.
+    With as many turns a video, the variance falls as the number of videos grows, and the degrees of freedom grow.
 
     Args:
         difference: To be found, in the metric's unit; not 0.

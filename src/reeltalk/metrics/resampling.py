@@ -72,7 +72,7 @@ def cluster_bootstrap_test(
     """The same interval with a p value; for a difference of two models, `from_sums` gives the difference.
 
     Args:
-        statistics: (N, K) what each item adds to the statistic; those of two models side by side for a paired difference.
+        statistics: (N, K) what each item adds; those of two models side by side for a paired difference.
         clusters: The source video of each item.
         from_sums: Gives (R,) values from (R, K) sums and (R,) numbers of items.
         resamples: How many samples of videos are drawn.

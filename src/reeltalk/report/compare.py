@@ -1,4 +1,4 @@
-"""Is A better? Models against each other on the turns that both answered, with intervals and tests clustered by video."""
+"""Is A better? Models against each other on the turns that both answered, with tests clustered by source video."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.metrics.clustered import ClusteredEstimate, clustered_contrast, clustered_difference, clustered_mean, linearised
+from reeltalk.metrics.clustered import (
+    ClusteredEstimate,
+    clustered_contrast,
+    clustered_difference,
+    clustered_mean,
+    linearised,
+)
 from reeltalk.metrics.multiple import Correction, corrected
 from reeltalk.metrics.power import POWER, detectable_difference
 from reeltalk.metrics.resampling import BootstrapTest, cluster_bootstrap_test
@@ -45,6 +51,8 @@ CHECKED_BY_TURN: Final = frozenset({"data"})
 """Questions and references are compared turn by turn."""
 SAID_ONLY: Final = frozenset({"subject", "v"})
 """Parts that may differ between comparable numbers; a note says so."""
+
+SHOWN_NAMES: Final = 12
 
 Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
 
@@ -144,7 +152,7 @@ class Comparison:
         return self.method in ("clustered t", "linearised clustered t")
 
     def winner(self, alpha: float) -> int | None:
-        """The place of the model that is better, or that has more where more is not better; None where none is shown."""
+        """The place of the model that is better, or has more where more is not better; None where none is shown."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
             return None
         more = self.difference > 0
@@ -195,7 +203,7 @@ def compare(
     settings: CompareSettings,
     *,
     models: Sequence[int] | None = None,
-    turns: Turns | None = None,
+    strict: bool = True,
 ) -> Comparisons:
     """Compare all pairs of models.
 
@@ -204,7 +212,7 @@ def compare(
         settings: What to compare.
         models: Places of those to compare, the first first; by default all but players that know nothing, and those
             too where there are no two others.
-        turns: The board's turns, where they were read before.
+        strict: Refuse models that have no turn in common; else their comparison says so.
 
     Raises:
         BenchmarkError: There are no two models, or two have no turn in common.
@@ -213,10 +221,9 @@ def compare(
     """
     chosen, aside = _chosen(board, models)
     metrics = metrics_of(board, settings.metrics)
-    read = turns or Turns.read(board)
+    comparer = _Comparer(Turns.read(board), settings)
     rows: list[Comparison] = []
-    comparer = _Comparer(read, settings)
-    for first, second in combinations(chosen, 2):
+    for first, second in combinations(chosen, 2) if strict else ():
         comparer.refuse_strangers(first, second)
     for metric in metrics:
         for first, second in combinations(chosen, 2):
@@ -241,7 +248,10 @@ def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
     there = list(board.metrics)
     for metric in wanted:
         if metric not in there and not any(name.split("_")[0] == metric for name in there):
-            raise SettingError(f"--metrics {metric}: the runs do not have it; they have {', '.join(there)}")
+            some = ", ".join(there[:SHOWN_NAMES]) + (
+                f" and {len(there) - SHOWN_NAMES} more" if len(there) > SHOWN_NAMES else ""
+            )
+            raise SettingError(f"--metrics {metric}: the runs do not have it; they have {some}")
     if wanted:
         families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in wanted}
         return list(dict.fromkeys(n for m in wanted for n in ([m] if m in there else families[m])))
@@ -277,12 +287,12 @@ class _Comparer:
         names = [self.board.models[index].name for index in (first, second)]
         if common := int(((a > 0) & (b > 0)).sum()):
             raise BenchmarkError(
-                f"{names[0]!r} and {names[1]!r} have {common:,} turns in common, but none asked in the same words with the "
-                "same references; score both against one benchmark, or pass --unpaired to compare their means"
+                f"{names[0]!r} and {names[1]!r} have {common:,} turns in common, but none asked in the same words "
+                "with the same references; score both against one benchmark, or pass --unpaired to compare their means"
             )
         raise BenchmarkError(
-            f"{names[0]!r} and {names[1]!r} have no turn in common: {int((a > 0).sum()):,} and {int((b > 0).sum()):,} turns "
-            "with different identifiers; give runs on the same benchmark, or pass --unpaired to compare their means"
+            f"{names[0]!r} and {names[1]!r} have no turn in common: {int((a > 0).sum()):,} and {int((b > 0).sum()):,} "
+            "turns with different identifiers; give runs on one benchmark, or pass --unpaired to compare their means"
         )
 
     def compare(self, metric: str, first: int, second: int) -> list[Comparison]:
@@ -306,8 +316,7 @@ class _Comparer:
         if sheet.nesting == "kinds":
             narrowed = dataclasses.replace(sheet, nesting="items")
         return [
-            self._one(narrowed, dataclasses.replace(blank, group=group), groups[group])
-            for group in _in_order(groups)
+            self._one(narrowed, dataclasses.replace(blank, group=group), groups[group]) for group in _in_order(groups)
         ]
 
     def _one(self, sheet: Sheet, blank: Comparison, within: Bools) -> Comparison:
@@ -390,7 +399,9 @@ class _Comparer:
         own = rows.mean("value")
         notes = blank.notes
         if share_of(sheet.metric, fixed) != 0:
-            note = f"{models[quiet].name} has no turns in the run: its {title_of(sheet.metric)} is taken as a fixed number"
+            note = (
+                f"{models[quiet].name} has no turns in the run: its {title_of(sheet.metric)} is taken as a fixed number"
+            )
             notes = (*notes, note)
         found = dataclasses.replace(
             _duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
@@ -435,7 +446,9 @@ class _Comparer:
         found_of = self.turns.corpus(sheet.metric)
         parts = [found_of[index] for index in (blank.first, blank.second)]
         if any(part is None for part in parts):
-            words = f"{title_of(sheet.metric)} is of the whole file, and cannot be computed anew from what the run holds"
+            words = (
+                f"{title_of(sheet.metric)} is of the whole file, and cannot be computed anew from what the run holds"
+            )
             return dataclasses.replace(blank, problem=words)
         chosen = np.flatnonzero(there)
         statistics: list[Floats] = []
@@ -540,6 +553,8 @@ class _Comparer:
                 answered.append(words)
             else:
                 moving.append(words)
+        if models[0].info.sha256 == models[1].info.sha256 and models[0].info.model == models[1].info.model:
+            said.append("both rest on the same file of answers")
         if answered:
             said.insert(0, f"answered in different ways: {', '.join(answered)}")
         if not moving:

@@ -8,8 +8,8 @@ from typing import Final, Literal
 from reeltalk.metrics.multiple import TITLES
 from reeltalk.report.columns import scale_of, title_of
 from reeltalk.report.compare import Comparison, Comparisons, shown_difference, shown_p
-from reeltalk.report.export import escape_latex, escape_markdown
 from reeltalk.report.leaderboard import key_of, shown
+from reeltalk.report.table_files import escape_latex, escape_markdown
 from reeltalk.report.visible import visible
 from reeltalk.store.documents import write_json
 
@@ -44,16 +44,20 @@ def method_lines(found: Comparisons) -> list[str]:
     lines = []
     if methods:
         lines.append(
-            f"Differences with {percent} intervals and t tests, clustered by source video (CR2, Imbens-Kolesár degrees of "
-            "freedom)."
+            f"Differences with {percent} intervals and t tests, clustered by source video (CR2, Imbens-Kolesár degrees "
+            "of freedom)."
         )
     if "linearised clustered t" in methods:
         lines.append("Measures of the whole file, as BLEU, are tested by what each turn moves them by, to first order.")
     if settings.bootstrap:
-        lines.append(f"Bootstrap: {settings.resamples:,} resamples of source videos, percentiles, seed {settings.seed}.")
+        lines.append(
+            f"Bootstrap: {settings.resamples:,} resamples of source videos, percentiles, seed {settings.seed}."
+        )
     if found.tests > 1:
         if settings.correction == "none":
-            lines.append(f"{found.tests} comparisons, and no p value is corrected: some winners may be there by chance.")
+            lines.append(
+                f"{found.tests} comparisons, and no p value is corrected: some winners may be there by chance."
+            )
         else:
             how = TITLES[settings.correction]
             lines.append(
@@ -87,7 +91,8 @@ def left_out_words(row: Comparison) -> str:
 def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
     board, settings, net, boot = found.board, found.settings, row.net, row.bootstrap
     winner = row.winner(settings.alpha)
-    signatures = [cell.row.signature if (cell := board.models[index].cells[row.metric]) else None for index in (row.first, row.second)]  # fmt: skip
+    cells = [board.models[index].cells[row.metric] for index in (row.first, row.second)]
+    signatures = [cell.row.signature if cell else None for cell in cells]
     values: tuple[object, ...] = (
         row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
         row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
@@ -112,7 +117,8 @@ def _csv(found: Comparisons) -> str:
     writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
     writer.writeheader()
     for record in records(found):
-        writer.writerow({**record, "notes": "; ".join(map(str, record["notes"])) if isinstance(record["notes"], list) else ""})  # fmt: skip
+        notes = record["notes"]
+        writer.writerow({**record, "notes": "; ".join(map(str, notes)) if isinstance(notes, list) else ""})
     return stream.getvalue()
 
 
@@ -140,8 +146,8 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
     values, differences = [_values(row) for row in rows], [_difference(row) for row in rows]
     wide = max(len(text) for text in (*differences, f"{first} - {second}"))
     broad = max(len(text) for pair in values for text in (*pair, "A"))
-    head = f"{'':<{width}}  {first:>{broad}}  {second:>{broad}}  {f'{first} - {second}':<{wide}}  {'p':>8}  {'corrected':>9}"
-    lines.append(head)
+    letters = f"{first:>{broad}}  {second:>{broad}}  {f'{first} - {second}':<{wide}}"
+    lines.append(f"{'':<{width}}  {letters}  {'p':>8}  {'corrected':>9}")
     for row, (a, b), difference in zip(rows, values, differences, strict=True):
         if row.problem is not None:
             common.setdefault(found.verdict(row), []).append(_name(row, grouped))
@@ -156,7 +162,11 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
             low, high = shown_difference(row.metric, interval.low), shown_difference(row.metric, interval.high)
             lines.append(f"    bootstrap [{low}, {high}], p {shown_p(row.bootstrap.p)}")
     for words, metrics in common.items():
-        of = "" if len(metrics) == len(rows) > 1 or len(rows) == 1 else f" ({', '.join(metrics) if len(metrics) < 6 else f'{len(metrics)} rows'})"
+        of = (
+            ""
+            if len(metrics) == len(rows) > 1 or len(rows) == 1
+            else f" ({', '.join(metrics) if len(metrics) < 6 else f'{len(metrics)} rows'})"
+        )
         lines.append(f"{words}{of}")
     return lines
 
@@ -245,9 +255,7 @@ def _row_notes(found: Comparisons) -> list[str]:
     for row in found.rows:
         left = left_out_words(row)
         for note in (*row.notes, *([f"left out {left}"] if left else [])):
-            notes.setdefault(note, []).append(
-                f"{title_of(row.metric)} of {key_of(row.first)} and {key_of(row.second)}"
-            )
+            notes.setdefault(note, []).append(f"{title_of(row.metric)} of {key_of(row.first)} and {key_of(row.second)}")
     return [f"{note} ({', '.join(of) if len(of) < 6 else f'{len(of)} rows'})" for note, of in notes.items()]
 
 

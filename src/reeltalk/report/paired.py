@@ -1,7 +1,7 @@
 """All models' values of one metric on the same turns: what a comparison starts from.
 
-How the leaderboard's number follows from single values is not written in a run. It is found by trying the ways there are,
-as the mean over turns or over dialogues, and taken only where every model's number comes out.
+How the leaderboard's number follows from single values is not written in a run. It is found by trying the ways there
+are, as the mean over turns or over dialogues, and taken only where every model's number comes out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,7 +115,9 @@ class Turns:
             return alike
         # A unit is judged as a whole: one turn asked otherwise, or of one model alone, makes it another unit.
         anywhere = (self.asked[:, first] > 0) | (self.asked[:, second] > 0)
-        spoiled = {(p.unit, p.unit_id) for p, a, there in zip(self.places, alike, anywhere, strict=True) if there and not a}
+        spoiled = {
+            (p.unit, p.unit_id) for p, a, there in zip(self.places, alike, anywhere, strict=True) if there and not a
+        }
         return np.array([(place.unit, place.unit_id) not in spoiled for place in sheet.places], bool)
 
     def groups(self, sheet: Sheet, by: str) -> dict[str, Bools]:
@@ -141,7 +143,9 @@ class Turns:
                 for group in of_unit.get((place.unit, place.unit_id), ()):
                     found.setdefault(group, set()).add(row)
         if not found and not any(_groups_of(place, by) for place in self.places):
-            raise SettingError(f"--by {by}: no turn carries it; these turns can be told apart by {', '.join(self.kinds())}")
+            raise SettingError(
+                f"--by {by}: no turn carries it; these turns can be told apart by {', '.join(self.kinds())}"
+            )
         return {group: np.isin(np.arange(len(sheet.places)), sorted(rows)) for group, rows in found.items()}
 
     def kinds(self) -> list[str]:
@@ -290,7 +294,9 @@ class Turns:
                 marks[row, column] = sum(values) / len(values)
         nesting: Nesting = "kinds" if rest == ["average"] else "items"
         for scale in SCALES:
-            yield Sheet(metric, marks * scale, places, nesting, True, item=" or ".join(sorted({p.unit for p in places})))
+            yield Sheet(
+                metric, marks * scale, places, nesting, True, item=" or ".join(sorted({p.unit for p in places}))
+            )
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Plan:
 
 
 def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
-    """A plan for each comparison and difference; comparisons without an interval, or of a metric without scale, have none.
+    """A plan for each comparison and difference; where there is no interval or no scale there is none.
 
     Args:
         found: The pilot.
@@ -72,9 +72,7 @@ def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
                     point,
                     difference,
                     power_of(difference, row.standard_error, row.df, alpha=alpha),
-                    videos_needed(
-                        difference, row.standard_error, row.df, row.videos, alpha=alpha, power=power
-                    ),
+                    videos_needed(difference, row.standard_error, row.df, row.videos, alpha=alpha, power=power),
                 )
             )
     return made
@@ -103,12 +101,14 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
         lines += _row(found, row, own)
     if any(plan.videos_needed is not None and plan.videos_needed < FEW_VIDEOS for plan in made):
         lines.append(f"Below {FEW_VIDEOS} videos no test can be relied on, however large the difference.")
-    lines.append("A point is a hundredth of the metric's scale. More turns a video help less, the more they resemble each other.")
+    lines.append(
+        "A point is a hundredth of the metric's scale. More turns a video help less, the more they resemble each other."
+    )
     return "\n".join(visible(line) for line in lines) + "\n"
 
 
 def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
-    names = f"{key_of(row.first)} {found.board.models[row.first].name} and {key_of(row.second)} {found.board.models[row.second].name}"
+    names = " and ".join(f"{key_of(index)} {found.board.models[index].name}" for index in (row.first, row.second))
     title = title_of(row.metric) + (f", {row.group}" if row.group else "")
     if not own:
         why = row.problem or ("there is no scatter to plan from" if row.videos > 1 else "one video tells no scatter")
@@ -126,7 +126,7 @@ def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
         needed = "more than a million" if plan.videos_needed is None else f"{plan.videos_needed:,}"
         lines.append(
             f"    {plan.points:g} point{'s' if plan.points != 1 else ''} "
-            f"({shown_difference(row.metric, plan.difference)[1:]}): {needed} videos; found with {plan.power_now * 100:.0f} % "
-            "power now"
+            f"({shown_difference(row.metric, plan.difference)[1:]}): {needed} videos; "
+            f"found with {plan.power_now * 100:.0f} % power now"
         )
     return lines

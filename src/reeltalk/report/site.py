@@ -59,6 +59,8 @@ class Site:
     figure_files: dict[str, FigureFile] = field(default_factory=dict)
     """What `figure` was given, by the name of its files; empty where no files are asked for."""
     table_files: dict[str, TableFile] = field(default_factory=dict)
+    memory: dict[str, object] = field(default_factory=dict)
+    """What a page works out to tell whether it applies, for when it is written."""
 
     @property
     def about(self) -> list[ModelAbout | None]:

@@ -13,6 +13,7 @@ from reeltalk.report.breakdowns_page import applies as breakdowns_apply
 from reeltalk.report.breakdowns_page import write_breakdowns
 from reeltalk.report.calibration_page import PAGE as CALIBRATION_PAGE
 from reeltalk.report.calibration_page import calibration_of, write_calibration
+from reeltalk.report.comparisons_page import has_comparisons, write_comparisons
 from reeltalk.report.construction import PAGE as CONSTRUCTION_PAGE
 from reeltalk.report.construction import is_constructed, write_construction
 from reeltalk.report.curation import write_curation
@@ -50,6 +51,7 @@ __all__ = [
 
 PAGES: Final = (
     Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
+    Page("Comparisons", "comparisons.html", has_comparisons, write_comparisons),
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
     Page("Settings", "settings.html", has_sweeps, write_sweeps),

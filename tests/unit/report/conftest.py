@@ -1,6 +1,6 @@
 """A small run, made by the store and read back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from reeltalk.schema.answers import AnsweredTurn, Played
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, ModelInfo, RunInfo, SummaryRow, Unscored
+from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.runs import Run, read_run, write_run
 
 RunMaker = Callable[..., Run]
@@ -182,5 +183,96 @@ def make_played(tmp_path: Path) -> RunMaker:
             curves=[],
         )
         return read_run(tmp_path / name)
+
+    return make
+
+
+ScoredTurns = Mapping[str, tuple[str, Mapping[str, float]]]
+"""By identifier, as `d1/01`: the video, and the scores by metric."""
+PairedRunMaker = Callable[..., Run]
+
+
+@pytest.fixture
+def make_paired_run(tmp_path: Path) -> PairedRunMaker:
+    """Writes a run from turns with scores; every number of its summary is the mean over turns, unless it is given."""
+
+    def make(
+        models: Mapping[str, ScoredTurns],
+        *,
+        name: str = "run",
+        summary: Mapping[tuple[str, str], float | None] | None = None,
+        unscored: Mapping[tuple[str, str], int] | None = None,
+        signed: Mapping[str, Mapping[str, str]] | None = None,
+        judged: Mapping[str, str] | None = None,
+        sources: Mapping[str, str] | None = None,
+        questions: Mapping[tuple[str, str], str] | None = None,
+        texts: Mapping[tuple[str, str], str] | None = None,
+        tasks: Mapping[str, str] | None = None,
+        labels: Mapping[str, dict[str, tuple[str, ...]]] | None = None,
+        rows: Mapping[str, Sequence[JudgedScore]] | None = None,
+    ) -> Run:
+        metrics = list(dict.fromkeys(m for turns in models.values() for _, scores in turns.values() for m in scores))
+        metrics += [metric for _, metric in summary or {} if metric not in metrics]
+        lines, answers, items = [], [], []
+        for model, turns in models.items():
+            for metric in dict.fromkeys(metrics):
+                values = [scores[metric] for _, scores in turns.values() if metric in scores]
+                told = (summary or {}).get((model, metric), sum(values) / len(values) if values else None)
+                missing = (unscored or {}).get((model, metric), 0)
+                withheld = missing > 0.02 * (missing + len(values))
+                parts = {**(signed or {}).get(model, {}), **(judged or {}), "metric": metric, "v": "1"}
+                words = "|".join(f"{key}:{value}" for key, value in parts.items())
+                lines.append(
+                    SummaryRow(
+                        model=model,
+                        metric=metric,
+                        value=None if withheld else told,
+                        n=len(values),
+                        signature=f"test.answers|{words}",
+                        unscored=missing,
+                        over_scored=told if withheld else None,
+                    )
+                )
+            for item, (video, scores) in turns.items():
+                unit, index = item.rsplit("/", 1)
+                answers.append(
+                    AnsweredTurn(
+                        model=model,
+                        item_id=item,
+                        video_id=VideoId(video),
+                        unit_id=unit,
+                        turn_index=int(index) - 1,
+                        question=(questions or {}).get((model, item), "What?"),
+                        references=("a man washes a mug",),
+                        text=(texts or {}).get((model, item), "a man"),
+                        task=(tasks or {}).get(unit),
+                        labels=(labels or {}).get(item, {}),
+                    )
+                )
+                items.append(ItemScores(model=model, item_id=item, scores=dict(scores)))
+        info = RunInfo(
+            kind="evaluate",
+            reeltalk_version="1",
+            subject="test.answers",
+            models=tuple(
+                ModelInfo(
+                    model=model,
+                    source=(sources or {}).get(model, f"{name}/{model}.json"),
+                    sha256=f"{number:064d}",
+                    rows=len(turns),
+                    items=len(turns),
+                )
+                for number, (model, turns) in enumerate(models.items())
+            ),
+            metrics=tuple(metrics),
+            settings={"signed": {model: [[k, v] for k, v in parts.items()] for model, parts in (signed or {}).items()}},
+            clusters=len({video for turns in models.values() for video, _ in turns.values()}),
+        )
+        folder = tmp_path / name
+        write_run(folder, info, answers=answers, items=items, summary=lines, curves=[])
+        for protocol, scores_of in (rows or {}).items():
+            text = "".join(row.model_dump_json(exclude_defaults=True) + "\n" for row in scores_of)
+            (folder / "scores" / f"judged-{protocol}.jsonl").write_text(text, encoding="utf-8")
+        return read_run(folder)
 
     return make

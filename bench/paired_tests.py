@@ -1,14 +1,14 @@
 """False winners, coverage and power of the tests behind `reeltalk compare`, on simulated benchmarks.
 
-Two models of which none is better answer the same turns, and turns of one video resemble each other. The test that reeltalk
-uses (CR2 with Imbens-Kolesár degrees of freedom) stands beside what it was chosen over: the turn-level paired t and McNemar's
-test, which take turns for independent; CR1 with a t of G - 1 degrees of freedom, as statsmodels has it; CR2 with Bell and
-McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
+Two models of which none is better answer the same turns, and turns of one video resemble each other. The test that
+reeltalk uses (CR2 with Imbens-Kolesár degrees of freedom) stands beside what it was chosen over: the turn-level paired
+t and McNemar's test, which take turns for independent; CR1 with a t of G - 1 degrees of freedom, as statsmodels has it;
+CR2 with Bell and McCaffrey's degrees of freedom; and the percentile bootstrap of whole videos.
 
-Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed again by
-`metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
+Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed
+again by `metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
 
-Run `make bench-statistics`; `--trials` for fewer.
+Run `make bench-statistics`; `--trials` for fewer. A module named `statistics` would hide Python's own.
 """
 
 import argparse
@@ -287,7 +287,10 @@ def main() -> int:
             figures[f"{name}_coverage"] = some.covered
             figures[f"{name}_power"] = some.default
     print("\n* 12 videos, or videos so unequal that the largest holds a tenth of the turns.")
-    print(f"true difference for coverage and power: {EFFECT['continuous']} standard deviations, {EFFECT['binary']:.0%} of turns")
+    print(
+        f"true difference for coverage and power: {EFFECT['continuous']} standard deviations, "
+        f"{EFFECT['binary']:.0%} of turns"
+    )
     for models in (6, 10):
         family = simulate_family(DESIGNS[0], 0.1, models, given.family_trials)
         print(
