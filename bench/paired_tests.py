@@ -54,7 +54,7 @@ class Design:
     def sizes(self) -> NDArray[np.int64]:
         draw = np.random.default_rng(7)
         weights = draw.gamma(self.shape, size=self.videos)
-        sizes = np.maximum(1, np.round(weights / weights.sum() * self.turns)).astype(np.int64)
+        sizes: NDArray[np.int64] = np.maximum(1, np.round(weights / weights.sum() * self.turns)).astype(np.int64)
         while (left := self.turns - int(sizes.sum())) != 0:
             place = int(draw.integers(self.videos))
             sizes[place] = max(1, sizes[place] + int(np.sign(left)))
@@ -147,6 +147,7 @@ def simulate(
             for trial in range(min(CHECKED, len(chunk))):
                 ours = clustered_mean(chunk[trial], names)
                 assert ours.low is not None
+                assert ours.df is not None
                 assert np.allclose([ours.low, ours.df], [mean[trial] - half[trial], df[trial]], rtol=1e-9, atol=1e-12)
         weights = draw.multinomial(design.videos, np.full(design.videos, 1 / design.videos), size=resamples)
         resampled = (sums @ weights.T) / (weights @ sizes)

@@ -127,7 +127,8 @@ def clustered_contrast(
     value = float(means @ weights)
     residuals = values - means[strata]
     squares = float(residuals @ residuals)
-    icc = _correlation(np.bincount(cluster, weights=residuals, minlength=wide), n.sum(axis=1), squares, len(values))
+    by_cluster: Floats = np.bincount(cluster, weights=residuals, minlength=wide).astype(np.float64)
+    icc = _correlation(by_cluster, n.sum(axis=1), squares, len(values))
     known = ClusteredEstimate(value, None, None, None, None, None, len(values), wide, icc, None)
     if ((n > 0).sum(axis=0) < 2).any():
         return known

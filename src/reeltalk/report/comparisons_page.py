@@ -31,8 +31,8 @@ from reeltalk.report.turns import credit_metric
 PAGE: Final = "comparisons.html"
 STYLE: Final = "comparisons.css"
 KEPT: Final = "comparisons"
-MOST_CELLS: Final = 3000
-"""Of all matrices together, so that the page stays below 2 MB; further metrics have their figures and files alone."""
+MOST_CELLS: Final = 4500
+"""Of all tables together, so that the page stays below 2 MB; further metrics have their figures and files alone."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Section:
     """A row a model by its place; None on the diagonal. Empty where the page would get too large."""
     figures: tuple[tuple[str, Markup], ...]
     rows: tuple[tuple[Comparison, str, str], ...]
-    """Each pair with its verdict and what it leaves out."""
+    """Each pair with its verdict and what it leaves out. Empty where the page would get too large."""
     files: Markup
     problems: tuple[tuple[str, tuple[str, ...]], ...]
     """Why pairs were not compared, with their letters."""
@@ -86,9 +86,11 @@ def write_comparisons(site: Site) -> None:
     left = MOST_CELLS
     sections = []
     for metric in ordered:
-        wanted = len(found.models) ** 2
-        sections.append(_section(site, found, metric, matrix=metric == ordered[0] or left >= wanted))
-        left -= wanted
+        # A matrix has a cell for each pair and its mirror image, and a line of what it rests on is as long as two.
+        wanted = 2 * len(found.models) ** 2
+        whole = left >= wanted
+        sections.append(_section(site, found, metric, matrix=metric == ordered[0] or whole, rests=whole))
+        left -= wanted if whole else 0
     write_static(site.folder, [STYLE])
     site.render(
         PAGE,
@@ -125,7 +127,7 @@ def _found(site: Site) -> Comparisons:
     return found
 
 
-def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool) -> Section:
+def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests: bool) -> Section:
     rows = [row for row in found.rows if row.metric == metric]
     compared = [row for row in rows if row.difference is not None]
     problems: dict[str, list[str]] = {}
@@ -140,7 +142,7 @@ def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool) -> Se
         summary=_summary(found, compared),
         matrix=_matrix(found, rows) if matrix else (),
         figures=tuple(_figures(site, found, metric, rows)),
-        rows=tuple((row, found.verdict(row), left_out_words(row)) for row in compared),
+        rows=tuple((row, found.verdict(row), left_out_words(row)) for row in compared) if rests else (),
         files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
         problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
     )

@@ -110,7 +110,7 @@ class Turns:
             first: Place of a model in the leaderboard.
             second: Of another.
         """
-        alike = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
+        alike: Bools = (self.asked[:, first] == self.asked[:, second]) & (self.asked[:, first] > 0)
         if sheet.item == TURN:
             return alike
         # A unit is judged as a whole: one turn asked otherwise, or of one model alone, makes it another unit.
@@ -186,7 +186,7 @@ class Turns:
         found: list[tuple[Ints, dict[str, MetricResult]] | None] = []
         for model, (rows, answers, references) in zip(self.board.models, texts, strict=True):
             said = model.run.info.settings.get("language")
-            language: Language = said if said in ("en", "zh") else "auto"  # type: ignore[assignment]
+            language: Language = said if said in ("en", "zh") else "auto"
             try:
                 found.append(
                     (np.array(rows, np.intp), score_texts(answers, references, [wanted], language=language))
@@ -332,7 +332,7 @@ def rows_of(sheet: Sheet, there: Bools, values: Mapping[str, Floats]) -> Rows:
         _, first = np.unique(unit, return_index=True)
         counts = np.bincount(unit)
         kept = {name: np.bincount(unit, weights=column) / counts for name, column in kept.items()}
-        places = [places[row] for row in first]
+        places = [places[int(row)] for row in first]
     of: Callable[[Place], str] = {"tasks": _task, "kinds": _kind}.get(sheet.nesting, _one)
     numbers: dict[str, int] = {}
     strata = np.array([numbers.setdefault(of(place), len(numbers)) for place in places], np.intp)

@@ -1,0 +1,121 @@
+"""The page of comparisons: what it shows, when it is there, and how large it gets."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from reeltalk.report.figures import Estimate
+from reeltalk.report.forest import Against, forest
+from reeltalk.report.settings import ReportSettings
+from reeltalk.report.stage import write_report
+from reeltalk.store.runs import Run
+
+RunMaker = Callable[..., Run]
+Scores = dict[str, tuple[str, dict[str, float]]]
+HOSTILE = "<script>alert(1)</script>"
+
+
+def turns(seed: int, better: float = 0.0, videos: int = 20, metrics: tuple[str, ...] = ("agree", "rouge_l")) -> Scores:
+    draw = np.random.default_rng(seed)
+    return {
+        f"d{video}/{turn + 1:02d}": (
+            f"v{video}",
+            {metric: float(draw.random() * 40 + better) / (100 if metric == "rouge_l" else 1) for metric in metrics},
+        )
+        for video in range(videos)
+        for turn in range(3)
+    }
+
+
+def page_of(folder: Path) -> str:
+    return (folder / "comparisons.html").read_text(encoding="utf-8")
+
+
+def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    run = make_paired_run({"a": turns(1), HOSTILE: turns(2), "c": turns(3, better=30)})
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site")
+    page = page_of(tmp_path / "site")
+    matrix = page[page.index("<table") : page.index("</table>")]
+    assert "Agreement" in matrix
+    cells = re.findall(r'<td class="number ([a-z]+)"[^>]*>(.*?)</td>', matrix)
+    assert [state for state, _ in cells] == ["same", "less", "same", "less", "more", "more"]
+    assert all(re.search(r"[+-]\d+\.\d\d to [+-]\d+\.\d\d", cell) for _, cell in cells)
+    assert all(re.search(r"p (=|&lt;) \d", cell) for _, cell in cells)
+    assert "Of 3 pairs, 2 show a winner." in page
+    assert "smallest detectable difference here is" in page
+    assert "ROUGE-L: Of 3 pairs" in page
+    assert HOSTILE not in page
+    assert 'href="comparisons.html" aria-current="page"' in page
+
+
+def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    run = make_paired_run(
+        {"a": turns(1, metrics=("agree",)), "b": turns(2, metrics=("agree",)), "empty": {}},
+        sources={"empty": "baseline:empty"},
+        summary={("empty", "agree"): 0.0},
+    )
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site")
+    page = page_of(tmp_path / "site")
+    assert '<span class="tag" title="a player that says nothing">floor</span>' in page
+    assert "Difference to the floor, C empty" in page
+
+
+def test_without_a_pair_to_compare_there_is_no_page(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    alone = make_paired_run({"a": turns(1)}, name="alone")
+    strangers = make_paired_run(
+        {"b": {f"other-{item}": (f"w{video}", scores) for item, (video, scores) in turns(2).items()}}, name="strangers"
+    )
+    for number, runs in enumerate(([alone], [alone, strangers])):
+        folder = tmp_path / f"site-{number}"
+        folder.mkdir()
+        write_report(runs, folder)
+        assert not (folder / "comparisons.html").exists()
+        assert "comparisons.html" not in (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_same_runs_give_the_same_bytes_and_tables_for_papers(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    run = make_paired_run({"a": turns(1), "b": turns(2)})
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_report([run], tmp_path / name, settings=ReportSettings(tables=("csv",)))
+    assert page_of(tmp_path / "one") == page_of(tmp_path / "two")
+    table = (tmp_path / "one" / "tables" / "comparisons-agree.csv").read_text(encoding="utf-8")
+    assert "corrected p" in table.splitlines()[0]
+
+
+def test_few_videos_are_said_to_be_few(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    run = make_paired_run({"a": turns(1, videos=4), "b": turns(2, videos=4)})
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site")
+    assert "4 source videos are few." in page_of(tmp_path / "site")
+
+
+def test_thirty_models_stay_below_two_megabytes(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    metrics = ("agree", "graph", "rouge_l", "cider", "token_f1", "exact_match")
+    run = make_paired_run({f"model-{n}": turns(n, videos=3, metrics=metrics) for n in range(30)})
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site")
+    assert len(page_of(tmp_path / "site").encode()) < 2_000_000
+
+
+class TestForest:
+    def test_a_difference_that_is_not_shown_is_hollow_and_a_missing_one_says_so(self) -> None:
+        svg = forest(
+            [
+                Against(0, HOSTILE, Estimate(-2.0, -3.0, -1.0), "B is better", True),
+                Against(2, "c", Estimate(0.1, -1.0, 1.2), "no difference shown", False),
+                Against(3, "d", None, "not compared: another judge", False),
+            ],
+            title="Agreement",
+        )
+        assert svg.count("hollow") == 1
+        assert "not compared<title>not compared: another judge</title>" in svg
+        assert HOSTILE not in svg
+        assert ">0</text>" in svg
+
+    def test_without_differences_there_is_no_drawing(self) -> None:
+        assert forest([Against(0, "a", None, "", False)], title="x") == ""
