@@ -79,6 +79,7 @@ def test_plans(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> N
         (["{one}", "{two}", "--power", "--difference", "two"], "--difference two: give numbers above 0"),
         (["{one}", "{two}", "--power", "--format", "csv"], "--format csv cannot be had with --power"),
         (["{one}", "{two}", "--resamples", "3"], "--resamples 3"),
+        (["{one}", "{two}", "--power", "--target-power", "0.3"], "--target-power 0.3"),
         (["{one}", "nowhere"], "nowhere is not a run"),
         (["{one}", "{two}", "--out", "{one}"], "exists; choose another file"),
     ],

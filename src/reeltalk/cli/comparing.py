@@ -99,7 +99,7 @@ def compare(
         bootstrap=bootstrap,
         resamples=resamples,
         seed=seed,
-        power=target_power,
+        target_power=target_power,
         anyway=anyway,
         unpaired=unpaired,
     )

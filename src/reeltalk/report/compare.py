@@ -72,7 +72,7 @@ class CompareSettings(BaseModel):
     """Lay intervals of a cluster bootstrap beside the clustered t ones."""
     resamples: int = Field(default=2000, ge=100)
     seed: int = 17
-    power: float = Field(default=POWER, gt=0.5, lt=1)
+    target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """How surely the smallest detectable difference would be found."""
     anyway: bool = False
     """Compare also where the numbers were scored in different ways."""
@@ -190,7 +190,7 @@ class Comparisons:
         if best is None:
             shown = "" if row.detectable is None else (
                 f"; the smallest detectable difference here is {shown_difference(row.metric, row.detectable)[1:]}"
-                f" ({self.settings.power * 100:.0f} % power)"
+                f" ({self.settings.target_power * 100:.0f} % power)"
             )  # fmt: skip
             return f"no difference shown{shown}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
@@ -373,7 +373,7 @@ class _Comparer:
             design_effect=estimate.design_effect,
             detectable=None
             if error is None or df is None
-            else detectable_difference(error, df, alpha=self.settings.alpha, power=self.settings.power),
+            else detectable_difference(error, df, alpha=self.settings.alpha, power=self.settings.target_power),
         )
 
     def _against_fixed(self, sheet: Sheet, blank: Comparison, within: Bools, silent: Sequence[bool]) -> Comparison:

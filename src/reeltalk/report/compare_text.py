@@ -96,7 +96,7 @@ def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
     values: tuple[object, ...] = (
         row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
         row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
-        row.corrected_p, settings.correction, found.tests, row.detectable, settings.power,
+        row.corrected_p, settings.correction, found.tests, row.detectable, settings.target_power,
         row.method if row.problem is None else None,
         boot.interval.low if boot else None, boot.interval.high if boot else None, boot.p if boot else None,
         row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,

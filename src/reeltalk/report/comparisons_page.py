@@ -100,7 +100,7 @@ def write_comparisons(site: Site) -> None:
         pairs=len({(row.first, row.second) for row in found.rows}),
         videos=max(row.videos for row in found.rows),
         few_videos=FEW_VIDEOS,
-        power=round(found.settings.power * 100),
+        power=round(found.settings.target_power * 100),
         shown_difference=shown_difference,
         shown_p=shown_p,
     )
@@ -167,7 +167,7 @@ def _summary(found: Comparisons, rows: list[Comparison]) -> str:
         least, most = (shown_difference(metric, size)[1:] for size in (min(sizes), max(sizes)))
         size = f"{least}" if least == most else f"{least} to {most}"
         told += (
-            f" The rest may still differ: with {found.settings.power * 100:.0f} % power a difference of {size} or more "
+            f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} or more "
             "would have been found."
         )
     return told

@@ -47,7 +47,7 @@ def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
         found: The pilot.
         points: Differences to find, above 0.
     """
-    alpha, power = found.settings.alpha, found.settings.power
+    alpha, power = found.settings.alpha, found.settings.target_power
     made = []
     for row in found.rows:
         span = span_of(row.metric)
@@ -88,7 +88,7 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
     settings = found.settings
     lines = [
         f"How many videos like these a difference takes: two-sided test at {settings.alpha:.3g}, "
-        f"{settings.power * 100:.0f} % power, as many turns a video."
+        f"{settings.target_power * 100:.0f} % power, as many turns a video."
     ]
     made = plans(found, points)
     for row in found.rows:
