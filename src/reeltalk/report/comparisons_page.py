@@ -167,8 +167,8 @@ def _summary(found: Comparisons, rows: list[Comparison]) -> str:
         least, most = (shown_difference(metric, size)[1:] for size in (min(sizes), max(sizes)))
         size = f"{least}" if least == most else f"{least} to {most}"
         told += (
-            f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} or more "
-            "would have been found."
+            f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} "
+            "or more would have been found."
         )
     return told
 

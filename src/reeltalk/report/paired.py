@@ -324,7 +324,7 @@ def rows_of(sheet: Sheet, there: Bools, values: Mapping[str, Floats]) -> Rows:
         values: (N,) arrays by name, finite where items count.
     """
     chosen = np.flatnonzero(there)
-    places = [sheet.places[row] for row in chosen]
+    places = [sheet.places[row] for row in chosen.tolist()]
     kept = {name: column[chosen] for name, column in values.items()}
     if sheet.nesting in ("units", "tasks"):
         units: dict[tuple[str, str], int] = {}

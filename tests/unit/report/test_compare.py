@@ -162,7 +162,8 @@ class TestWhatANumberIsTheMeanOf:
         draw = np.random.default_rng(3)
         words = "a man washes the mug".split()
         models: dict[str, Scores] = {}
-        texts, told = {}, {}
+        texts: dict[tuple[str, str], str] = {}
+        told: dict[tuple[str, str], float] = {}
         for model, right in (("a", 0.9), ("b", 0.6)):
             said = {
                 f"d{v}/{t + 1:02d}": " ".join(word if draw.random() < right else "x" for word in words)
@@ -343,7 +344,7 @@ class TestFormats:
     def test_no_value_stands_without_its_interval(self, found: Comparisons) -> None:
         row = only(found)
         for format in ("text", "latex", "markdown"):
-            text = render(found, format).replace("\\", "")  # type: ignore[arg-type]
+            text = render(found, format).replace("\\", "")
             assert f"[{row.low:+.2f}, {row.high:+.2f}]" in text
             assert f"{row.p:.4f}" in text
             assert "clustered by source video" in text
@@ -351,7 +352,7 @@ class TestFormats:
     def test_strangers_names_are_escaped(self, found: Comparisons) -> None:
         assert r"a\|b &amp; &lt;c&gt;" in render(found, "markdown")
         assert r"a\textbar{}b \& " in render(found, "latex")
-        assert all("\u202e" not in render(found, format) for format in ("text", "latex", "markdown"))  # type: ignore[arg-type]
+        assert all("\u202e" not in render(found, format) for format in ("text", "latex", "markdown"))
 
 
 class TestPlanning:
