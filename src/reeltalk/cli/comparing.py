@@ -70,9 +70,9 @@ def compare(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.report.compare import CompareSettings
     from reeltalk.report.compare import compare as compute
     from reeltalk.report.compare_text import render
+    from reeltalk.report.comparison import CompareSettings
     from reeltalk.report.leaderboard import build
     from reeltalk.report.paired import column_of
     from reeltalk.report.planning import plan_records, plan_text

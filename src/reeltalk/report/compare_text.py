@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from reeltalk.metrics.multiple import TITLES
 from reeltalk.report.columns import scale_of, title_of
-from reeltalk.report.compare import Comparison, Comparisons, shown_difference, shown_p
+from reeltalk.report.comparison import Comparison, Comparisons, shown_difference, shown_p
 from reeltalk.report.leaderboard import key_of, shown
 from reeltalk.report.table_files import escape_latex, escape_markdown
 from reeltalk.report.visible import visible

@@ -8,22 +8,20 @@ from markupsafe import Markup
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.report.columns import direction_of, scale_of, title_of
-from reeltalk.report.compare import (
+from reeltalk.report.compare import compare, correct, metrics_of
+from reeltalk.report.compare_text import left_out_words
+from reeltalk.report.comparison import (
     FEW_VIDEOS,
     CompareSettings,
     Comparison,
     Comparisons,
-    compare,
-    correct,
-    metrics_of,
     shown_difference,
     shown_p,
 )
-from reeltalk.report.compare_text import left_out_words
 from reeltalk.report.figures import Estimate
 from reeltalk.report.forest import Against, forest
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
-from reeltalk.report.paired import number_of
+from reeltalk.report.sheets import number_of
 from reeltalk.report.site import Site, write_static
 from reeltalk.report.table_files import Quantity, TableCell
 from reeltalk.report.turns import credit_metric

@@ -4,70 +4,39 @@ How the leaderboard's number follows from single values is not written in a run.
 are, as the mean over turns or over dialogues, and taken only where every model's number comes out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
 from reeltalk.metrics.tokenise import Language
 from reeltalk.report.columns import TEXT
-from reeltalk.report.leaderboard import Leaderboard, ModelRow
+from reeltalk.report.leaderboard import Leaderboard
+from reeltalk.report.sheets import (
+    KIND,
+    TASK,
+    TURN,
+    Bools,
+    Floats,
+    Ints,
+    Nesting,
+    Place,
+    Sheet,
+    groups_of,
+    number_of,
+    rows_of,
+)
 from reeltalk.report.turns import scored_turns
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.runs import Run
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
-
-Nesting = Literal["items", "units", "tasks", "kinds"]
-"""Whether items are averaged at once, within dialogues first, or besides within tasks or kinds of units."""
 
 SAME: Final = 1e-9
 """Relative difference of a mean and a leaderboard's number that are the same number."""
 SCALES: Final = (1.0, 10.0, 100.0)
 """By what tables multiply a judge's marks."""
-KIND: Final = "kind"
-TURN: Final = "turn"
-TASK: Final = "task"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a turn, or a unit, stands."""
-
-    video_id: str
-    unit: str
-    """`chain`, `path` or `dialogue`."""
-    unit_id: str
-    turn_index: int
-    task: str | None
-    labels: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One metric: a row an item, a column a model."""
-
-    metric: str
-    values: Floats
-    """(N, M); NaN where there is no score."""
-    places: Sequence[Place]
-    """(N,)"""
-    nesting: Nesting
-    is_mean: bool
-    """True where the leaderboard's number is the mean of these values, nested so."""
-    item: str = "turn"
-    """What a row is: a turn, or the chain, path or dialogue that a judge saw at once."""
-
-    @property
-    def videos(self) -> NDArray[np.str_]:
-        """(N,) the source video of each item."""
-        return np.array([place.video_id for place in self.places])
 
 
 @dataclass
@@ -133,16 +102,16 @@ class Turns:
         found: dict[str, set[int]] = {}
         rows = range(len(sheet.places)) if sheet.item == TURN else []
         for row in rows:
-            for group in _groups_of(sheet.places[row], by):
+            for group in groups_of(sheet.places[row], by):
                 found.setdefault(group, set()).add(row)
         if sheet.item != TURN:
             of_unit: dict[tuple[str, str], set[str]] = {}
             for place in self.places:
-                of_unit.setdefault((place.unit, place.unit_id), set()).update(_groups_of(place, by))
+                of_unit.setdefault((place.unit, place.unit_id), set()).update(groups_of(place, by))
             for row, place in enumerate(sheet.places):
                 for group in of_unit.get((place.unit, place.unit_id), ()):
                     found.setdefault(group, set()).add(row)
-        if not found and not any(_groups_of(place, by) for place in self.places):
+        if not found and not any(groups_of(place, by) for place in self.places):
             raise SettingError(
                 f"--by {by}: no turn carries it; these turns can be told apart by {', '.join(self.kinds())}"
             )
@@ -299,55 +268,6 @@ class Turns:
             )
 
 
-@dataclass(frozen=True)
-class Rows:
-    """What a number is the mean of, after averaging within units: its rows with their video, stratum and values."""
-
-    videos: NDArray[np.str_]
-    strata: Ints
-    weights: Floats
-    """What the mean of each stratum counts; they add up to 1."""
-    values: dict[str, Floats]
-
-    def mean(self, name: str) -> float:
-        """The number over all rows."""
-        sums = np.bincount(self.strata, weights=self.values[name], minlength=len(self.weights))
-        return float((sums / np.bincount(self.strata, minlength=len(self.weights))) @ self.weights)
-
-
-def rows_of(sheet: Sheet, there: Bools, values: Mapping[str, Floats]) -> Rows:
-    """Average values as the leaderboard does, up to the last mean.
-
-    Args:
-        sheet: Says how they are nested.
-        there: (N,) which items count; at least one.
-        values: (N,) arrays by name, finite where items count.
-    """
-    chosen = np.flatnonzero(there)
-    places = [sheet.places[row] for row in chosen.tolist()]
-    kept = {name: column[chosen] for name, column in values.items()}
-    if sheet.nesting in ("units", "tasks"):
-        units: dict[tuple[str, str], int] = {}
-        unit = np.array([units.setdefault((p.video_id, p.unit_id), len(units)) for p in places], np.intp)
-        _, first = np.unique(unit, return_index=True)
-        counts = np.bincount(unit)
-        kept = {name: np.bincount(unit, weights=column) / counts for name, column in kept.items()}
-        places = [places[int(row)] for row in first]
-    of: Callable[[Place], str] = {"tasks": _task, "kinds": _kind}.get(sheet.nesting, _one)
-    numbers: dict[str, int] = {}
-    strata = np.array([numbers.setdefault(of(place), len(numbers)) for place in places], np.intp)
-    weights = np.full(len(numbers), 1 / len(numbers))
-    return Rows(np.array([place.video_id for place in places]), strata, weights, kept)
-
-
-def number_of(model: ModelRow, metric: str) -> float | None:
-    """A model's number of the leaderboard, also where it is withheld."""
-    cell = model.cells[metric]
-    if cell is None:
-        return None
-    return cell.row.value if cell.row.value is not None else cell.row.over_scored
-
-
 def column_of(board: Leaderboard, name: str) -> int:
     """The place of a model by its name on the leaderboard, or its own where one model alone has it.
 
@@ -377,25 +297,3 @@ def _add(
 
 def _same(value: float, told: float) -> bool:
     return abs(value - told) <= SAME * max(1.0, abs(told))
-
-
-def _task(place: Place) -> str:
-    return place.task or ""
-
-
-def _kind(place: Place) -> str:
-    return place.unit
-
-
-def _one(place: Place) -> str:
-    return ""
-
-
-def _groups_of(place: Place, by: str) -> Sequence[str]:
-    if by == TASK:
-        return [place.task] if place.task else []
-    if by == KIND:
-        return [place.unit]
-    if by == TURN:
-        return [str(place.turn_index + 1)]
-    return [value for name, values in place.labels.items() if by in (name, name.split(".")[-1]) for value in values]

@@ -7,7 +7,7 @@ from typing import Final
 
 from reeltalk.metrics.power import power_of, videos_needed
 from reeltalk.report.columns import span_of, title_of
-from reeltalk.report.compare import FEW_VIDEOS, Comparison, Comparisons, shown_difference
+from reeltalk.report.comparison import FEW_VIDEOS, Comparison, Comparisons, shown_difference
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.visible import visible
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.resampling import cluster_bootstrap
-from reeltalk.report.compare import CompareSettings, Comparison, Comparisons, compare
+from reeltalk.report.compare import compare
 from reeltalk.report.compare_text import FIELDS, render
+from reeltalk.report.comparison import CompareSettings, Comparison, Comparisons
 from reeltalk.report.leaderboard import build
 from reeltalk.report.paired import Turns, column_of
 from reeltalk.report.planning import plan_text, plans
