@@ -206,7 +206,8 @@ def _counted(row: Comparison) -> list[str]:
     if row.problem is not None and not row.items:
         return []
     both = " of both" if row.paired else ""
-    counted = f"{row.items:,} {row.item}s{both}, {row.videos:,} video{'s' if row.videos != 1 else ''}"
+    items, videos = ("" if count == 1 else "s" for count in (row.items, row.videos))
+    counted = f"{row.items:,} {row.item}{items}{both}, {row.videos:,} video{videos}"
     left = left_out_words(row)
     return [counted + (f"; left out {left}" if left else "")]
 
