@@ -56,10 +56,9 @@ bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
 	$(BIN)/python bench/objects.py $(if $(CENTERNET),--centernet $(CENTERNET))
 
-bench-statistics: setup ## Coverage and false winners of the statistics, by simulation
-	$(BIN)/python bench/judge_correction.py
-bench-statistics: setup ## False winners, coverage and power of the tests behind compare
+bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py
+	$(BIN)/python bench/judge_correction.py
 
 bench-world: setup ## How fast the household films itself, against real time
 	$(BIN)/python bench/world.py
