@@ -24,20 +24,21 @@ from reeltalk.world.settings import FilmSettings
 STAGE = "world tell"
 
 
-def settings_of(scenarios: int, seed: int = 7) -> FilmSettings:
+def settings_of(scenarios: int, seed: int = 7, houses: int | None = None) -> FilmSettings:
     """The settings of `world film` under which so many scenarios are planned; few scenarios, few houses."""
-    return FilmSettings(scenarios=scenarios, houses=max(1, min(5, scenarios // 2)), seed=seed)
+    return FilmSettings(scenarios=scenarios, houses=houses or max(1, min(5, scenarios // 2)), seed=seed)
 
 
-def told(folder: Path, scenarios: int = 20, seed: int = 7) -> Benchmark:
+def told(folder: Path, scenarios: int = 20, seed: int = 7, houses: int | None = None) -> Benchmark:
     """Write videos, clips and graphs of scenarios, with the identifiers, times, splits and summaries of filmed ones.
 
     Args:
         folder: Where the benchmark is created.
         scenarios: How many videos.
         seed: Decides which, as it does for `world film`.
+        houses: In how many houses; one for every two scenarios by default, five at most.
     """
-    settings = settings_of(scenarios, seed)
+    settings = settings_of(scenarios, seed, houses)
     benchmark = Benchmark.create(folder)
     made = [_made(planned, settings) for planned in plan(settings).plans]
     with benchmark.writing(stage=STAGE, settings=settings.model_dump(mode="json")) as writer:

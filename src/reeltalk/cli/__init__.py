@@ -11,6 +11,7 @@ from reeltalk.cli import (
     judging,
     published,
     scenario,
+    tagging,
     world,
 )
 from reeltalk.cli.app import app, main, run
@@ -29,5 +30,6 @@ __all__ = [
     "published",
     "run",
     "scenario",
+    "tagging",
     "world",
 ]

@@ -252,11 +252,17 @@ class BenchmarkWriter:
         self.entries: dict[str, FileEntry] = {}
         self.removed: frozenset[str] = frozenset()
 
-    def add(self, table: Table[R], rows: Iterable[R]) -> int:
-        """Write a table in place of the one there is; how many rows it has."""
+    def add(self, table: Table[R], rows: Iterable[R], *, work_of: FileEntry | None = None) -> int:
+        """Write a table in place of the one there is; how many rows it has.
+
+        Args:
+            table: Which.
+            rows: All of its rows.
+            work_of: The table's entry, where what is added to its rows leaves it the work of the stage that wrote it.
+        """
         with self._file(table.file_name) as stream:
             count = write_rows(stream, rows)
-        self._enter(table.file_name, rows=count)
+        self._enter(table.file_name, rows=count, work_of=work_of)
         return count
 
     def add_graph(self, name: str, quads: str) -> None:
@@ -303,8 +309,11 @@ class BenchmarkWriter:
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _enter(self, name: str, *, rows: int | None = None) -> None:
+    def _enter(self, name: str, *, rows: int | None = None, work_of: FileEntry | None = None) -> None:
         sha256, size_bytes = hash_file(self._folder / name)
+        if work_of is not None:
+            self.entries[name] = work_of.model_copy(update={"sha256": sha256, "size_bytes": size_bytes, "rows": rows})
+            return
         self.entries[name] = FileEntry(
             sha256=sha256,
             size_bytes=size_bytes,

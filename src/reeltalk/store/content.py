@@ -14,6 +14,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.tables import TABLES
 
 
@@ -39,6 +40,7 @@ class Content:
     sightings: list[Sighting] = field(default_factory=list)
     identity_changes: list[IdentityChange] = field(default_factory=list)
     gates: list[GateResult] = field(default_factory=list)
+    tag_proposals: list[TagProposal] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     scores: list[JudgedScore] = field(default_factory=list)
     rubrics: list[Rubric] = field(default_factory=list)

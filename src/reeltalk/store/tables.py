@@ -18,6 +18,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.documents import input_error
 
 R = TypeVar("R", bound=Record)
@@ -42,6 +43,10 @@ def _answer_key(row: Answer) -> str:
     return f"{row.model}/{row.unit}/{row.unit_id}/{row.turn_index}"
 
 
+def _proposal_key(row: TagProposal) -> str:
+    return f"{row.unit}/{row.unit_id}/{row.turn_index}/{row.vocabulary}"
+
+
 def _score_key(row: JudgedScore) -> str:
     return f"{row.model}/{row.judge}/{row.unit}/{row.unit_id}/{row.turn_index}/{row.criterion}"
 
@@ -64,6 +69,7 @@ KNOWN_BOXES = Table("known_boxes", KnownBox, None)
 SIGHTINGS = Table("sightings", Sighting, None)
 IDENTITY_CHANGES = Table("identity_changes", IdentityChange, None)
 GATES = Table("gates", GateResult, None)
+TAG_PROPOSALS = Table("tag_proposals", TagProposal, _proposal_key)
 ANSWERS = Table("answers", Answer, _answer_key)
 SCORES = Table("scores", JudgedScore, _score_key)
 RUBRICS = Table("rubrics", Rubric, lambda row: f"{row.name}/{row.version}")
@@ -92,6 +98,7 @@ TABLES: dict[str, Table[Any]] = {
         SIGHTINGS,
         IDENTITY_CHANGES,
         GATES,
+        TAG_PROPOSALS,
         ANSWERS,
         SCORES,
         RUBRICS,

@@ -1,0 +1,346 @@
+"""Commands that tag questions: propose, train, measure, review, apply."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say, settings_of
+from reeltalk.cli.asking import check_counts
+from reeltalk.cli.evaluation_options import LIMITS, Limits
+from reeltalk.construct.tagging.decide import ReviewSettings
+from reeltalk.construct.tagging.stage import TagSettings
+from reeltalk.errors import BenchmarkError, SettingError
+
+if TYPE_CHECKING:
+    from reeltalk.construct.tagging.taggers import Tagger
+    from reeltalk.store.benchmark import Benchmark
+
+tag = App(name="tag", help="Propose CogME's tags for questions, and measure how far to trust them.", sort_key=5)
+app.command(tag)
+
+REPLIES = "tag-replies.sqlite"
+TAGS_SHOWN = 19
+
+
+class TaggerOptions(BaseModel):
+    """Who tags: a trained linear model, or a language model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    tagger: str | None = None
+    """A file that `tag train` wrote, or `household`: trained on simulated household questions only."""
+    model: str | None = None
+    """In its place: name of a language model, as its server knows it, or inspect:PROVIDER/MODEL."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key."""
+    samples: Annotated[int, Field(ge=1, le=99)] = 3
+    """Replies that are asked for about the same turns; the share that gives a tag is how likely it is."""
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.7
+    """Sampling temperature; 0 where one reply is asked for."""
+    max_reply_tokens: Annotated[int, Field(ge=1)] = 2048
+    """Longest reply."""
+    price_in: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Price of a million tokens of prompt."""
+    price_out: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Price of a million tokens of reply."""
+
+
+Tagging = Annotated[TaggerOptions, Parameter(name="*")]
+Settings = Annotated[TagSettings, Parameter(name="*")]
+Reviewing = Annotated[ReviewSettings, Parameter(name="*")]
+TAGGING, SETTINGS, REVIEWING = TaggerOptions(), TagSettings(), ReviewSettings()
+
+
+@tag.default
+def propose(
+    benchmark: Path,
+    /,
+    *,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    options: Tagging = TAGGING,
+    settings: Settings = SETTINGS,
+    review: Reviewing = REVIEWING,
+    limits: Limits = LIMITS,
+) -> int:
+    """Propose CogME's tags for the turns of a benchmark that lack them; what people and rules gave stays.
+
+    Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`, or offline
+    `reeltalk tag benchmarks/kitchen --tagger tagger.npz`. Run it again to go on after an interruption: replies are
+    kept. Exit code 1 where turns are left untagged.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark with turns.
+    dry_run
+        Say what would be tagged; write nothing and ask no model.
+    """
+    from reeltalk.construct.tagging.stage import lacking
+    from reeltalk.construct.tagging.stage import tag as run_stage
+    from reeltalk.store.benchmark import Benchmark
+
+    opened = Benchmark.open(benchmark)
+    _check(options)
+    if dry_run and options.model is not None:
+        from reeltalk.construct.tagging.model_tagger import requests_for
+
+        total, turns = lacking(opened, settings)
+        count = requests_for(turns) * options.samples
+        print(f"{len(turns):,} of {total:,} turns would be tagged, by {count:,} requests to {options.model}")
+        return 0
+    with _tagger(opened, options, limits) as tagger, Bar() as bar:
+        done = run_stage(opened, tagger, settings, review, write=not dry_run, progress=bar.show)
+    print_report(done.report)
+    kept = done.turns - done.tagged - done.untagged
+    print(f"{kept:,} of {done.turns:,} turns kept the tags they had")
+    if done.counts:
+        print(", ".join(f"{name} {count:,}" for name, count in list(done.counts.items())[:TAGS_SHOWN]))
+    if dry_run:
+        print("nothing was written: --dry-run")
+    elif done.tagged or done.untagged:
+        print(f"proposed by {tagger.signature}, verified by nobody; 'reeltalk tag review {benchmark}' lists the doubts")
+    return 1 if done.untagged else 0
+
+
+@tag.command(sort_key=1)
+def train(
+    *benchmarks: Path,
+    out: Path,
+    name: str | None = None,
+    reads: Literal["question", "question+answer"] = "question+answer",
+    split: str | None = None,
+    about: str = "",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Train a linear tagger on benchmarks whose tags people or rules gave. Needs scikit-learn: the `tag` extra.
+
+    Example: `reeltalk tag train benchmarks/household --split train --out tagger.npz`. Running the tagger needs no
+    scikit-learn.
+
+    Parameters
+    ----------
+    benchmarks
+        What to learn from.
+    out
+        File that appears.
+    name
+        Name of the tagger; that of the file by default.
+    reads
+        Which parts of a turn it looks at.
+    split
+        Learn only from turns about videos of this split.
+    about
+        What the turns are, in a sentence, for the tagger's card.
+    overwrite
+        Replace the file that is there.
+    """
+    from reeltalk.construct.tagging.learning import learn
+    from reeltalk.construct.tagging.turns import turns_of
+    from reeltalk.store.benchmark import Benchmark
+
+    if not benchmarks:
+        raise SettingError("give at least one benchmark to learn from")
+    if out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    turns = [asked for path in benchmarks for asked in turns_of(Benchmark.open(path), split=split)]
+    say(f"learning from {len(turns):,} turns")
+    names = ", ".join(Benchmark.open(path).manifest.name for path in benchmarks)
+    fitted = learn(turns, name=name or out.stem, reads=reads, about=about or f"turns of {names}").tagger
+    fitted.save(out)
+    card = fitted.card
+    print(f"learnt from {card['turns']:,} turns of {card['videos']:,} videos, calibrated by {card['calibrated_by']}")
+    print(f"{fitted.signature}: {out}, {out.stat().st_size:,} bytes")
+    return 0
+
+
+@tag.command(sort_key=2)
+def measure(
+    benchmark: Path,
+    /,
+    *,
+    out: Path | None = None,
+    split: str | None = None,
+    limit: int | None = None,
+    resamples: int = 1000,
+    seed: int = 17,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    options: Tagging = TAGGING,
+    limits: Limits = LIMITS,
+) -> int:
+    """Measure a tagger against the tags that people or rules gave: agreement by tag, calibration, what review adds.
+
+    Example: `reeltalk tag measure benchmarks/household --tagger tagger.npz --split test`. The benchmark is not changed.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark whose turns have tags.
+    out
+        JSON file of all numbers that appears.
+    split
+        Only turns about videos of this split.
+    limit
+        Only the first so many turns.
+    resamples
+        Samples of videos that are drawn for each interval.
+    seed
+        Decides which.
+    overwrite
+        Replace the file that is there.
+    """
+    from itertools import islice
+
+    from reeltalk.construct.tagging.measure import lines
+    from reeltalk.construct.tagging.measure import measure as compare
+    from reeltalk.construct.tagging.turns import turns_of
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
+
+    check_counts(resamples=resamples, limit=limit)
+    if out is not None and out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    _check(options)
+    opened = Benchmark.open(benchmark)
+    turns = list(islice((a for a in turns_of(opened, split=split) if a.reference is not None), limit))
+    if not turns:
+        of = f" of split {split}" if split else ""
+        raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
+    with _tagger(opened, options, limits) as tagger, Bar() as bar:
+        made = tagger.tag(turns, bar.show)
+    found = compare(turns, made, tagger=tagger.signature, resamples=resamples, seed=seed)
+    for line in lines(found):
+        print(line)
+    if out is not None:
+        write_bytes(out, (json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
+        print(out)
+    return 1 if found.untagged else 0
+
+
+@tag.command(sort_key=3)
+def review(
+    benchmark: Path,
+    /,
+    *,
+    out: Path | None = None,
+    limit: int | None = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """List the proposals that a person should look at, the most doubtful first, as JSON lines to correct.
+
+    Example: `reeltalk tag review benchmarks/kitchen --out doubts.jsonl`; correct `target`, `content` and `thinking` in
+    it, and give it to `reeltalk tag apply`.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark that was tagged.
+    out
+        File that appears; standard output by default.
+    limit
+        Only the first so many turns.
+    overwrite
+        Replace the file that is there.
+    """
+    from itertools import islice
+
+    from reeltalk.construct.tagging.corrections import to_look_at
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
+
+    check_counts(limit=limit)
+    if out is not None and out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    listed = [json.dumps(row, ensure_ascii=False) for row in islice(to_look_at(Benchmark.open(benchmark)), limit)]
+    if out is None:
+        for line in listed:
+            print(line)
+    else:
+        write_bytes(out, "".join(f"{line}\n" for line in listed).encode())
+        print(f"{len(listed):,} turns to look at: {out}")
+    return 0
+
+
+@tag.command(sort_key=4)
+def apply(benchmark: Path, corrected: Path, /) -> int:
+    """Give turns the tags of a list that a person went through; no tagger changes them from then on.
+
+    Example: `reeltalk tag apply benchmarks/kitchen doubts.jsonl`
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark that was tagged.
+    corrected
+        The list, as `tag review` wrote it and a person corrected it.
+    """
+    from reeltalk.construct.tagging import corrections
+    from reeltalk.store.benchmark import Benchmark
+
+    rows = corrections.read_corrections(corrected)
+    changed = corrections.apply(Benchmark.open(benchmark), rows, file=corrected)
+    print(f"{len(rows):,} turns looked at, {changed:,} of them changed: {benchmark}")
+    return 0
+
+
+def _check(options: TaggerOptions) -> None:
+    if (options.tagger is None) == (options.model is None):
+        raise SettingError("give --tagger FILE, --tagger household, or --model NAME; one of them")
+    if (options.model is not None and options.model != options.model.strip()) or options.model == "":
+        raise SettingError(f"--model {options.model!r}: give the name of a model")
+    if (options.price_in is None) != (options.price_out is None):
+        raise SettingError("give both --price-in and --price-out, or neither")
+
+
+@contextlib.contextmanager
+def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> Iterator["Tagger"]:
+    from reeltalk.construct.tagging.taggers import LinearTagging
+
+    if options.model is None:
+        assert options.tagger is not None
+        yield LinearTagging.named(options.tagger)
+        return
+    from reeltalk.construct.tagging.model_tagger import ModelTagging
+    from reeltalk.llm import Budget, CachedModel, Endpoint, InspectModel, LanguageModel, Model, ReplyStore
+    from reeltalk.store.benchmark import WORK
+
+    budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+    path = limits.replies or benchmark.path / WORK / REPLIES
+    with ReplyStore(path) as store, contextlib.ExitStack() as stack:
+        samples: list[Model] = []
+        for number in range(options.samples):
+            endpoint = settings_of(
+                Endpoint,
+                model=options.model,
+                base_url=options.base_url,
+                temperature=options.temperature if options.samples > 1 else 0.0,
+                max_tokens=options.max_reply_tokens,
+                # A server that keeps to its seed would give the same reply every time.
+                seed=17 + number,
+                timeout_s=limits.timeout_s,
+                max_retries=limits.max_retries,
+                backoff_s=limits.backoff_s,
+                price_in=options.price_in,
+                price_out=options.price_out,
+            )
+            model: Model
+            if options.model.startswith("inspect:"):
+                model = InspectModel(options.model, endpoint, budget=budget, sees_images=False)
+            else:
+                key = os.environ.get(options.api_key_env)
+                model = LanguageModel(endpoint, api_key=key, budget=budget, sees_images=False)
+            stack.callback(model.close)
+            samples.append(CachedModel(model, store, sample=number))
+        try:
+            yield ModelTagging(samples, threads=limits.connections)
+        finally:
+            spent = budget.spent
+            money = f", {spent.cost:,.4f} in money" if options.price_in is not None else ""
+            say(f"{spent.calls:,} requests, {spent.tokens:,} tokens{money}; {len(store):,} replies are kept")

@@ -1,0 +1,1 @@
+"""Propose CogME's tags for turns that have none, and measure how far to trust the proposals."""

@@ -1,0 +1,155 @@
+"""The list of proposals for people to look at, and the way back: what they put right becomes given tags."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reeltalk.construct.tagging.decide import MOST_TAGS
+from reeltalk.construct.tagging.turns import TABLE_OF, UNITS, reworded, turns_of
+from reeltalk.construct.tags import UNVERIFIED
+from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.inference.linear_tagger import TAGGED
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.labels import Content, Target, Thinking
+from reeltalk.schema.record import Json
+from reeltalk.schema.tagging import TagProposal, TagUnit
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.documents import input_error
+from reeltalk.store.tables import TAG_PROPOSALS
+
+STAGE: Final = "tag apply"
+LONGEST_LIST_BYTES: Final = 256 << 20
+
+
+class Correction(BaseModel):
+    """One line of a list that a person went through; what else stands in the line is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    unit: TagUnit
+    unit_id: str
+    turn_index: Annotated[int, Field(ge=0)]
+    target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    thinking: Thinking
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The tags by vocabulary, each once, in the vocabulary's order."""
+        given = (self.target, self.content, (self.thinking,))
+        kinds: tuple[Any, ...] = (Target, Content, Thinking)
+        return {
+            name: tuple(tag.value for tag in kind if tag in tags)
+            for name, kind, tags in zip(TAGGED, kinds, given, strict=True)
+        }
+
+
+def to_look_at(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
+    """Turns that are marked for review, those without tags or margin first, then the closest calls first.
+
+    Args:
+        benchmark: Was tagged.
+
+    Raises:
+        BenchmarkError: It has no proposals.
+        InputError: A table is damaged.
+    """
+    if not benchmark.rows(TAG_PROPOSALS):
+        raise BenchmarkError(f"{benchmark.path} has no proposed tags to review; 'reeltalk tag' proposes some")
+    by_place: dict[tuple[str, str, int], list[TagProposal]] = defaultdict(list)
+    for row in benchmark.read(TAG_PROPOSALS):
+        if row.needs_review:
+            by_place[row.unit, row.unit_id, row.turn_index].append(row)
+    found: list[tuple[float, dict[str, Json]]] = []
+    for asked in turns_of(benchmark):
+        if not (rows := by_place.get(asked.place)):
+            continue
+        margins = [row.margin for row in rows if row.margin is not None]
+        closest = min(margins) if len(margins) == len(rows) else None
+        thinking = asked.turn.labels.get(TAGGED[2], ())
+        entry: dict[str, Json] = {
+            "unit": asked.unit,
+            "unit_id": asked.unit_id,
+            "turn_index": asked.index,
+            "question": asked.turn.question,
+            "answer": asked.answer,
+            "target": list(asked.turn.labels.get(TAGGED[0], ())),
+            "content": list(asked.turn.labels.get(TAGGED[1], ())),
+            "thinking": thinking[0] if thinking else None,
+            "margin": closest,
+        }
+        found.append((-1.0 if closest is None else closest, entry))
+    yield from (entry for _, entry in sorted(found, key=lambda item: item[0]))
+
+
+def read_corrections(path: Path) -> list[Correction]:
+    """The lines of a list that a person went through.
+
+    Raises:
+        InputError: A line cannot be used; names line and field.
+    """
+    try:
+        if path.stat().st_size > LONGEST_LIST_BYTES:
+            raise InputError("a list of more than 256 MB", file=path)
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
+    found: dict[tuple[str, str, int], Correction] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = Correction.model_validate_json(line)
+        except ValidationError as error:
+            raise input_error(error, file=path, line=number, place="") from None
+        if (place := (row.unit, row.unit_id, row.turn_index)) in found:
+            raise InputError("the turn stands in the list twice", file=path, line=number, value=list(place))
+        found[place] = row
+    if not found:
+        raise InputError("a list without lines", file=path, hint="'reeltalk tag review' writes one")
+    return list(found.values())
+
+
+def apply(benchmark: Benchmark, corrections: list[Correction], *, file: Path) -> int:
+    """Give turns the tags of a list; they are given from now on, and no tagger replaces them unless told to.
+
+    Args:
+        benchmark: Whose turns.
+        corrections: The list.
+        file: Where it was read, for errors.
+
+    Returns:
+        Turns whose tags changed.
+
+    Raises:
+        InputError: It names a turn that the benchmark does not hold.
+        FrozenError: The benchmark is a release.
+    """
+    turns = {asked.place: asked.turn for asked in turns_of(benchmark)}
+    changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
+    count = 0
+    for row in corrections:
+        turn = turns.get((row.unit, row.unit_id, row.turn_index))
+        if turn is None:
+            place = [row.unit, row.unit_id, row.turn_index]
+            raise InputError("the benchmark has no such turn", file=file, value=place, hint="check the benchmark")
+        count += any(turn.labels.get(name, ()) != tags for name, tags in row.labels.items())
+        changed[row.unit, row.unit_id][row.turn_index] = turn.model_copy(
+            update={"labels": turn.labels | row.labels, "extra": turn.extra | {UNVERIFIED: True}}
+        )
+    done = {(row.unit, row.unit_id, row.turn_index) for row in corrections}
+    proposals = [row for row in benchmark.read(TAG_PROPOSALS) if (row.unit, row.unit_id, row.turn_index) not in done]
+    files = benchmark.manifest.files
+    with benchmark.writing(stage=STAGE, settings={"corrections": len(corrections)}) as writer:
+        for unit in UNITS:
+            table: Any = TABLE_OF[unit]
+            if any(key[0] == unit for key in changed):
+                rows = [reworded(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
+                writer.add(table, rows, work_of=files[table.file_name])
+        entry = files.get(TAG_PROPOSALS.file_name)
+        if entry is not None:
+            writer.add(TAG_PROPOSALS, proposals, work_of=entry)
+    return count

@@ -1,0 +1,171 @@
+"""A language model as a tagger: our manual, a validated record back, and agreement of several replies as confidence."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from reeltalk.construct.prompting import without_fences
+from reeltalk.construct.replies import ReplyType
+from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
+from reeltalk.construct.tagging.taggers import Progress
+from reeltalk.construct.tagging.turns import Asked
+from reeltalk.inference.linear_tagger import known_vocabularies
+from reeltalk.llm import Message, Model, Prompt, ask_for, repair_signature
+from reeltalk.parallel.threads import map_threads
+from reeltalk.schema.labels import Content, Target, Thinking
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+TURNS_AT_ONCE: Final = 10
+"""Turns of one unit that are tagged with one request."""
+TURNS_BEFORE: Final = 4
+"""Turns before them that are shown too, for what *it* and *there* mean."""
+
+
+class TurnReply(ReplyType):
+    """The tags of one turn."""
+
+    number: Annotated[int, Field(ge=1)]
+    target: Annotated[tuple[Target, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    content: Annotated[tuple[Content, ...], Field(min_length=1, max_length=MOST_TAGS)]
+    thinking: Thinking
+
+
+class TurnsReply(ReplyType):
+    """The tags of some turns."""
+
+    turns: tuple[TurnReply, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Turns of one unit that are tagged with one request."""
+
+    places: tuple[int, ...]
+    """Their places among all turns."""
+    turns: tuple[Asked, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """One reply, or why it cannot be used."""
+
+    tags: dict[int, TurnReply] | None
+    """By number of the turn."""
+    reason: str = ""
+    raw: tuple[str, ...] = ()
+
+
+class ModelTagging:
+    """A language model that follows the manual, asked once or several times."""
+
+    def __init__(self, samples: Sequence[Model], *, threads: int = 4) -> None:
+        """Tag by a model.
+
+        Args:
+            samples: The model, once for each reply that is wanted of it; they should differ in seed.
+            threads: Requests at a time.
+        """
+        self._samples, self._threads = tuple(samples), threads
+        self._manual, self._request = (Prompt.load(PROMPTS / f"{name}.md") for name in ("manual", "request"))
+        depends = [self._manual.signature, self._request.signature, repair_signature()]
+        depends += [str(sorted(model.sampling.items())) for model in samples]
+        depends += [f"{TURNS_AT_ONCE} {TURNS_BEFORE}"]
+        digest = hashlib.sha256("\n".join(depends).encode()).hexdigest()[:8]
+        self.signature = f"model:{samples[0].name}#{digest}"
+
+    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+        """What most of its replies say of each turn; where a single reply was asked for, nothing tells how sure it is.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        parts = list(_parts(turns))
+        work = [(part, model) for part in parts for model in self._samples]
+        given: dict[int, Given] = {}
+        for done, (index, reply) in enumerate(map_threads(self._ask, work, self._threads), 1):
+            given[index] = reply
+            progress("asking for tags", done, len(work), done / len(work))
+        found: list[Tagged] = [Tagged({}, {}, "there is no question") for _ in turns]
+        count = len(self._samples)
+        for number, part in enumerate(parts):
+            replies = [given[number * count + sample] for sample in range(count)]
+            for line, place in enumerate(part.places, 1):
+                found[place] = _joined(replies, line)
+        return found
+
+    def _ask(self, item: tuple[Part, Model]) -> Given:
+        part, model = item
+        numbers = set(range(1, len(part.turns) + 1))
+
+        def complaint(reply: TurnsReply) -> str | None:
+            told = Counter(turn.number for turn in reply.turns)
+            if twice := sorted(number for number, times in told.items() if times > 1):
+                return f"turn {twice[0]} stands there {told[twice[0]]} times"
+            if numbers != set(told):
+                return f"turns {sorted(numbers)} are to be tagged, not {sorted(told)}"
+            return next(
+                (
+                    f"turn {turn.number} names a tag twice"
+                    for turn in reply.turns
+                    if len(set(turn.target)) < len(turn.target) or len(set(turn.content)) < len(turn.content)
+                ),
+                None,
+            )
+
+        before = part.turns[0].before[-TURNS_BEFORE:]
+        lines = [f"(before) Q: {turn.question}" for turn in before]
+        lines += [
+            f"{number}. Q: {asked.turn.question}\n   A: {asked.answer}" for number, asked in enumerate(part.turns, 1)
+        ]
+        text = self._request.fill(turns=without_fences("\n".join(lines)), count=str(len(part.turns)))
+        messages = [Message("system", self._manual.text), Message("user", text)]
+        asked = ask_for(model, messages, TurnsReply, check=complaint)
+        if asked.record is None:
+            return Given(None, "; then ".join(asked.reasons), asked.replies)
+        return Given({turn.number: turn for turn in asked.record.turns})
+
+
+def requests_for(turns: Sequence[Asked]) -> int:
+    """How many requests it takes to have these turns tagged once, where every reply can be used."""
+    return len(list(_parts(turns)))
+
+
+def _parts(turns: Sequence[Asked]) -> Iterator[Part]:
+    """Turns by unit, in parts of a length that one reply can hold; turns without a question are left out."""
+    asked = [(place, turn) for place, turn in enumerate(turns) if turn.turn.question.strip()]
+    for _, grouped in groupby(asked, key=lambda item: item[1].place[:2]):
+        unit = list(grouped)
+        for at in range(0, len(unit), TURNS_AT_ONCE):
+            piece = unit[at : at + TURNS_AT_ONCE]
+            yield Part(tuple(place for place, _ in piece), tuple(turn for _, turn in piece))
+
+
+def _joined(replies: Sequence[Given], number: int) -> Tagged:
+    """The share of usable replies that give each tag, as its probability, and the tags that follow."""
+    usable = [reply.tags[number] for reply in replies if reply.tags is not None]
+    if not usable:
+        raw = tuple(text for reply in replies for text in reply.raw)
+        return Tagged({}, {}, replies[0].reason, raw)
+    votes = Counter(
+        (vocabulary, str(tag.value))
+        for turn in usable
+        for vocabulary, tags in (
+            ("cogme.target", turn.target),
+            ("cogme.content", turn.content),
+            ("cogme.thinking", (turn.thinking,)),
+        )
+        for tag in tags
+    )
+    shares = {
+        name: {tag: votes[name, tag] / len(usable) for tag in tags} for name, tags in known_vocabularies().items()
+    }
+    decisions = {name: decide(name, part) for name, part in shares.items()}
+    # One reply alone is no share of anything.
+    return Tagged(decisions, shares if len(usable) > 1 else {})

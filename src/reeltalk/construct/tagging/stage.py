@@ -1,0 +1,199 @@
+"""Tag: propose tags for the turns that lack them, as the benchmark's next state; and take over what people corrected.
+
+Tags that a person or a rule gave stay unless they are to be replaced by name. The table of proposals says of every
+other tag who proposed it and how sure it was.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.construct.tagging.decide import ReviewSettings, Tagged, to_review
+from reeltalk.construct.tagging.taggers import Progress, Tagger
+from reeltalk.construct.tagging.turns import (
+    TABLE_OF,
+    UNITS,
+    Asked,
+    Place,
+    Replace,
+    reworded,
+    turns_of,
+    worded,
+)
+from reeltalk.construct.tags import UNVERIFIED
+from reeltalk.errors import BenchmarkError
+from reeltalk.inference.linear_tagger import TAGGED
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.record import Json
+from reeltalk.schema.tagging import TagProposal, TagUnit
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import TAG_PROPOSALS
+
+STAGE: Final = "tag"
+DIGITS: Final = 6
+"""Decimals of a probability that are kept."""
+
+
+class TagSettings(BaseModel):
+    """What `reeltalk tag` tags."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    units: tuple[TagUnit, ...] = UNITS
+    """Turns of which units: chain, dialogue, path; all by default."""
+    replace: Replace | None = None
+    """Tag also what has tags: `proposed` ones of an earlier tagger, or `all`, those that people or rules gave too."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was tagged."""
+
+    report: StageReport
+    turns: int
+    """Turns of the benchmark, of the units that were asked for."""
+    tagged: int
+    untagged: int
+    """Turns of which the tagger made nothing that could be used."""
+    review: int
+    """Turns that a person should look at."""
+    counts: Mapping[str, int]
+    """Turns by tag that was written."""
+
+
+def lacking(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list[Asked]]:
+    """How many turns there are, and those that would be tagged.
+
+    Raises:
+        BenchmarkError: There are no turns.
+        InputError: A table is damaged.
+    """
+    turns = turns_of(benchmark, units=settings.units)
+    if not turns:
+        raise BenchmarkError(
+            f"{benchmark.path} has no turns to tag in {', '.join(settings.units)}; "
+            "'reeltalk import', 'reeltalk construct' or 'reeltalk graph questions' gives it some"
+        )
+    return len(turns), [asked for asked in turns if asked.lacking(settings.replace)]
+
+
+def tag(
+    benchmark: Benchmark,
+    tagger: Tagger,
+    settings: TagSettings,
+    review: ReviewSettings,
+    *,
+    write: bool = True,
+    progress: Progress = lambda what, done, total, share: None,
+) -> Outcome:
+    """Propose tags for the turns that lack them.
+
+    Args:
+        benchmark: Receives tags and the table of proposals, in one step.
+        tagger: Who proposes.
+        settings: Which turns.
+        review: Which proposals are marked for a person.
+        write: False to find out only.
+        progress: Called with what is done.
+
+    Raises:
+        BenchmarkError: There are no turns, or the benchmark cannot be written.
+        FrozenError: The benchmark is a release.
+        ModelError: A model cannot be asked. Nothing is written; replies are kept.
+        BudgetError: A limit is reached. Nothing is written; replies are kept.
+    """
+    total, turns = lacking(benchmark, settings)
+    made = tagger.tag(turns, progress)
+    marked = set(to_review(made, review))
+    proposals: list[TagProposal] = []
+    changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
+    counts: Counter[str] = Counter()
+    for number, (asked, found) in enumerate(zip(turns, made, strict=True)):
+        wanted = asked.lacking(settings.replace)
+        rows = list(_rows(asked, found, wanted, tagger.signature, number in marked))
+        proposals += rows
+        if found.decisions:
+            labels = {row.vocabulary: row.tags for row in rows}
+            counts.update(tag for tags in labels.values() for tag in tags)
+            changed[asked.unit, asked.unit_id][asked.index] = asked.turn.model_copy(
+                update={"labels": asked.turn.labels | labels, "extra": asked.turn.extra | {UNVERIFIED: False}}
+            )
+    if write and turns:
+        stored = settings.model_dump(mode="json") | review.model_dump(mode="json") | {"tagger": tagger.signature}
+        _write(benchmark, changed, {asked.place for asked in turns}, proposals, stored)
+    untagged = sum(not found.decisions for found in made)
+    report = StageReport(
+        stage=STAGE,
+        counts={"turns tagged": len(turns) - untagged, "turns left untagged": untagged, "to review": len(marked)},
+        warnings=tuple(
+            f"{count:,} turns left untagged: {reason}"
+            for reason, count in Counter(found.reason for found in made if found.reason).most_common()
+        ),
+    )
+    return Outcome(report, total, len(turns) - untagged, untagged, len(marked), dict(counts.most_common()))
+
+
+def _rows(
+    asked: Asked, found: Tagged, wanted: Sequence[str], signature: str, to_look_at: bool
+) -> "Sequence[TagProposal]":
+    rows = []
+    for number, name in enumerate(wanted):
+        decision = found.decisions.get(name)
+        rows.append(
+            TagProposal(
+                unit=asked.unit,
+                unit_id=asked.unit_id,
+                turn_index=asked.index,
+                vocabulary=name,
+                tags=() if decision is None else decision.tags,
+                probabilities={tag: round(value, DIGITS) for tag, value in found.probabilities.get(name, {}).items()},
+                margin=None if decision is None or not found.probabilities else round(decision.margin, DIGITS),
+                tagger=signature,
+                needs_review=to_look_at,
+                reason=found.reason,
+                raw=found.raw if number == 0 else (),
+            )
+        )
+    return rows
+
+
+def _write(
+    benchmark: Benchmark,
+    changed: Mapping[tuple[TagUnit, str], Mapping[int, Turn]],
+    anew: set[Place],
+    proposals: Sequence[TagProposal],
+    settings: dict[str, Json],
+) -> None:
+    """Change turns and write the table of proposals; those of other turns stay where their tags are still there."""
+    files = benchmark.manifest.files
+    tables: dict[Any, list[Any]] = {}
+    labels: dict[Place, Mapping[str, tuple[str, ...]]] = {}
+    for unit in UNITS:
+        table: Any = TABLE_OF[unit]
+        if table.file_name not in files:
+            continue
+        rows = [reworded(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
+        labels |= {(unit, row.id, index): turn.labels for row in rows for index, turn in worded(row)}
+        if any(key[0] == unit for key in changed):
+            tables[table] = rows
+    kept = [
+        row
+        for row in benchmark.read(TAG_PROPOSALS)
+        if (place := (row.unit, row.unit_id, row.turn_index)) not in anew
+        and place in labels
+        and labels[place].get(row.vocabulary, ()) == row.tags
+    ]
+    order = {place: number for number, place in enumerate(labels)}
+    ordered = sorted(
+        (*kept, *proposals), key=lambda r: (order[r.unit, r.unit_id, r.turn_index], TAGGED.index(r.vocabulary))
+    )
+    parents = {TABLE_OF[unit].file_name: files[TABLE_OF[unit].file_name].sha256 for unit in UNITS
+               if TABLE_OF[unit].file_name in files}  # fmt: skip
+    with benchmark.writing(stage=STAGE, settings=settings, parents=parents) as writer:
+        for table, rows in tables.items():
+            writer.add(table, rows, work_of=files[table.file_name])
+        writer.add(TAG_PROPOSALS, ordered)

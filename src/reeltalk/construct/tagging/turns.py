@@ -1,0 +1,127 @@
+"""The turns of a benchmark as a tagger sees them, and whose tags they carry: a person's, a rule's, or a machine's."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from reeltalk.construct.tags import UNVERIFIED
+from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
+from reeltalk.schema.tagging import TagUnit
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
+
+UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")
+TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
+    "chain": CHAINS,
+    "dialogue": DIALOGUES,
+    "path": PATHS,
+}
+
+Replace = Literal["proposed", "all"]
+Origin = Literal["none", "proposed", "given"]
+Place = tuple[TagUnit, str, int]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A turn with where it stands."""
+
+    unit: TagUnit
+    unit_id: str
+    index: int
+    video_id: str
+    turn: Turn
+    before: tuple[Turn, ...]
+    """The turns before it in its unit."""
+    origins: Mapping[str, Origin]
+    """By vocabulary: no tags, tags that a machine proposed, or tags that were given by a person or a rule."""
+
+    @property
+    def place(self) -> Place:
+        """Unit, its identifier, and index."""
+        return self.unit, self.unit_id, self.index
+
+    @property
+    def answer(self) -> str:
+        """The preferred reference, or what the correct option says; empty where neither is known."""
+        if self.turn.references:
+            return self.turn.references[0]
+        if self.turn.options is not None and self.turn.correct_option is not None:
+            return self.turn.options[self.turn.correct_option]
+        return ""
+
+    @property
+    def reference(self) -> dict[str, tuple[str, ...]] | None:
+        """Its given tags by vocabulary; None unless all three vocabularies have some that are known."""
+        known = known_vocabularies()
+        found = {name: tuple(t for t in known[name] if t in self.turn.labels.get(name, ())) for name in TAGGED}
+        if any(origin != "given" for origin in self.origins.values()) or not all(found.values()):
+            return None
+        return found
+
+    def lacking(self, replace: Replace | None) -> tuple[str, ...]:
+        """The vocabularies in which it is to be tagged."""
+        wanted: tuple[Origin, ...] = ("none",)
+        if replace is not None:
+            wanted = ("none", "proposed") if replace == "proposed" else ("none", "proposed", "given")
+        return tuple(name for name in TAGGED if self.origins[name] in wanted)
+
+
+def turns_of(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None) -> list[Asked]:
+    """All turns that are worded in chains and dialogues, and those that are worded anew on paths.
+
+    Args:
+        benchmark: Where they lie.
+        units: Which units.
+        split: Only turns about videos of this split.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    proposals: dict[tuple[str, str, int, str], tuple[str, ...]] = {
+        (row.unit, row.unit_id, row.turn_index, row.vocabulary): row.tags for row in benchmark.read(TAG_PROPOSALS)
+    }
+    videos = None
+    if split is not None:
+        videos = {video.id for video in benchmark.read(VIDEOS) if video.split == split}
+    found: list[Asked] = []
+    for unit in (unit for unit in UNITS if unit in units):
+        for row in benchmark.read(TABLE_OF[unit]):
+            if videos is not None and row.video_id not in videos:
+                continue
+            before: list[Turn] = []
+            for index, turn in worded(row):
+                origins = {name: _origin((unit, row.id, index), turn, name, proposals) for name in TAGGED}
+                found.append(Asked(unit, row.id, index, row.video_id, turn, tuple(before), origins))
+                before.append(turn)
+    return found
+
+
+def worded(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, Turn]]:
+    """Index and turn of all turns that a unit words itself."""
+    if isinstance(row, DialoguePath):
+        return [(index, step.turn) for index, step in enumerate(row.steps) if step.turn is not None]
+    return list(enumerate(row.turns))
+
+
+def reworded(row: QAChain | Dialogue | DialoguePath, changed: Mapping[int, Turn]) -> QAChain | Dialogue | DialoguePath:
+    """The unit with other turns at some indices."""
+    if isinstance(row, DialoguePath):
+        steps = (
+            step.model_copy(update={"turn": changed[i]}) if i in changed else step for i, step in enumerate(row.steps)
+        )
+        return row.model_copy(update={"steps": tuple(steps)})
+    return row.model_copy(update={"turns": tuple(changed.get(i, turn) for i, turn in enumerate(row.turns))})
+
+
+def _origin(
+    place: Place, turn: Turn, vocabulary: str, proposals: Mapping[tuple[str, str, int, str], tuple[str, ...]]
+) -> Origin:
+    if not (tags := turn.labels.get(vocabulary, ())):
+        return "none"
+    if turn.extra.get(UNVERIFIED) is not False:
+        return "given"
+    # Tags that differ from what was proposed were changed by somebody. The graph writes exact tags as unverified too.
+    by_model = str(turn.extra.get("writer", "")).startswith("model:")
+    return "proposed" if by_model or proposals.get((*place, vocabulary)) == tags else "given"

@@ -1,0 +1,256 @@
+"""A linear tagger: one logistic regression a tag on the words of a question and its answer, in numpy alone.
+
+Training is in `tagger_training.py` and needs scikit-learn. A tagger is one `.npz` file of numbers and JSON, which runs
+no code when it is opened.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from reeltalk.errors import InputError, ReeltalkError
+from reeltalk.inference.ngrams import Floats, NGrams, matrix
+from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import write_bytes
+
+FORMAT: Final = "reeltalk.tagger"
+VERSION: Final = 1
+TAGGED: Final = ("cogme.target", "cogme.content", "cogme.thinking")
+"""The vocabularies that are tagged, in the order of their columns."""
+ONE_OF: Final = frozenset({"cogme.thinking"})
+"""Vocabularies of which a question carries exactly one tag; their probabilities add up to 1."""
+LARGEST_BYTES: Final = 64 << 20
+"""A larger file, or one that unpacks to more, is no tagger."""
+AT_ONCE: Final = 2_000
+"""Questions whose n-grams are in memory together."""
+SHIPPED: Final = Path(__file__).parent / "household_tagger.npz"
+"""Trained on questions about simulated households only; `household_tagger.md` says how, and what it is not."""
+HINT: Final = "make one with 'reeltalk tag train'"
+
+Field = Literal["question", "answer"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """N-grams of one part of a turn."""
+
+    field: Field
+    ngrams: NGrams
+
+
+@dataclass(frozen=True)
+class LinearTagger:
+    """Reads a question and its answer, and says how likely each tag is."""
+
+    name: str
+    vocabularies: Mapping[str, tuple[str, ...]]
+    """Tags by vocabulary, one column each, in order."""
+    blocks: tuple[Block, ...]
+    weights: Floats
+    """(F, T) of n-grams to tags."""
+    intercepts: Floats
+    """(T,)."""
+    slope: float
+    """With `offset`, turns scores into probabilities that were right as often as they say on what was held out."""
+    offset: float
+    card: Mapping[str, Json]
+    """What it was trained on."""
+
+    @property
+    def tags(self) -> tuple[tuple[str, str], ...]:
+        """Vocabulary and tag of each column."""
+        return tuple((vocabulary, tag) for vocabulary, tags in self.vocabularies.items() for tag in tags)
+
+    @property
+    def reads_answers(self) -> bool:
+        """False for one that looks at questions only."""
+        return any(block.field == "answer" for block in self.blocks)
+
+    @property
+    def signature(self) -> str:
+        """Name and hash of all that its probabilities depend on."""
+        return f"linear:{self.name}#{hashlib.sha256(self.to_bytes()).hexdigest()[:8]}"
+
+    def scores(self, questions: Sequence[str], answers: Sequence[str]) -> Floats:
+        """(N, T) log odds before calibration.
+
+        Args:
+            questions: N of them.
+            answers: As many; an empty one where there is none.
+        """
+        texts = {"question": questions, "answer": answers}
+        parts = [
+            matrix([(block.ngrams, texts[block.field][at : at + AT_ONCE]) for block in self.blocks]) @ self.weights
+            for at in range(0, len(questions), AT_ONCE)
+        ]
+        return np.concatenate(parts) + self.intercepts if parts else np.zeros((0, len(self.intercepts)))
+
+    def probabilities(self, questions: Sequence[str], answers: Sequence[str]) -> Floats:
+        """(N, T) calibrated probabilities, 0 to 1.
+
+        Args:
+            questions: N of them.
+            answers: As many; an empty one where there is none.
+        """
+        return calibrated(self.scores(questions, answers), self.slope, self.offset, self.vocabularies)
+
+    def to_bytes(self) -> bytes:
+        """The file's content; equal taggers give equal bytes."""
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "vocabularies": {name: list(tags) for name, tags in self.vocabularies.items()},
+            "blocks": [
+                {
+                    "field": block.field,
+                    "analyzer": block.ngrams.analyzer,
+                    "shortest": block.ngrams.shortest,
+                    "longest": block.ngrams.longest,
+                    "terms": list(block.ngrams.terms),
+                }
+                for block in self.blocks
+            ],
+            "slope": self.slope,
+            "offset": self.offset,
+            "card": dict(self.card),
+        }
+        text = json.dumps(head, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+        stream = io.BytesIO()
+        arrays: dict[str, Any] = {
+            "head": np.frombuffer(text, dtype=np.uint8),
+            "idf": np.concatenate([block.ngrams.idf for block in self.blocks]),
+            "weights": self.weights,
+            "intercepts": self.intercepts,
+        }
+        np.savez_compressed(stream, **arrays)
+        return stream.getvalue()
+
+    def save(self, path: Path) -> None:
+        """Write the file; it is there whole or not at all.
+
+        Raises:
+            BenchmarkError: It cannot be written.
+        """
+        write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: Path) -> "LinearTagger":
+        """Read a tagger.
+
+        Raises:
+            InputError: It is none, is damaged, of another version, or of other vocabularies.
+        """
+        try:
+            content = path.read_bytes() if path.stat().st_size <= LARGEST_BYTES else b""
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=path, hint=HINT) from None
+        try:
+            arrays = _arrays(content)
+            head = json.loads(arrays["head"].tobytes().decode())
+            if head["format"] != FORMAT:
+                raise ValueError(f"it is a {head['format']}")
+            if head["version"] != VERSION:
+                raise InputError(
+                    f"a tagger of a version that this reeltalk does not read; it reads version {VERSION}",
+                    file=path,
+                    place="version",
+                    value=head["version"],
+                    hint=f"{HINT}, or update reeltalk",
+                )
+            _check_vocabularies(path, head["vocabularies"])
+            return _tagger(head, arrays)
+        except ReeltalkError:
+            raise
+        # numpy and zipfile raise whatever they stumble over.
+        except Exception as error:
+            raise InputError(f"no tagger, or a damaged one ({type(error).__name__})", file=path, hint=HINT) from None
+
+
+def calibrated(scores: Floats, slope: float, offset: float, vocabularies: Mapping[str, Sequence[str]]) -> Floats:
+    """(N, T) probabilities from (N, T) log odds.
+
+    Args:
+        scores: Log odds.
+        slope: What they are multiplied by.
+        offset: What is added then.
+        vocabularies: Tags by vocabulary, in the order of the columns.
+    """
+    found: Floats = 0.5 * (1.0 + np.tanh(0.5 * (slope * scores + offset)))
+    start = 0
+    for vocabulary, tags in vocabularies.items():
+        if vocabulary in ONE_OF:
+            part = found[:, start : start + len(tags)]
+            found[:, start : start + len(tags)] = part / np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+        start += len(tags)
+    return found
+
+
+def known_vocabularies() -> dict[str, tuple[str, ...]]:
+    """The tags of the three vocabularies, in order."""
+    return {name: tuple(tag.value for tag in VOCABULARIES[name]) for name in TAGGED}
+
+
+def _arrays(content: bytes) -> dict[str, Any]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > LARGEST_BYTES:
+            raise ValueError("too large")
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        return {name: stored[name] for name in ("head", "idf", "weights", "intercepts")}
+
+
+def _check_vocabularies(path: Path, given: Any) -> None:
+    known = {name: list(tags) for name, tags in known_vocabularies().items()}
+    for name, tags in known.items():
+        if not isinstance(given, dict) or given.get(name) != tags:
+            raise InputError(
+                f"its tags of {name} are not those of this reeltalk",
+                file=path,
+                place=f"vocabularies.{name}",
+                value=given.get(name) if isinstance(given, dict) else given,
+                hint="train one anew with 'reeltalk tag train'",
+            )
+    extra = sorted(set(given) - set(known))
+    if extra:
+        raise InputError(
+            "it tags vocabularies that this reeltalk does not tag", file=path, place="vocabularies", value=extra
+        )
+
+
+def _tagger(head: dict[str, Any], arrays: dict[str, Any]) -> LinearTagger:
+    weights, intercepts, idf = (arrays[name] for name in ("weights", "intercepts", "idf"))
+    blocks: list[Block] = []
+    start = 0
+    for block in head["blocks"]:
+        terms = tuple(map(str, block["terms"]))
+        if block["field"] not in ("question", "answer") or block["analyzer"] not in ("word", "char_wb"):
+            raise ValueError("an unknown block")
+        shortest, longest = int(block["shortest"]), int(block["longest"])
+        if not 1 <= shortest <= longest <= 10 or len(set(terms)) != len(terms):
+            raise ValueError("malformed n-grams")
+        blocks.append(
+            Block(
+                block["field"],
+                NGrams(block["analyzer"], shortest, longest, terms, idf[start : start + len(terms)]),
+            )
+        )
+        start += len(terms)
+    vocabularies = known_vocabularies()
+    tags = sum(map(len, vocabularies.values()))
+    slope, offset = float(head["slope"]), float(head["offset"])
+    shapes = (weights.shape, intercepts.shape, idf.shape) == ((start, tags), (tags,), (start,))
+    if not shapes or not all(array.dtype == np.float64 for array in (weights, intercepts, idf)):
+        raise ValueError("arrays of other shapes or types")
+    if not all(np.isfinite(array).all() for array in (weights, intercepts, idf, np.array([slope, offset]))):
+        raise ValueError("numbers that are not finite")
+    return LinearTagger(
+        str(head["name"]), vocabularies, tuple(blocks), weights, intercepts, slope, offset, dict(head["card"])
+    )

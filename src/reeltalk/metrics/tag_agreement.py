@@ -1,0 +1,180 @@
+"""How far proposed tags agree with reference tags: by tag, as sets, and what a person's look at the doubtful ones adds.
+
+Cohen's kappa and Krippendorff's alpha, and the draws of videos for intervals, are those that judges are compared with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.metrics.agreement import cohen_kappa
+from reeltalk.metrics.draws import Draws, Floats, Statistic
+from reeltalk.metrics.reliability import krippendorff_alpha
+
+Bools = NDArray[np.bool_]
+
+BINS: Final = 10
+"""Bins of equal width in a table of reliability."""
+REVIEWED: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of the turns that a person looks at."""
+NEVER_PROPOSED: Final = "it was proposed for no turn"
+IN_NO_REFERENCE: Final = "no turn's reference has it"
+
+
+@dataclass(frozen=True)
+class TagAgreement:
+    """One tag: proposed beside reference."""
+
+    turns: int
+    reference: int
+    """Turns whose reference has it."""
+    proposed: int
+    """Turns that it was proposed for."""
+    precision: Statistic
+    """Of the turns that it was proposed for, the share whose reference has it."""
+    recall: Statistic
+    """Of the turns whose reference has it, the share that it was proposed for."""
+    kappa: Statistic
+    """Cohen's, between the tagger and the reference."""
+    alpha: Statistic
+    """Krippendorff's, nominal."""
+
+
+def tag_agreement(reference: Bools, proposed: Bools, draws: Draws) -> TagAgreement:
+    """One tag.
+
+    Args:
+        reference: (N,) which turns have it.
+        proposed: (N,) which turns were given it.
+        draws: Of the turns' videos.
+    """
+    first, second = reference.astype(np.float64), proposed.astype(np.float64)
+    shared = first * second
+    return TagAgreement(
+        len(reference),
+        int(reference.sum()),
+        int(proposed.sum()),
+        _ratio(shared, second, draws, reason=NEVER_PROPOSED),
+        _ratio(shared, first, draws, reason=IN_NO_REFERENCE),
+        cohen_kappa(first, second, draws),
+        krippendorff_alpha(np.stack([first, second], axis=1), draws, scale="nominal"),
+    )
+
+
+def mean_kappa(reference: Bools, proposed: Bools) -> float | None:
+    """Mean of Cohen's kappa over the tags that some turns have in the reference and others do not; None without any.
+
+    Args:
+        reference: (N, T) which turns have which tag.
+        proposed: (N, T) which were given which.
+    """
+    all_alike = Draws(("",) * len(reference), 0, 0)
+    found = [
+        cohen_kappa(truth.astype(np.float64), made.astype(np.float64), all_alike).value
+        for truth, made in zip(reference.T, proposed.T, strict=True)
+        if truth.any() and not truth.all()
+    ]
+    values = [value for value in found if value is not None]
+    return sum(values) / len(values) if values else None
+
+
+def mean_of(values: Floats, draws: Draws) -> Statistic:
+    """The mean of (N,) values of turns."""
+    return _ratio(values, np.ones_like(values), draws, reason=None)
+
+
+def _ratio(above: Floats, below: Floats, draws: Draws, *, reason: str | None) -> Statistic:
+    """Sum of (N,) values over the sum of others."""
+    if not below.sum():
+        return draws.statistic(None, None, reason=reason)
+    drawn = None
+    if draws.videos > 1:
+        sums = draws.summed(np.stack([above, below], axis=1))
+        drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
+    return draws.statistic(float(above.sum() / below.sum()), drawn)
+
+
+def jaccard(reference: Bools, proposed: Bools) -> Floats:
+    """(N,) shared tags of all tags of either, of (N, T) tags; 1 where neither has any.
+
+    Reference:
+        Jaccard, "The Distribution of the Flora in the Alpine Zone", New Phytologist 11, 1912.
+    """
+    either = (reference | proposed).sum(axis=1)
+    shared = (reference & proposed).sum(axis=1)
+    return np.where(either > 0, shared / np.maximum(either, 1), 1.0)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Probabilities of about the same size."""
+
+    low: float
+    high: float
+    count: int
+    said: float | None
+    """Their mean; None where there are none."""
+    found: float | None
+    """How often the tag applied."""
+
+
+def brier_score(reference: Bools, probabilities: Floats) -> float:
+    """Mean squared difference of probabilities and what was the case; 0 is best.
+
+    Reference:
+        Brier, "Verification of Forecasts Expressed in Terms of Probability", Monthly Weather Review 78, 1950.
+    """
+    return float(np.mean((probabilities - reference) ** 2))
+
+
+def reliability(reference: Bools, probabilities: Floats, *, bins: int = BINS) -> list[Bin]:
+    """How often tags applied, by how likely they were called; arrays of one shape."""
+    said, found = probabilities.reshape(-1), reference.reshape(-1)
+    place = np.minimum((said * bins).astype(np.intp), bins - 1)
+    table = []
+    for number in range(bins):
+        inside = place == number
+        count = int(inside.sum())
+        means = (float(said[inside].mean()), float(found[inside].mean())) if count else (None, None)
+        table.append(Bin(number / bins, (number + 1) / bins, count, *means))
+    return table
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Agreement after a person has put right a share of the turns."""
+
+    share: float
+    turns: int
+    kappa: float | None
+    """Mean over the tags that the reference has."""
+    exact: float
+    """Share of turns with all tags right."""
+    exact_at_random: float
+    """The same, expected if as many turns were picked at random."""
+
+
+def review_curve(
+    reference: Bools, proposed: Bools, order: Sequence[int], *, shares: Sequence[float] = REVIEWED
+) -> list[Reviewed]:
+    """What it brings to look at the most doubtful turns first, if whoever looks finds the reference tags.
+
+    Args:
+        reference: (N, T) which turns have which tag.
+        proposed: (N, T) which were given which.
+        order: Places of all N turns, the most doubtful first.
+        shares: Shares of the turns that are looked at.
+    """
+    found = []
+    right = float((reference == proposed).all(axis=1).mean())
+    for share in shares:
+        count = round(share * len(order))
+        looked_at = proposed.copy()
+        looked_at[list(order[:count])] = reference[list(order[:count])]
+        kappa = mean_kappa(reference, looked_at)
+        exact = float((reference == looked_at).all(axis=1).mean())
+        found.append(Reviewed(share, count, kappa, exact, right + (1 - right) * count / len(order)))
+    return found

@@ -1,0 +1,35 @@
+"""Tags that a machine proposed for a turn, each with how likely it is, until a person looks at them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reeltalk.schema.record import Finite, Name, Record
+
+TagUnit = Literal["chain", "dialogue", "path"]
+Probability = Annotated[Finite, Field(ge=0, le=1)]
+
+
+class TagProposal(Record):
+    """What a tagger made of one turn in one vocabulary. It stays a proposal until a person has looked at it."""
+
+    unit: TagUnit
+    unit_id: Name
+    turn_index: Annotated[int, Field(ge=0)]
+    """From 0."""
+    vocabulary: Name
+    """As `cogme.target`."""
+    tags: tuple[Name, ...] = ()
+    """What the turn was tagged with; none where the tagger gave nothing that could be used."""
+    probabilities: dict[str, Probability] = Field(default_factory=dict)
+    """How likely each tag of the vocabulary is, by the tagger; empty where it does not say."""
+    margin: Probability | None = None
+    """How far the probabilities are from other tags, 0 to 0.5; None where the tagger does not say."""
+    tagger: Name
+    """Signature: `linear:NAME#1f2e3d4c`, or `model:NAME#1f2e3d4c`."""
+    needs_review: bool = False
+    """True for the most uncertain ones, and for those without tags."""
+    reason: str | None = None
+    """Why there are no tags."""
+    raw: tuple[str, ...] = ()
+    """Replies of a model that could not be used, as they came."""
