@@ -142,17 +142,17 @@ def train(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.construct.tagging.learning import learn
-    from reeltalk.construct.tagging.turns import turns_of
+    from reeltalk.construct.tagging.learning import learn, turns_from
     from reeltalk.store.benchmark import Benchmark
 
     if not benchmarks:
         raise SettingError("give at least one benchmark to learn from")
     if out.exists() and not overwrite:
         raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
-    turns = [asked for path in benchmarks for asked in turns_of(Benchmark.open(path), split=split)]
+    opened = [Benchmark.open(path) for path in benchmarks]
+    turns = turns_from(opened, split=split)
     say(f"learning from {len(turns):,} turns")
-    names = ", ".join(Benchmark.open(path).manifest.name for path in benchmarks)
+    names = ", ".join(benchmark.manifest.name for benchmark in opened)
     fitted = learn(turns, name=name or out.stem, reads=reads, about=about or f"turns of {names}").tagger
     fitted.save(out)
     card = fitted.card

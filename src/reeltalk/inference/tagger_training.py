@@ -24,7 +24,7 @@ BLOCKS: Final[tuple[tuple[Literal["question", "answer"], Analyzer, int, int, int
     ("answer", "word", 1, 2, 600),
 )
 """Part of the turn, kind of n-gram, shortest, longest, and how many of the most frequent ones count."""
-STRENGTH: Final = 4.0
+STRENGTH: Final = 30.0
 """scikit-learn's `C`, the inverse of how strongly large weights are held down."""
 
 

@@ -2,12 +2,30 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reeltalk import __version__
-from reeltalk.construct.tagging.turns import Asked
+from reeltalk.construct.tagging.turns import Asked, turns_of
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.inference.tagger_training import Example, Fitted, Reads, train
+from reeltalk.store.benchmark import Benchmark
+
+
+def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> list[Asked]:
+    """The turns of several benchmarks; videos of two of them are two videos, whatever their identifiers.
+
+    Args:
+        benchmarks: What to learn from.
+        split: Only turns about videos of this split.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    found: list[Asked] = []
+    for number, benchmark in enumerate(benchmarks):
+        found += [replace(asked, video_id=f"{number}/{asked.video_id}") for asked in turns_of(benchmark, split=split)]
+    return found
 
 
 def learn(turns: Sequence[Asked], *, name: str, reads: Reads, about: str) -> Fitted:

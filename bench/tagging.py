@@ -1,0 +1,286 @@
+"""How far a linear tagger agrees with exact tags: on other houses, wordings, kinds of questions and graphs.
+
+Questions about a told household are written from graphs, each with exact tags. A tagger learns from those about some
+houses, in some wordings, and is compared on four held-out sets, from easy to hard:
+
+- `houses`: the same wordings about other houses. Wordings repeat, so this says little about questions of others.
+- `wordings`: about other houses, in wordings that were not learnt from.
+- `kinds`: of kinds that were not learnt from, in turn, in such wordings.
+- `tag sets`: the same, and no question that was learnt from has the same tags either.
+
+And, where the data are at hand, on questions about VDAct's released activity graphs (`vdact`), in wordings that were
+not learnt from: other activities and objects. Beside the tagger that reads question and answer stand one that reads
+questions only, a few keywords, and the most frequent tags.
+
+Run `make bench-tagging`. With `--ship` it writes the tagger that comes with reeltalk anew instead.
+"""
+
+import argparse
+import os
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from told_households import told  # noqa: E402
+
+from record import record  # noqa: E402
+from reeltalk.construct.graph_writer import GraphWriter  # noqa: E402
+from reeltalk.construct.settings import ConstructSettings  # noqa: E402
+from reeltalk.construct.stage import construct  # noqa: E402
+from reeltalk.construct.step import Run  # noqa: E402
+from reeltalk.construct.tagging.decide import Decision, Tagged  # noqa: E402
+from reeltalk.construct.tagging.learning import learn, turns_from  # noqa: E402
+from reeltalk.construct.tagging.measure import Measures, lines, measure  # noqa: E402
+from reeltalk.construct.tagging.measure import told as shown  # noqa: E402
+from reeltalk.construct.tagging.taggers import LinearTagging  # noqa: E402
+from reeltalk.construct.tagging.turns import Asked  # noqa: E402
+from reeltalk.formats.registry import load_format  # noqa: E402
+from reeltalk.graph.activity import read_activity  # noqa: E402
+from reeltalk.graph.asking import stories, write_dialogues  # noqa: E402
+from reeltalk.graph.story import Story  # noqa: E402
+from reeltalk.graph.wording import dialogue  # noqa: E402
+from reeltalk.inference.linear_tagger import SHIPPED, TAGGED  # noqa: E402
+from reeltalk.inference.tagger_training import Reads  # noqa: E402
+from reeltalk.parallel import LocalExecutor  # noqa: E402
+from reeltalk.store.benchmark import Benchmark  # noqa: E402
+from reeltalk.store.tables import DIALOGUES  # noqa: E402
+
+Turns = list[Asked]
+Tags = Mapping[str, tuple[str, ...]]
+METHODS = ("question+answer", "question", "keywords", "most frequent")
+KEYWORDS = (
+    (r"\bwhy\b|what for|purpose|reason", "Behavior", "Causality Motivation", "Reasoning"),
+    (r"\bwhere\b|\bplace\b", "Object Place", "Relationship", "Recall"),
+    (r"\broom\b", "Place", "Context", "Recall"),
+    (r"colou?r|\blook|wear|kind of", "Object", "Feature", "Recall"),
+    (r"\bwho\b|person.s name|people", "Character", "Identity", "Recall"),
+    (r"how (many times|often|long)", "Behavior", "Sequence", "Grasping"),
+    (r"how many", "Object", "Identity", "Grasping"),
+    (r"before|after|next|then|first|last|later|again", "Behavior", "Sequence", "Grasping"),
+    (r"with what|tool|use\b|\bhow does\b", "Object Behavior", "Means", "Recall"),
+    (r"feel|like|happy|opinion|think", "Emotion", "Motivation", "Reasoning"),
+    (r"\b(say|tell|talk|ask)", "Conversation", "Context", "Recall"),
+    (r"what does .* do|\bdo\b|doing|happen", "Behavior", "Identity", "Recall"),
+    (r"\bwhat\b|which", "Object", "Identity", "Recall"),
+)
+"""The first that occurs in a question decides. Written from the definitions of the tags, not from the questions."""
+
+
+def ask(benchmark: Benchmark, *, split: str, per_video: int, turns: int, limit: int | None = None) -> Turns:
+    """Questions about a benchmark's videos, in the wordings of one split whatever the split of the video."""
+    found: Turns = []
+    told_about = (known for known in stories(benchmark) if known[1])
+    for video, _, texts in islice(told_about, limit):
+        story = Story([read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()])
+        draw = random.Random(f"{video.id} {split}")
+        for number in range(per_video):
+            written, _ = dialogue(story, split=split, seed=draw.getrandbits(32), turns=turns)
+            for index, turn in enumerate(written):
+                given = dict.fromkeys(TAGGED, "given")
+                found.append(Asked("dialogue", f"{video.id}-{number}", index, video.id, turn, (), given))  # type: ignore[arg-type]
+    return found
+
+
+def most_frequent(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+    """The set of tags that most turns have, for every turn."""
+    tags = {name: Counter(asked.turn.labels[name] for asked in learnt).most_common(1)[0][0] for name in TAGGED}
+    return lambda turns: [constant(tags) for _ in turns]
+
+
+def constant(tags: Tags) -> Tagged:
+    return Tagged({name: Decision(tags[name], 0.0) for name in TAGGED}, {})
+
+
+def by_keywords(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+    """What the first keyword says; where none occurs, the most frequent tags."""
+    otherwise = most_frequent(learnt)
+
+    def tag(turns: Turns) -> list[Tagged]:
+        rest = otherwise(turns)
+        found = []
+        for asked, default in zip(turns, rest, strict=True):
+            tags = next((tags for word, *tags in KEYWORDS if re.search(word, asked.turn.question.lower())), None)
+            given = {} if tags is None else {name: tuple(part.split()) for name, part in zip(TAGGED, tags, strict=True)}
+            found.append(constant(given) if given else default)
+        return found
+
+    return tag
+
+
+def by_tagger(reads: Reads) -> Callable[[Turns], Callable[[Turns], list[Tagged]]]:
+    def make(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
+        tagging = LinearTagging(learn(learnt, name="bench", reads=reads, about="bench").tagger)
+        return lambda turns: tagging.tag(turns, lambda *_: None)
+
+    return make
+
+
+MAKERS: dict[str, Callable[[Turns], Callable[[Turns], list[Tagged]]]] = {
+    "question+answer": by_tagger("question+answer"),
+    "question": by_tagger("question"),
+    "keywords": by_keywords,
+    "most frequent": most_frequent,
+}
+
+
+def held_out(learnt: Turns, turns: Turns, key: Callable[[Asked], object], folds: int, method: str) -> list[Tagged]:
+    """Each turn tagged by what did not learn from any turn with its key."""
+    keys = sorted({str(key(asked)) for asked in turns})
+    random.Random(17).shuffle(keys)
+    found: dict[int, Tagged] = {}
+    for fold in range(folds):
+        out = set(keys[fold::folds])
+        places = [place for place, asked in enumerate(turns) if str(key(asked)) in out]
+        tag = MAKERS[method]([asked for asked in learnt if str(key(asked)) not in out])
+        found |= dict(zip(places, tag([turns[place] for place in places]), strict=True))
+    return [found[place] for place in range(len(turns))]
+
+
+def kind(asked: Asked) -> object:
+    return asked.turn.extra["kind"]
+
+
+def tag_set(asked: Asked) -> object:
+    """Targets and contents; thinking follows from them up to whether a turn rests on the one before."""
+    return [asked.turn.labels[name] for name in TAGGED[:2]]
+
+
+def vdact(folder: Path) -> Benchmark | None:
+    """A benchmark of VDAct's released graphs and scenarios, without its dialogues."""
+    shared = Path(os.environ.get("REELTALK_SHARED", ROOT.parent / "shared")) / "data" / "vdact"
+    if not (shared / "kg_activity.zip").is_file():
+        return None
+    if not (folder / "manifest.json").is_file():
+        source = folder.with_name("vdact-source")
+        source.mkdir(parents=True, exist_ok=True)
+        files = [shared / "kg_activity.zip", *(shared / "derived").glob("[is]*.json")]
+        files += (shared / "dialogue").glob("*.txt")
+        for file in files:
+            (source / file.name).write_bytes(file.read_bytes())
+        Benchmark.create(folder).write_content(load_format("vdact").read(source), stage="import vdact")
+    return Benchmark.open(folder)
+
+
+def household(given: argparse.Namespace) -> Benchmark:
+    folder = given.folder / f"household-{given.scenarios}-{given.houses}"
+    if (folder / "manifest.json").is_file():
+        return Benchmark.open(folder)
+    return told(folder, given.scenarios, 7, given.houses)
+
+
+def sets_of(given: argparse.Namespace) -> tuple[Turns, dict[str, Turns]]:
+    """What is learnt from, and what is held out."""
+    bench = household(given)
+    houses = sorted({int(text) for text in (re.findall(r"\d+", v.id)[0] for v, _, _ in stories(bench))})
+    others = set(houses[-max(1, len(houses) // 3) :])
+
+    def of_house(turns: Turns, *, held: bool) -> Turns:
+        return [asked for asked in turns if (int(re.findall(r"\d+", asked.video_id)[0]) in others) == held]
+
+    plain = ask(bench, split="train", per_video=given.per_video, turns=given.turns)
+    worded = ask(bench, split="test", per_video=given.per_video, turns=given.turns)
+    sets = {"houses": of_house(plain, held=True), "wordings": of_house(worded, held=True)}
+    sets |= {"kinds": sets["wordings"], "tag sets": sets["wordings"]}
+    known = vdact(given.folder / "vdact")
+    if known is not None:
+        sets["vdact"] = ask(known, split="test", per_video=1, turns=given.turns, limit=given.vdact)
+    return of_house(plain, held=False), sets
+
+
+SUMMARY: tuple[tuple[str, Callable[[Measures], str]], ...] = (
+    ("mean kappa", lambda m: "–" if m.kappa is None else f"{m.kappa:.3f}"),
+    ("all tags right", lambda m: shown(m.exact["all"])),
+    ("Jaccard, target", lambda m: shown(m.jaccard[TAGGED[0]])),
+    ("Jaccard, content", lambda m: shown(m.jaccard[TAGGED[1]])),
+    ("thinking right", lambda m: shown(m.exact[TAGGED[2]])),
+    ("Brier score", lambda m: "–" if m.brier is None else f"{m.brier:.4f}"),
+    ("right after 10 %", lambda m: f"{m.review[2].exact:.3f}" if m.review else "–"),
+    ("right after 20 %", lambda m: f"{m.review[3].exact:.3f}" if m.review else "–"),
+)
+
+
+def compare(given: argparse.Namespace) -> None:
+    learnt, sets = sets_of(given)
+    print(f"learnt from {len(learnt):,} turns of {len({a.video_id for a in learnt}):,} videos")
+    found: dict[tuple[str, str], Measures] = {}
+    for method in METHODS:
+        plain = MAKERS[method](learnt)
+        for name, turns in sets.items():
+            if name in ("kinds", "tag sets"):
+                made = held_out(learnt, turns, kind if name == "kinds" else tag_set, given.folds, method)
+            else:
+                made = plain(turns)
+            found[method, name] = measure(turns, made, tagger=method, resamples=given.resamples)
+    print("\nCohen's kappa by tag, tagger that reads question and answer (reference turns; 95 % interval by video)")
+    print(f"{'':<14}" + "".join(f"{name:<28}" for name in sets))
+    some = found[METHODS[0], "houses"]
+    for vocabulary, tags in some.tags.items():
+        for tag in tags:
+            cells = [found[METHODS[0], name].tags[vocabulary][tag] for name in sets]
+            print(f"{tag:<14}" + "".join(f"{shown(c.kappa)} ({c.reference:,})".ljust(28) for c in cells).rstrip())
+    for what, value in SUMMARY:
+        print(f"\n{what}")
+        for method in METHODS:
+            print(f"  {method:<18}" + "".join(f"{value(found[method, name]):<24}" for name in sets).rstrip())
+    figures = {}
+    for (method, name), measures in found.items():
+        label = f"{method}, {name}"
+        figures[f"{label}: mean kappa"] = float("nan") if measures.kappa is None else measures.kappa
+        figures[f"{label}: all tags right"] = measures.exact["all"].value or 0.0
+    if given.details:
+        for name in sets:
+            print(f"\n== {name}")
+            print("\n".join(lines(found[METHODS[0], name])))
+    print()
+    record("tagging", figures, packages=("reeltalk", "scikit-learn", "numpy"))
+
+
+def ship(given: argparse.Namespace) -> None:
+    """Train the tagger that comes with reeltalk: all houses, all wordings, chains and dialogues for all tasks."""
+    dialogues = household(given)
+    if not dialogues.rows(DIALOGUES):
+        write_dialogues(dialogues)
+    constructed = given.folder / "household-constructed"
+    if not (constructed / "manifest.json").is_file():
+        bench = told(constructed, given.scenarios, 11, given.houses)
+        settings = ConstructSettings()
+        construct(Run(bench, settings, GraphWriter(bench, settings), LocalExecutor(None)))
+    turns = turns_from([Benchmark.open(path) for path in (dialogues.path, constructed)])
+    about = (
+        "Questions about simulated households only, written from activity graphs: all their houses and wordings. "
+        "Not measured on questions that people wrote, as no tags of such questions are public."
+    )
+    tagger = learn(turns, name="household", reads="question+answer", about=about).tagger
+    tagger.save(SHIPPED)
+    print(f"{tagger.signature}: {SHIPPED}, {SHIPPED.stat().st_size:,} bytes, {len(turns):,} turns")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenarios", type=int, default=60)
+    parser.add_argument("--houses", type=int, default=10)
+    parser.add_argument("--per-video", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--folds", type=int, default=6)
+    parser.add_argument("--vdact", type=int, default=200, help="so many scenarios of VDAct")
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--details", action="store_true", help="all measures of the tagger, set by set")
+    parser.add_argument("--ship", action="store_true", help="train the tagger that comes with reeltalk")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench" / "tagging")
+    given = parser.parse_args(arguments)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    if given.ship:
+        ship(given)
+    else:
+        compare(given)
+
+
+if __name__ == "__main__":
+    main()
