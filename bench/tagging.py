@@ -70,7 +70,7 @@ KEYWORDS = (
     (r"what does .* do|\bdo\b|doing|happen", "Behavior", "Identity", "Recall"),
     (r"\bwhat\b|which", "Object", "Identity", "Recall"),
 )
-"""The first that occurs in a question decides. Written from the definitions of the tags, not from the questions."""
+"""The first that occurs in a question decides. Written by hand, by somebody who knew the kinds of questions."""
 
 
 def ask(benchmark: Benchmark, *, split: str, per_video: int, turns: int, limit: int | None = None) -> Turns:

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say, settings_of
 from reeltalk.cli.asking import check_counts
 from reeltalk.cli.evaluation_options import LIMITS, Limits
-from reeltalk.construct.tagging.decide import ReviewSettings
-from reeltalk.construct.tagging.stage import TagSettings
+from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
-from reeltalk.construct.tagging.decide import Decision, ReviewSettings, Tagged, decide, to_review
-from reeltalk.construct.tagging.stage import TagSettings, tag
+from reeltalk.construct.tagging.decide import Decision, Tagged, decide, to_review
+from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
+from reeltalk.construct.tagging.stage import tag
 from reeltalk.construct.tagging.taggers import Progress
 from reeltalk.construct.tagging.turns import Asked, turns_of
 from reeltalk.graph.asking import write_dialogues

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.construct.tagging.decide import MOST_TAGS
-from reeltalk.construct.tagging.turns import TABLE_OF, UNITS, reworded, turns_of
+from reeltalk.construct.tagging.settings import UNITS
+from reeltalk.construct.tagging.turns import TABLE_OF, reworded, turns_of
 from reeltalk.construct.tags import UNVERIFIED
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.inference.linear_tagger import TAGGED

@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-
+from reeltalk.construct.tagging.settings import ReviewSettings
 from reeltalk.inference.linear_tagger import ONE_OF
 
 MOST_TAGS: Final = 3
 """Most targets, and most contents, of a question (CogME)."""
 TAKEN_FROM: Final = 0.5
 """A tag is taken that is at least so likely."""
-
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -49,25 +46,6 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> Decision:
         margin = min(joins, leaves)
     taken = set(ranked[:count])
     return Decision(tuple(tag for tag in order if tag in taken), margin)
-
-
-class ReviewSettings(BaseModel):
-    """Which turns a person should look at."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    review_share: Share = 0.1
-    """Share of the turns that is marked for review, those with the closest calls."""
-    review_band: tuple[Share, Share] | None = None
-    """In place of a share: every turn with a tag whose probability lies within these two."""
-
-    @model_validator(mode="after")
-    def _band_is_in_order(self) -> "ReviewSettings":
-        if self.review_band is not None and self.review_band[0] > self.review_band[1]:
-            raise ValueError(
-                f"--review-band {self.review_band[0]:g} {self.review_band[1]:g}: the lower one comes first"
-            )
-        return self
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
-
-from reeltalk.construct.tagging.decide import ReviewSettings, Tagged, to_review
+from reeltalk.construct.tagging.decide import Tagged, to_review
+from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettings
 from reeltalk.construct.tagging.taggers import Progress, Tagger
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
-    UNITS,
     Asked,
     Place,
-    Replace,
     reworded,
     turns_of,
     worded,
@@ -36,17 +33,6 @@ from reeltalk.store.tables import TAG_PROPOSALS
 STAGE: Final = "tag"
 DIGITS: Final = 6
 """Decimals of a probability that are kept."""
-
-
-class TagSettings(BaseModel):
-    """What `reeltalk tag` tags."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    units: tuple[TagUnit, ...] = UNITS
-    """Turns of which units: chain, dialogue, path; all by default."""
-    replace: Replace | None = None
-    """Tag also what has tags: `proposed` ones of an earlier tagger, or `all`, those that people or rules gave too."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from reeltalk.construct.tagging.settings import UNITS, Replace
 from reeltalk.construct.tags import UNVERIFIED
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
@@ -11,14 +12,12 @@ from reeltalk.schema.tagging import TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, TAG_PROPOSALS, VIDEOS, Table
 
-UNITS: Final[tuple[TagUnit, ...]] = ("chain", "dialogue", "path")
 TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
     "chain": CHAINS,
     "dialogue": DIALOGUES,
     "path": PATHS,
 }
 
-Replace = Literal["proposed", "all"]
 Origin = Literal["none", "proposed", "given"]
 Place = tuple[TagUnit, str, int]
 
