@@ -8,7 +8,7 @@ from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Record
 from reeltalk.store.content import Content
 
-UNHELD: Final = ("entities", "events", "facts", "rubrics", "reviews", "rejected", "media")
+UNHELD: Final = ("entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
 """Tables that no layout of questions has a place for, beyond those that every export counts."""
 ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
 """Tables that a layout of questions does not fill."""
