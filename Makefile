@@ -11,8 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-world
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-tagging bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -60,6 +59,7 @@ bench-objects: setup ## How well identities of objects are kept; with CENTERNET=
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py
 	$(BIN)/python bench/judge_correction.py
+
 bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs
 	$(BIN)/python bench/tagging.py
 

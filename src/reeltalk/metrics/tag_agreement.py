@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.metrics.agreement import cohen_kappa
-from reeltalk.metrics.draws import Draws, Floats, Statistic
+from reeltalk.metrics.draws import Draws, Floats, Statistic, draw_videos
 from reeltalk.metrics.reliability import krippendorff_alpha
 
 Bools = NDArray[np.bool_]
@@ -71,7 +71,7 @@ def mean_kappa(reference: Bools, proposed: Bools) -> float | None:
         reference: (N, T) which turns have which tag.
         proposed: (N, T) which were given which.
     """
-    all_alike = Draws(("",) * len(reference), 0, 0)
+    all_alike = draw_videos([""] * len(reference), resamples=0, seed=0)
     found = [
         cohen_kappa(truth.astype(np.float64), made.astype(np.float64), all_alike).value
         for truth, made in zip(reference.T, proposed.T, strict=True)

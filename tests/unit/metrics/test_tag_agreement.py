@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reeltalk.metrics.draws import Draws
+from reeltalk.metrics.draws import draw_videos
 from reeltalk.metrics.tag_agreement import (
     brier_score,
     jaccard,
@@ -15,7 +15,7 @@ from reeltalk.metrics.tag_agreement import (
 )
 
 VIDEOS = tuple(f"v{number // 4}" for number in range(40))
-DRAWS = Draws(VIDEOS, 200, 17)
+DRAWS = draw_videos(VIDEOS, resamples=200, seed=17)
 
 
 def flags(*counts: tuple[int, bool]) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_what_is_undefined_is_not_zero() -> None:
     assert missed.recall.value == 0
     assert missed.kappa.value == 0
     assert missed.precision.reason == "it was proposed for no turn"
-    one_video = tag_agreement(some, some, Draws(("v",) * 40, 200, 17))
+    one_video = tag_agreement(some, some, draw_videos(("v",) * 40, resamples=200, seed=17))
     assert one_video.kappa.value == 1
     assert one_video.kappa.low is None
 

@@ -10,7 +10,7 @@ from reeltalk.construct.tagging.decide import Tagged
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
-from reeltalk.metrics.draws import FEW_VIDEOS, Draws, Statistic
+from reeltalk.metrics.draws import FEW_VIDEOS, Statistic, draw_videos
 from reeltalk.metrics.tag_agreement import (
     Bin,
     Bools,
@@ -90,7 +90,7 @@ def measure(
     if not both:
         raise BenchmarkError("no turn has both reference tags and proposed ones; there is nothing to compare")
     videos = [asked.video_id for asked, _, _ in both]
-    draws = Draws(videos, resamples, seed)
+    draws = draw_videos(videos, resamples=resamples, seed=seed)
     truth = _matrix([reference for _, reference, _ in both])
     found = _matrix([{name: made.decisions[name].tags for name in vocabularies} for _, _, made in both])
     names = [(vocabulary, tag) for vocabulary, tags in vocabularies.items() for tag in tags]
