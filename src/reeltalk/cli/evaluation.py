@@ -162,6 +162,7 @@ def report(
     about: Path | None = None,
     published: str = "",
     human: Path | None = None,
+    credit: str | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs or a benchmark as a static site; runs also as a table on standard output.
@@ -189,6 +190,8 @@ def report(
         `reeltalk published` lists them.
     human
         People's ratings, as for `calibrate`; the site then shows how far judges can be trusted.
+    credit
+        Measure that says in profiles how right an answer is, as agree; by default the most exact that all models have.
     overwrite
         Replace what is there.
     """
@@ -217,6 +220,7 @@ def report(
         about=read_about(about) if about is not None else {},
         published=beside,
         human=human,
+        credit=credit,
     )
     if human is not None and (benchmarks or format != "html"):
         raise SettingError("--human compares judges of runs with people, on a site: give runs, and --format html")

@@ -4,8 +4,9 @@ A question is tagged with one to three targets, one to three contents, and the h
 right answer earns that way of thinking's weight under every tag.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from reeltalk.schema.labels import Content, Target, Thinking
@@ -18,6 +19,16 @@ RARE_PERCENT: Final = 5.0
 """A tag that fewer questions carry says little."""
 
 
+def highest_thinking(labels: Iterable[str]) -> Thinking | None:
+    """The highest way of thinking among labels, which is the one that counts; None where there is none.
+
+    Args:
+        labels: Of the vocabulary `cogme.thinking`.
+    """
+    known = set(labels)
+    return next((thinking for thinking in reversed(Thinking) if thinking.value in known), None)
+
+
 @dataclass(frozen=True)
 class TaggedAnswer:
     """One question with its tags, and how far it was answered rightly."""
@@ -27,6 +38,8 @@ class TaggedAnswer:
     thinking: Thinking
     credit: float
     """0 is wrong and 1 is right; a rubric may give something between."""
+    tag_credit: Mapping[str, float] = field(default_factory=dict)
+    """Credit at single tags, where a rubric tells them apart; `credit` counts at all others."""
 
     @property
     def weight(self) -> int:
@@ -50,7 +63,7 @@ class Profile:
     frequency: dict[str, float | None]
     """Share of questions that carry the tag; the shares add up to more than 100. None where there are no questions."""
     accuracy: float | None
-    """Mean credit of all questions."""
+    """Mean credit of all questions, whatever it is at single tags."""
     questions: int
 
     @property
@@ -69,21 +82,24 @@ def profile(entries: Iterable[TaggedAnswer]) -> Profile:
         ValueError: A credit is not within 0 and 1.
     """
     kept = list(entries)
+    by_tag: dict[str, list[tuple[float, int]]] = {tag: [] for tag in TAGS}
     for entry in kept:
-        if not 0 <= entry.credit <= 1:
-            raise ValueError(f"a credit must be within 0 and 1, got {entry.credit}")
-    by_tag = {tag: [entry for entry in kept if tag in entry.all_tags] for tag in TAGS}
+        for credit in chain([entry.credit], entry.tag_credit.values()):
+            if not 0 <= credit <= 1:
+                raise ValueError(f"a credit must be within 0 and 1, got {credit}")
+        for tag in entry.all_tags:
+            by_tag[tag].append((entry.tag_credit.get(tag, entry.credit), entry.weight))
     return Profile(
-        weighted={tag: _share(found, [entry.weight for entry in found]) for tag, found in by_tag.items()},
-        unweighted={tag: _share(found, [1] * len(found)) for tag, found in by_tag.items()},
+        weighted={tag: _share(found) for tag, found in by_tag.items()},
+        unweighted={tag: _share([(credit, 1) for credit, _ in found]) for tag, found in by_tag.items()},
         frequency={tag: 100 * len(found) / len(kept) if kept else None for tag, found in by_tag.items()},
-        accuracy=_share(kept, [1] * len(kept)),
+        accuracy=_share([(entry.credit, 1) for entry in kept]),
         questions=len(kept),
     )
 
 
-def _share(entries: Sequence[TaggedAnswer], weights: Sequence[int]) -> float | None:
-    if not entries:
+def _share(found: Sequence[tuple[float, int]]) -> float | None:
+    """Points earned of points possible, of credits with their weights."""
+    if not found:
         return None
-    earned = sum(weight * entry.credit for entry, weight in zip(entries, weights, strict=True))
-    return 100 * earned / sum(weights)
+    return 100 * sum(weight * credit for credit, weight in found) / sum(weight for _, weight in found)

@@ -1,6 +1,7 @@
 """Intervals by resampling whole source videos: turns of one video are not independent."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +30,33 @@ class BootstrapTest(NamedTuple):
     """Two-sided, of the statistic being 0: the level at which the interval would end there."""
     standard_error: float
     """Standard deviation of the resampled values."""
+_MOST_KEPT: Final = 2_000_000
+"""Draws that are kept hold at most as many numbers."""
+
+
+def drawn_clusters(count: int, resamples: int, seed: int) -> Floats:
+    """How often each of some clusters is drawn in each sample.
+
+    Args:
+        count: Clusters.
+        resamples: Samples.
+        seed: Seed of numpy's `default_rng` (PCG64).
+
+    Returns:
+        (resamples, count), whole numbers; each row adds up to `count`.
+    """
+    draw = _kept_draws if count * resamples <= _MOST_KEPT else _draws
+    return draw(count, resamples, seed).astype(np.float64)
+
+
+def _draws(count: int, resamples: int, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
+
+
+@lru_cache(maxsize=64)
+def _kept_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+    """A report asks for the same draws hundreds of times, and to draw takes longer than all that follows."""
+    return _draws(count, resamples, seed).astype(np.uint16)
 
 
 def cluster_bootstrap(
@@ -119,5 +147,7 @@ def _resampled(
 
 
 def _interval(values: Floats, clusters: int, confidence: float) -> ConfidenceInterval:
+    sums = drawn_clusters(len(names), resamples, seed) @ table
+    values = from_sums(sums[:, :-1], sums[:, -1])
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return ConfidenceInterval(float(low), float(high), clusters, len(values))

@@ -49,6 +49,8 @@ FAMILIES: Final = {
     "graph": "Graph",
     "choice": "Choice",
     "checklist": "Checklist",
+    "rubric": "Rubric",
+    "rubric-words": "Rubric by words",
 }
 """Names of judged measures for people; what follows after a dot says which of them."""
 ENDINGS: Final = {

@@ -11,7 +11,7 @@ from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.report.columns import kind_of, settings_of
-from reeltalk.report.leaderboard import Leaderboard
+from reeltalk.report.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.report.verdicts import Place, ShownVerdict
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.dialogue import ChecklistItem
@@ -248,19 +248,13 @@ def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:
     return ordered
 
 
-_RESERVED: Final = frozenset(
-    {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
-)
-"""Names that Windows keeps for devices, with any ending."""
-
-
 def _file_names(dialogues: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """A file name for every dialogue: safe on every system, and its own where case does not count."""
     shared = {unit_id for unit_id, count in Counter(unit_id for unit_id, _ in dialogues).items() if count > 1}
     names = {}
     for unit_id, video_id in dialogues:
         plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
-        if plain != unit_id or plain in _RESERVED or unit_id in shared:
+        if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
             # A dot stands in no plain name, so a hashed one never meets it.
             plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
         names[unit_id, video_id] = f"{plain}.html"

@@ -1,5 +1,7 @@
 """What the pages show, as plain data: rows and columns, best values, what was counted, and which numbers compare."""
 
+import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +26,11 @@ from reeltalk.store.runs import INFO, SUMMARY, Run
 
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
 """Signature parts that may differ between models whose numbers still compare."""
+
+RESERVED_NAMES: Final = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows keeps for devices, with any ending."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,15 @@ class ModelRow:
     """By metric; None where the model's run does not have the metric."""
     curves: dict[str, list[CurvePoint]]
     """By metric, in the order of turn positions."""
+
+    @property
+    def page(self) -> str:
+        """File of its own page below the report's folder: a name that is safe on every system, and no other model's."""
+        plain = re.sub(r"[^a-z0-9_-]", "_", self.name.lower())[:80]
+        if plain != self.name or plain in RESERVED_NAMES:
+            # A dot stands in no plain name, so a hashed one never meets it.
+            plain += "." + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return f"models/{plain}.html"
 
     @property
     def floor(self) -> str | None:

@@ -24,3 +24,6 @@ class ReportSettings(BaseModel):
     """Benchmarks whose published numbers are laid beside the runs', as `svbench`."""
     human: Path | None = None
     """People's ratings, besides those in the runs; judges are then compared with them."""
+    credit: str | None = None
+    """Which measure says in profiles how right an answer is, as `agree`; by default the most exact one that all models
+    have."""

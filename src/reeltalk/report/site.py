@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -18,9 +19,11 @@ from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.report.dialogues import ShownDialogue
 from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
+from reeltalk.report.profiles import ModelProfile, model_profiles
 from reeltalk.report.scenarios import title_of_activity
 from reeltalk.report.settings import ReportSettings
 from reeltalk.report.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, TableFile, write_tables
+from reeltalk.report.tagged import TaggedTurns, tagged_turns
 from reeltalk.report.verdicts import Place, ShownVerdict
 from reeltalk.report.visible import visible
 from reeltalk.store.benchmark import Benchmark
@@ -33,7 +36,7 @@ class Page:
     """One page, or a page with others behind it, of a report on runs."""
 
     title: str
-    """How the pages' navigation names it."""
+    """How the pages' navigation names it; empty for pages that are not in it, as each model's."""
     file: str
     applies: "Callable[[Site], bool]"
     """True where the runs hold what it shows; a page that has nothing to show is neither written nor linked."""
@@ -67,6 +70,16 @@ class Site:
         """What is said about each model, in the leaderboard's order."""
         said = self.settings.about
         return [said.get(model.name) or said.get(model.info.model) for model in self.board.models]
+
+    @cached_property
+    def turns(self) -> TaggedTurns:
+        """All turns with their tags and what each model earned, from which profiles are made."""
+        return tagged_turns(self.board, self.dialogues, self.benchmark, credit=self.settings.credit)
+
+    @cached_property
+    def profiles(self) -> list[ModelProfile]:
+        """Every model's profile, in the leaderboard's order."""
+        return model_profiles(self.turns)
 
     def render(self, template: str, file: str, **values: object) -> None:
         """Write one page.

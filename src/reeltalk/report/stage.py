@@ -25,8 +25,11 @@ from reeltalk.report.export import TableFormat, render_table
 from reeltalk.report.figure_files import check_figures
 from reeltalk.report.leaderboard import build
 from reeltalk.report.leaderboard_page import write_leaderboard
+from reeltalk.report.model_pages import write_models
 from reeltalk.report.objects import PAGE as OBJECTS_PAGE
 from reeltalk.report.objects import has_objects, write_objects
+from reeltalk.report.profile_page import PAGE as PROFILES_PAGE
+from reeltalk.report.profile_page import has_profiles, write_profiles
 from reeltalk.report.published.page import PAGE as PUBLISHED_PAGE
 from reeltalk.report.published.page import write_published
 from reeltalk.report.scenarios import ShownScenario, write_scenarios
@@ -52,6 +55,8 @@ __all__ = [
 PAGES: Final = (
     Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
     Page("Comparisons", "comparisons.html", has_comparisons, write_comparisons),
+    Page("Profiles", PROFILES_PAGE, has_profiles, write_profiles),
+    Page("", "models/", lambda site: True, write_models),
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
     Page("Settings", "settings.html", has_sweeps, write_sweeps),
