@@ -110,7 +110,7 @@ def construct(
     if workers is not None and workers < 1:
         raise SettingError(f"--workers {workers}: at least one is needed")
     opened, executor = Benchmark.open(benchmark), LocalExecutor(workers)
-    with _models(opened, writer, asking) as models, Bar() as bar:
+    with opened_models(opened, writer, asking) as models, Bar() as bar:
         made = _writer(opened, writer, settings, asking, models, executor)
         probe = _probe(models, asking)
         report = run_stage(
@@ -234,7 +234,17 @@ class _Models:
 
 
 @contextlib.contextmanager
-def _models(benchmark: "Benchmark", writer: str, asking: AskOptions) -> Iterator[_Models]:
+def opened_models(benchmark: "Benchmark", writer: str, asking: AskOptions) -> Iterator[_Models]:
+    """Models of a command that writes into a benchmark; they share a budget, and their replies are kept there.
+
+    Args:
+        benchmark: Where replies are kept.
+        writer: Name of the one that writes.
+        asking: How they are asked.
+
+    Raises:
+        SettingError: There is no such name.
+    """
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.store.benchmark import WORK
 

@@ -161,7 +161,7 @@ class _Answers:
     """Answers that exist already, of runs or of published files."""
 
     def __init__(self, sources: tuple[Path, ...], format: str | None, bench: Path | None) -> None:
-        from reeltalk.evaluate.answers import answer_sets, with_distinct_names
+        from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics
         from reeltalk.formats.registry import load_format
         from reeltalk.store.benchmark import Benchmark
         from reeltalk.store.runs import INFO, read_run
@@ -191,7 +191,7 @@ class _Answers:
                     if info.model in answered:
                         parts = tuple((key, value) for key, value in signed.get(info.model, ()))
                         self._add(info.model, (str(path), info.sha256), parts)
-                self.turns += run.answers()
+                self.turns += run.answers() if known is None else with_rubrics(run.answers(), known)
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
             if format is None:

@@ -198,3 +198,17 @@ class TagsReply(ReplyType):
     """Tags of some turns, in their order."""
 
     tags: tuple[TagReply, ...]
+
+
+class RubricPart(ReplyType):
+    """One thing that an answer says."""
+
+    says: Said
+    tags: tuple[str, ...] = ()
+    points: Annotated[int, Field(ge=1, le=3)] = 1
+
+
+class RubricReply(ReplyType):
+    """An answer taken apart."""
+
+    items: Annotated[tuple[RubricPart, ...], Field(min_length=1, max_length=8)]

@@ -211,6 +211,7 @@ def _answered_turn(model: str, place: tuple[str, str, int], found: _Asked) -> An
             "options": turn.options,
             "correct_option": turn.correct_option,
             "checklist": turn.checklist,
+            "rubric": turn.rubric,
         }
     )
 
@@ -260,3 +261,27 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
             answer_set = replace(answer_set, model=name, turns=turns, others=others)
         named.append(answer_set)
     return named
+
+
+def with_rubrics(turns: Iterable[AnsweredTurn], content: Content) -> list[AnsweredTurn]:
+    """Answers with the rubrics that the benchmark has by now: a run may be older than they are.
+
+    Args:
+        turns: Answers of runs.
+        content: The benchmark; a turn that it words otherwise gives no rubric.
+    """
+    asked: dict[tuple[str, int], Turn] = {}
+    for unit in (*content.chains, *content.dialogues):
+        asked |= {(unit.id, index): turn for index, turn in enumerate(unit.turns)}
+    for path in content.paths:
+        for index, step in enumerate(path.steps):
+            turn = step.turn or asked.get((step.ref.unit_id, step.ref.turn_index))
+            if turn is not None:
+                asked[path.id, index] = turn
+    found = []
+    for answer in turns:
+        turn = asked.get((answer.unit_id, answer.turn_index))
+        same = turn is not None and (turn.question, turn.references) == (answer.question, answer.references)
+        rubric = turn.rubric if turn is not None and same else None
+        found.append(answer if rubric is None else answer.model_copy(update={"rubric": rubric}))
+    return found

@@ -197,6 +197,7 @@ def opened_judges(settings: JudgeSettings, benchmark: Benchmark | None) -> tuple
 
 PROTOCOLS: Final = (
     "vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist", "choice", "agree", "graph", "cogme",
+    "rubric", "rubric-words",
 )  # fmt: skip
 """Judging protocols by name."""
 
@@ -254,6 +255,10 @@ def _judge(name: str, settings: JudgeSettings, benchmark: Benchmark | None) -> J
             from reeltalk.evaluate.judging.cogme import CogMEJudge
 
             return CogMEJudge()
+        case "rubric" | "rubric-words":
+            from reeltalk.evaluate.judging.rubric import RubricJudge
+
+            return RubricJudge("model" if name == "rubric" else "words")
         case "graph":
             from reeltalk.evaluate.judging.grounded import GraphJudge, graphs_of
 

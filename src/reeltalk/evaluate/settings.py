@@ -86,7 +86,7 @@ class JudgeSettings(BaseModel):
 
     protocols: tuple[str, ...] = ()
     """Names of judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph,
-    cogme."""
+    cogme, rubric, rubric-words."""
     metrics: tuple[str, ...] = ()
     """Text metrics, as of `score`."""
     compat: bool = False

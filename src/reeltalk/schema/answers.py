@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.schema.dialogue import Checklist
+from reeltalk.schema.dialogue import Checklist, TurnRubric
 from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Name, Record, Seconds
 
@@ -86,4 +86,5 @@ class AnsweredTurn(Record):
     options: tuple[str, ...] | None = None
     correct_option: Annotated[int, Field(ge=0)] | None = None
     checklist: Checklist | None = None
+    rubric: TurnRubric | None = None
     played: Played | None = None

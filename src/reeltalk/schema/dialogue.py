@@ -23,6 +23,22 @@ class Checklist(Record):
     items: tuple[ChecklistItem, ...]
 
 
+class RubricItem(Record):
+    """One thing that a right answer says."""
+
+    says: Annotated[str, Field(min_length=1)]
+    """In words, as `the living room`."""
+    tags: tuple[Name, ...] = ()
+    """CogME's targets and contents that it shows; none where it shows all that the question has."""
+    points: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+
+class TurnRubric(Record):
+    """What an open answer earns, part by part, where right or wrong would be too coarse."""
+
+    items: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
+
+
 class Turn(Record):
     """One question asked at a moment of a video."""
 
@@ -42,6 +58,7 @@ class Turn(Record):
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Labels by vocabulary; `schema.labels.VOCABULARIES` lists the known ones."""
     checklist: Checklist | None = None
+    rubric: TurnRubric | None = None
 
     @model_validator(mode="after")
     def _correct_option_exists(self) -> Self:

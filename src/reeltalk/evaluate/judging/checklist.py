@@ -5,14 +5,14 @@ returns.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
 from reeltalk.evaluate.judging.checklist_measures import COMPAT, checklist_measures
 from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
@@ -120,26 +120,12 @@ class ChecklistJudge:
     async def _fixed(
         self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> JudgedScore:
-        """Ask for all items, then once more for those that were left out."""
-        said: dict[str, str] = {}
-        replies: tuple[str, ...] = ()
-        due = tuple(range(1, len(items) + 1))
-        reason: str | None = None
-        for _ in range(2):
-            kind = replies_to(tuple(f"A{number}" for number in due))
-            asked = [Message("user", self._prompt(turn, items, due))]
-            verdict = await ask_verdict(model, asked, kind, check=_some_reply, sample=sample)
-            replies += verdict.replies
-            if verdict.verdict is None:
-                reason = verdict.reason
-                break
-            said |= verdict.verdict.model_dump(exclude_unset=True)
-            due = tuple(number for number in due if f"A{number}" not in said)
-            if not due:
-                return _counted(unit, turn, items, said, model.name, replies, sample)
-        left_out = ", ".join(f"A{number}" for number in due)
-        reason = f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
-        return unscored(unit, ACCURACY, model.name, reason, turn=turn, replies=replies, sample=sample)
+        """The share of items that are as expected."""
+        judged = await ask_items(model, lambda due: self._prompt(turn, items, due), len(items), sample=sample)
+        if judged.verdict is None:
+            reason = judged.reason or ""
+            return unscored(unit, ACCURACY, model.name, reason, turn=turn, replies=judged.replies, sample=sample)
+        return _counted(unit, turn, items, judged.verdict, model.name, judged.replies, sample)
 
     def _prompt(self, turn: AnsweredTurn, items: Sequence[ChecklistItem], due: Sequence[int]) -> str:
         context: Mapping[str, str] = {}
@@ -184,6 +170,44 @@ class ChecklistJudge:
         """
         official = self.version if self.compat else None
         return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
+
+
+async def ask_items(
+    model: AsyncModel, words: Callable[[Sequence[int]], str], count: int, *, sample: int = 0
+) -> Judging[dict[str, str]]:
+    """Ask yes or no about numbered items, then once more about those that were left out.
+
+    Args:
+        model: The judge.
+        words: What to ask, by the numbers of the items, from 1.
+        count: Items.
+        sample: Number of the judging.
+
+    Returns:
+        `Yes` or `No` by key, as `A1`; no verdict where an item has no reply.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    said: dict[str, str] = {}
+    replies: tuple[str, ...] = ()
+    due = tuple(range(1, count + 1))
+    reason: str | None = None
+    for _ in range(2):
+        kind = replies_to(tuple(f"A{number}" for number in due))
+        verdict = await ask_verdict(model, [Message("user", words(due))], kind, check=_some_reply, sample=sample)
+        replies += verdict.replies
+        if verdict.verdict is None:
+            reason = verdict.reason
+            break
+        said |= verdict.verdict.model_dump(exclude_unset=True)
+        due = tuple(number for number in due if f"A{number}" not in said)
+        if not due:
+            return Judging(said, replies)
+    left_out = ", ".join(f"A{number}" for number in due)
+    return Judging(
+        None, replies, f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
+    )
 
 
 def self_check(unit: JudgeUnit) -> JudgeUnit:

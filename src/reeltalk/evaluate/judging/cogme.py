@@ -1,6 +1,6 @@
 """CogME's profile from any judge that says how right each answer is (CogSci 2024, arXiv 2107.09847)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, AgreeJudge, Choice
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Floats, Measure, mean_of
 from reeltalk.llm.model import AsyncModel
-from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer
+from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.labels import Thinking
 from reeltalk.schema.scoring import JudgedScore
@@ -20,19 +20,24 @@ PERCENT: Final = 100.0
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """A tagged turn of one model, and how far it is answered rightly."""
+
     unit: JudgeUnit
     turn: AnsweredTurn
     thinking: Thinking
     credit: float | None
+    """0 to 1; None where there is no score."""
 
     @property
     def answer(self) -> TaggedAnswer:
+        """As the profile takes it."""
         tags = (*self.turn.labels.get("cogme.target", ()), *self.turn.labels.get("cogme.content", ()))
         return TaggedAnswer(tags, self.thinking, self.credit or 0.0)
 
     @property
     def entry(self) -> Entry:
+        """As an item of a mean."""
         return Entry(video_id=self.unit.video_id, value=self.credit, item_id=self.turn.item_id)
 
 
@@ -101,7 +106,7 @@ class CogMEJudge:
         by_tag = {tag: [q for q in questions if tag in q.answer.all_tags] for tag in TAGS}
         return [
             mean_of(NAME, [question.entry for question in questions], scale=PERCENT),
-            *(_weighted(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
+            *(weighted(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
             *(
                 mean_of(
                     f"{NAME}.unweighted.{tag}",
@@ -113,30 +118,39 @@ class CogMEJudge:
             ),
         ]
 
-    def _questions(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[_Question]:
+    def _questions(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Question]:
         credits_: dict[tuple[str, int | None], list[float]] = {}
         for row in scores:
             if row.unit == "turn" and row.criterion == self._criterion and row.value is not None:
                 if not 0 <= row.value <= 1:
                     raise ValueError(f"a credit must be within 0 and 1, got {row.value} of '{row.criterion}'")
                 credits_.setdefault((row.unit_id, row.turn_index), []).append(row.value)
-        found: list[_Question] = []
-        for unit in units:
-            for turn in unit.turns:
-                thinking = _highest(turn.labels.get("cogme.thinking", ()))
-                if thinking is not None and turn.state is not AnswerState.NOT_ASKED:
-                    given = credits_.get((unit.id, turn.turn_index))
-                    found.append(_Question(unit, turn, thinking, sum(given) / len(given) if given else None))
-        return found
+        return tagged_questions(units, {place: sum(given) / len(given) for place, given in credits_.items()})
 
 
-def _highest(labels: Sequence[str]) -> Thinking | None:
-    known = [thinking for thinking in Thinking if thinking.value in labels]
-    return known[-1] if known else None
+def tagged_questions(units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int | None], float]) -> list[Question]:
+    """All turns that were asked and have a way of thinking; of several, the highest.
+
+    Args:
+        units: All units, judged or not.
+        credit: From 0 to 1, by unit and turn.
+    """
+    found: list[Question] = []
+    for unit in units:
+        for turn in unit.turns:
+            thinking = highest_thinking(turn.labels.get("cogme.thinking", ()))
+            if thinking is not None and turn.state is not AnswerState.NOT_ASKED:
+                found.append(Question(unit, turn, thinking, credit.get((unit.id, turn.turn_index))))
+    return found
 
 
-def _weighted(name: str, questions: Sequence[_Question]) -> Measure:
-    """Points earned of points possible: a ratio of sums, so that videos can be drawn again."""
+def weighted(name: str, questions: Sequence[Question]) -> Measure:
+    """Points earned of points possible: a ratio of sums, so that videos can be drawn again.
+
+    Args:
+        name: Of the number.
+        questions: Those that count, without a score too.
+    """
     present = [question for question in questions if question.credit is not None]
     rows = [[q.answer.weight * q.answer.credit * PERCENT, float(q.answer.weight)] for q in present]
     statistics = np.array(rows, np.float64).reshape(-1, 2)

@@ -206,5 +206,6 @@ def answered_turn(script: Script, step: Step, model: str, said: Said, played: Pl
         options=turn.options,
         correct_option=turn.correct_option,
         checklist=turn.checklist,
+        rubric=turn.rubric,
         played=played,
     )
