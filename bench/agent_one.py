@@ -190,20 +190,22 @@ def table(design: Design, agent: Agent, turns: TaggedTurns, mine: ModelProfile) 
     return lines
 
 
-def write_site(design: Design, turns: TaggedTurns, folder: Path) -> Path:
-    """Both agents as runs, and a report on them."""
+def write_site(turns: TaggedTurns, folder: Path, *, questions: int = QUESTIONS) -> Path:
+    """Both agents' answers to the first questions as runs, and a report on them."""
     runs = []
     for model, name in enumerate(("Agent I (simulated)", "Agent II (simulated)")):
-        runs.append(_run(design, turns, model, name, folder / "runs" / name.split(" (")[0].replace(" ", "-").lower()))
+        runs.append(
+            _run(turns, model, name, folder / "runs" / name.split(" (")[0].replace(" ", "-").lower(), questions)
+        )
     site = folder / "site"
     site.mkdir()
     return write_report(runs, site)
 
 
-def _run(design: Design, turns: TaggedTurns, model: int, name: str, path: Path) -> Run:
+def _run(turns: TaggedTurns, model: int, name: str, path: Path, questions: int) -> Run:
     path.parent.mkdir(parents=True, exist_ok=True)
     answers, items = [], []
-    for row in range(QUESTIONS):
+    for row in range(questions):
         own = [TAGS[place] for place in np.flatnonzero(turns.tags[row])]
         labels = {
             f"cogme.{kind.__name__.lower()}": tuple(tag for tag in own if tag in [known.value for known in kind])
@@ -223,7 +225,7 @@ def _run(design: Design, turns: TaggedTurns, model: int, name: str, path: Path) 
     )  # fmt: skip
     info = RunInfo(
         kind="simulation", reeltalk_version="0", subject="simulated.cogme", metrics=("accuracy",), clusters=SCENES,
-        models=(ModelInfo(model=name, source="bench/agent_one.py", sha256="0" * 64, rows=QUESTIONS, items=QUESTIONS),),
+        models=(ModelInfo(model=name, source="bench/agent_one.py", sha256="0" * 64, rows=questions, items=questions),),
     )  # fmt: skip
     write_run(path, info, answers=answers, items=items, summary=[summary], curves=[])
     return read_run(path)
@@ -274,7 +276,7 @@ def main() -> None:
     figures["seeds"] = float(arguments.seeds)
     record("agent_one", figures, packages=["numpy"], notes=["95 % intervals, clustered by simulated scene"])
     if arguments.site is not None:
-        print(write_site(design, turns, arguments.site))
+        print(write_site(turns, arguments.site))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from reeltalk.schema.runs import ItemScores
 from reeltalk.store.runs import ANSWERS, ITEMS, Run
 
 CREDITS: Final = (
-    "choice", "rubric", "graph", "rubric-words", "agree", "cogme", "accuracy", "vdeval", "lave", "clair", "llm_acc", "mtv", "checklist",
+    "choice", "rubric", "graph", "rubric-words", "agree", "cogme", "accuracy", "vdeval", "lave", "clair", "llm_acc",
+    "mtv", "checklist",
 )  # fmt: skip
 """Measures that say how right an answer is, the most exact first."""
 
