@@ -12,6 +12,7 @@ GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
 .PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-tagging bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-statistics bench-world
 
 setup: $(STAMP)
 
@@ -58,6 +59,10 @@ bench-objects: setup ## How well identities of objects are kept; with CENTERNET=
 
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py
+bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
+	$(BIN)/python bench/agent_one.py
+
+bench-statistics: setup ## Coverage and false winners of the statistics, by simulation
 	$(BIN)/python bench/judge_correction.py
 
 bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs

@@ -89,7 +89,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(
     design: agent_one.Design, agent: agent_one.Agent, full: bool
 ) -> None:
     truths = {weighted: agent_one.truth_by_tag(design, agent, weighted=weighted) for weighted in (False, True)}
-    held = []
+    held: list[bool] = []
     for seed in range(400 if full else 12):
         (mine,) = model_profiles(agent_one.answered(design, [agent], seed))
         held += agent_one.covered(mine.unweighted, truths[False]).values()

@@ -8,7 +8,7 @@ the reference itself must say every part.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from reeltalk.construct.prompting import PromptedModel, numbered, unwritten
 from reeltalk.construct.replies import RubricReply
@@ -18,7 +18,7 @@ from reeltalk.graph import phrases
 from reeltalk.metrics.agree import states
 from reeltalk.schema.dialogue import RubricItem, Turn, TurnRubric
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, DIALOGUES
+from reeltalk.store.tables import CHAINS, DIALOGUES, Table
 
 SETTING: Final = "rubrics"
 """Under this name the manifest says who wrote the rubrics of a table."""
@@ -131,7 +131,8 @@ def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics
         ModelError: There is no reply to be had.
     """
     found = Rubrics()
-    tables = [table for table in (CHAINS, DIALOGUES) if table.file_name in benchmark.manifest.files]
+    both: tuple[Table[Any], ...] = (CHAINS, DIALOGUES)
+    tables = [table for table in both if table.file_name in benchmark.manifest.files]
     if not tables:
         raise BenchmarkError(
             f"{benchmark.path} has no chains and no dialogues to write rubrics for; construct or import some first"

@@ -158,7 +158,7 @@ def signatures_of(site: Site, models: Sequence[int]) -> list[str]:
         site: The report.
         models: Their places.
     """
-    found = {}
+    found: dict[str, None] = {}
     for index in models:
         metric = site.turns.measures[index]
         cell = site.board.models[index].cells.get(metric) if metric is not None else None
@@ -290,7 +290,9 @@ def _overall(site: Site, index: int) -> float:
 
 def _first_two(site: Site) -> tuple[int | None, int | None]:
     first = best_model(site)
-    return (first, best_model(site, beside=first)) if first is not None else (None, None)
+    if first is None:
+        return floor_model(site), None
+    return first, best_model(site, beside=first)
 
 
 def _pair(site: Site, one: int, two: int) -> Pair:

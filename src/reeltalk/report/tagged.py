@@ -6,7 +6,7 @@ the unit and the turn's place in it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 import numpy as np
@@ -197,9 +197,8 @@ def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
         InputError: A table is damaged.
     """
     found: dict[Place, Labels] = {}
-    for table in (CHAINS, DIALOGUES):
-        for unit in benchmark.read(table):
-            found |= {(unit.id, index): turn.labels for index, turn in enumerate(unit.turns)}
+    for unit in chain(benchmark.read(CHAINS), benchmark.read(DIALOGUES)):
+        found |= {(unit.id, index): turn.labels for index, turn in enumerate(unit.turns)}
     linked = {
         ((row.source.unit_id, row.source.turn_index), (row.target.unit_id, row.target.turn_index)): row.relation
         for row in benchmark.read(LINKAGES)
@@ -241,8 +240,8 @@ def _measures(board: Leaderboard, dialogues: Sequence[ShownDialogue], chosen: st
                 known.update(dict.fromkeys(answer.scores))
     own = [[metric for metric in board.metrics if metric in known] for known in scored]
     if chosen is not None:
-        known = [metric for metric in board.metrics if any(metric in metrics for metrics in own)]
-        scaled = [m for m in known if share_of(m, 0.0) is not None and kind_of(m) in ("headline", "text")]
+        has = [metric for metric in board.metrics if any(metric in metrics for metrics in own)]
+        scaled = [m for m in has if share_of(m, 0.0) is not None and kind_of(m) in ("headline", "text")]
         if chosen not in scaled:
             raise SettingError(
                 f"no answer of these runs has a score by {chosen!r} that says how right it is; "

@@ -73,6 +73,9 @@ class Says:
         self.asked.append(messages[-1].text)
         return Reply(self.texts.pop(0), self.name, None, None, cut_off=False)
 
+    def close(self) -> None:
+        pass
+
 
 def test_a_part_that_the_reference_does_not_say_goes_back_to_the_model() -> None:
     wrong = '{"items": [{"says": "the kitchen", "tags": [], "points": 1}]}'

@@ -181,7 +181,8 @@ def test_what_stands_out_is_told_by_the_interval_of_the_difference_on_thirty_tur
 
 
 def test_labels_are_compared_with_turns_of_their_own_kind() -> None:
-    rows = [(f"v{place % 10}", ("Object", "Recall"), [1.0]) for place in range(100)]
+    rows: list[tuple[str, tuple[str, ...], Sequence[float]]] = []
+    rows += [(f"v{place % 10}", ("Object", "Recall"), [1.0]) for place in range(100)]
     rows += [(f"v{place % 10}", (), [0.0]) for place in range(100)]
     found = turns(rows, groups={"task": {"summary": range(100, 150), "recall": range(150, 200)}})
     (mine,) = model_profiles(found)
