@@ -6,7 +6,7 @@ the unit and the turn's place in it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -197,8 +197,10 @@ def benchmark_labels(benchmark: Benchmark) -> dict[Place, Labels]:
         InputError: A table is damaged.
     """
     found: dict[Place, Labels] = {}
-    for unit in chain(benchmark.read(CHAINS), benchmark.read(DIALOGUES)):
-        found |= {(unit.id, index): turn.labels for index, turn in enumerate(unit.turns)}
+    for chain in benchmark.read(CHAINS):
+        found |= {(chain.id, index): turn.labels for index, turn in enumerate(chain.turns)}
+    for dialogue in benchmark.read(DIALOGUES):
+        found |= {(dialogue.id, index): turn.labels for index, turn in enumerate(dialogue.turns)}
     linked = {
         ((row.source.unit_id, row.source.turn_index), (row.target.unit_id, row.target.turn_index)): row.relation
         for row in benchmark.read(LINKAGES)
