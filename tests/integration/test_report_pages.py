@@ -244,6 +244,9 @@ def test_there_is_an_index_a_list_and_a_page_a_dialogue(site: Path, pages: dict[
     named = {path.name for path in pages if path.parent.name != "dialogues"}
     assert named == {"index.html", "comparisons.html", "along.html", "dialogues.html"}
     assert len(pages) == 4 + len(DIALOGUES)
+    named = {path.name for path in pages if path.parent.name not in ("dialogues", "models")}
+    assert named == {"index.html", "along.html", "dialogues.html"}
+    assert len(pages) == 3 + len(DIALOGUES) + len(MODELS)
     assert all(path.is_relative_to(site.resolve()) for path in pages)
     listed = {link for link in pages[(site / "dialogues.html").resolve()].links if link.startswith("dialogues/")}
     assert {(site / link).resolve() for link in listed} == {p for p in pages if p.parent.name == "dialogues"}
@@ -429,7 +432,7 @@ def test_a_run_with_one_model_and_no_single_scores_gives_a_site(tmp_path: Path) 
     (tmp_path / "site").mkdir()
     write_report([read_run(run.path)], tmp_path / "site")
     pages = [Page(path) for path in (tmp_path / "site").rglob("*.html")]
-    assert len(pages) == 2 + len(DIALOGUES)
+    assert len(pages) == 3 + len(DIALOGUES)
     assert any("The runs hold no scores of single answers" in page.text for page in pages)
 
 

@@ -271,8 +271,10 @@ def with_rubrics(turns: Iterable[AnsweredTurn], content: Content) -> list[Answer
         content: The benchmark; a turn that it words otherwise gives no rubric.
     """
     asked: dict[tuple[str, int], Turn] = {}
-    for unit in (*content.chains, *content.dialogues):
-        asked |= {(unit.id, index): turn for index, turn in enumerate(unit.turns)}
+    for chain in content.chains:
+        asked |= {(chain.id, index): turn for index, turn in enumerate(chain.turns)}
+    for dialogue in content.dialogues:
+        asked |= {(dialogue.id, index): turn for index, turn in enumerate(dialogue.turns)}
     for path in content.paths:
         for index, step in enumerate(path.steps):
             turn = step.turn or asked.get((step.ref.unit_id, step.ref.turn_index))

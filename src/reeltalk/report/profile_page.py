@@ -214,7 +214,7 @@ def comparable(site: Site, one: int, two: int) -> bool:
 
 
 def best_model(site: Site, *, beside: int | None = None) -> int | None:
-    """The model with the highest mean over tagged turns; one that is told the reference only where there is no other.
+    """The model with the highest mean over tagged turns; people, references and oracles only without others.
 
     Args:
         site: The report.
@@ -223,7 +223,11 @@ def best_model(site: Site, *, beside: int | None = None) -> int | None:
     there = [index for index, model in enumerate(site.board.models) if model.floor is None and index != beside]
     if beside is not None:
         there = [index for index in there if comparable(site, beside, index)]
-    told = [index for index in there if site.board.models[index].info.source.startswith("oracle")]
+    told = [
+        index
+        for index in there
+        if (model := site.board.models[index]).is_human or model.is_reference or model.info.source.startswith("oracle")
+    ]
     quoted = [index for index in there if index not in told and _quoted(site, index)]
     return best_of(site.profiles, quoted or [index for index in there if index not in told] or told)
 
