@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.resampling import CONFIDENCE
+from reeltalk.metrics.resampling import CONFIDENCE, drawn_clusters
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -123,8 +123,7 @@ def draw_videos(clusters: Sequence[str], *, resamples: int, seed: int) -> Draws:
     videos = len(names)
     if videos == 0:
         return Draws(codes.astype(np.intp), np.zeros((resamples, 0)))
-    drawn = np.random.default_rng(seed).multinomial(videos, np.full(videos, 1 / videos), size=resamples)
-    return Draws(codes.astype(np.intp), drawn.astype(np.float64))
+    return Draws(codes.astype(np.intp), drawn_clusters(videos, resamples, seed))
 
 
 def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:

@@ -5,33 +5,15 @@ ratios, of a tag and the whole say, has an interval too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from scipy.stats import t as student
-from statsmodels.stats.multitest import multipletests
 
-from reeltalk.metrics.resampling import CONFIDENCE, cluster_bootstrap, drawn_clusters
+from reeltalk.metrics.clustered import ClusteredEstimate, clustered_mean, linearised
+from reeltalk.metrics.resampling import CONFIDENCE, drawn_clusters
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """What one model earns more than another on the same turns."""
-
-    value: float
-    low: float | None
-    """Lower end of the 95 % interval; None with fewer than two videos."""
-    high: float | None
-    p: float | None
-    """Two-sided, of no difference; None with fewer than two videos."""
-    n: int
-    """Turns."""
-    clusters: int
-    """Videos."""
 
 
 def by_cluster(values: Floats, clusters: NDArray[np.int64], count: int) -> Floats:
@@ -88,67 +70,22 @@ def intervals(samples: Floats, present: NDArray[np.int64]) -> list[tuple[float, 
     return found
 
 
-def paired_difference(
-    one: Floats, two: Floats, weights: Floats, clusters: Sequence[str], *, resamples: int, seed: int
-) -> PairedDifference:
-    """The difference of two weighted means over the same turns, clustered by source video.
-
-    Interval and test are two methods: the percentile bootstrap over videos, and Student's t with the cluster-robust
-    error of a ratio and one degree of freedom less than there are videos. Where every video says the same, the error is
-    zero; then p is that of as many fair coins that all fall alike.
+def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Sequence[str]) -> ClusteredEstimate:
+    """The difference of two weighted means over the same turns, with interval and test clustered by source video.
 
     Args:
-        one: (N,) credits of the first model.
+        one: (N,) credits of the first model, N at least 1.
         two: (N,) credits of the second.
         weights: (N,) above 0.
         clusters: The source video of each turn.
-        resamples: For the interval.
-        seed: Of the draws.
 
     Raises:
         ValueError: There are no turns.
-
-    Reference:
-        Cameron & Miller 2015, A practitioner's guide to cluster-robust inference, sections 2 and 6.
     """
     if not len(one):
         raise ValueError("two models can be compared on at least one turn")
-    apart = weights * (one - two)
-    value = float(apart.sum() / weights.sum())
-    names, cluster = np.unique(np.asarray(clusters), return_inverse=True)
-    interval = cluster_bootstrap(
-        np.column_stack([apart, weights]),
-        clusters,
-        lambda sums, _: sums[:, 0] / sums[:, 1],
-        resamples=resamples,
-        seed=seed,
-    )
-    if interval is None:
-        return PairedDifference(value, None, None, None, len(one), len(names))
-    residuals = np.bincount(cluster, weights=apart - value * weights)
-    videos = len(names)
-    error = float(np.sqrt(videos / (videos - 1) * (residuals**2).sum()) / weights.sum())
-    if error > 1e-12:
-        p = float(2 * student.sf(abs(value) / error, videos - 1))
-    else:
-        p = 1.0 if abs(value) < 1e-12 else 2.0 ** (1 - videos)
-    return PairedDifference(value, interval.low, interval.high, p, len(one), videos)
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's correction of several tests.
-
-    Args:
-        p_values: One a test; None where there was none, which does not count.
-
-    Reference:
-        Holm 1979, A simple sequentially rejective multiple test procedure.
-    """
-    tested = [p for p in p_values if p is not None]
-    if not tested:
-        return list(p_values)
-    corrected = iter(multipletests(tested, method="holm")[1].tolist())
-    return [None if p is None else float(next(corrected)) for p in p_values]
+    table = np.column_stack([weights * (one - two), weights])
+    return clustered_mean(linearised(table, lambda sums, _: sums[:, 0] / sums[:, 1]), clusters)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:

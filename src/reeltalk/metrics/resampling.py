@@ -30,6 +30,8 @@ class BootstrapTest(NamedTuple):
     """Two-sided, of the statistic being 0: the level at which the interval would end there."""
     standard_error: float
     """Standard deviation of the resampled values."""
+
+
 _MOST_KEPT: Final = 2_000_000
 """Draws that are kept hold at most as many numbers."""
 
@@ -137,17 +139,10 @@ def _resampled(
     table = np.zeros((len(names), statistics.shape[1] + 1))
     np.add.at(table[:, :-1], cluster, statistics)
     table[:, -1] = np.bincount(cluster, minlength=len(names))
-    weights = (
-        np.random.default_rng(seed)
-        .multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
-        .astype(np.float64)
-    )
-    sums = weights @ table
+    sums = drawn_clusters(len(names), resamples, seed) @ table
     return from_sums(sums[:, :-1], sums[:, -1]), len(names)
 
 
 def _interval(values: Floats, clusters: int, confidence: float) -> ConfidenceInterval:
-    sums = drawn_clusters(len(names), resamples, seed) @ table
-    values = from_sums(sums[:, :-1], sums[:, -1])
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return ConfidenceInterval(float(low), float(high), clusters, len(values))

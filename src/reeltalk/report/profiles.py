@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reeltalk.metrics.clustered import ClusteredEstimate
+from reeltalk.metrics.multiple import corrected
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS, profile
 from reeltalk.metrics.ratios import (
-    PairedDifference,
     by_cluster,
-    holm,
     intervals,
     paired_difference,
     rank_correlation,
@@ -92,7 +92,7 @@ class TagDifference:
     """What one model achieves more than another at a tag, on the turns that both have a score for."""
 
     tag: str
-    found: PairedDifference | None
+    found: Estimate | None
     """None where both have no turn in common; in per cent points."""
     corrected: float | None
     """p among 19 comparisons, after Holm."""
@@ -137,9 +137,13 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
         one: Place of the first model.
         two: Place of the second.
     """
-    found = [_difference(turns, tag, place, one, two) for place, tag in enumerate(TAGS)]
-    corrected = holm([difference.p if difference else None for difference in found])
-    return [TagDifference(*row) for row in zip(TAGS, found, corrected, strict=True)]
+    found = [(tag, _difference(turns, tag, place, one, two)) for place, tag in enumerate(TAGS)]
+    tested = {tag: made.p for tag, made in found if made is not None and made.p is not None}
+    p = dict(zip(tested, corrected(list(tested.values())), strict=True))
+    return [
+        TagDifference(tag, None if made is None else Estimate(made.value, made.low, made.high, made.items), p.get(tag))
+        for tag, made in found
+    ]
 
 
 def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = None) -> Matrix:
@@ -288,7 +292,7 @@ def _percent(share: float, ends: tuple[float, float] | None, n: int) -> Estimate
     return Estimate(PERCENT * share, low, high, n)
 
 
-def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) -> PairedDifference | None:
+def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) -> ClusteredEstimate | None:
     at: Floats = turns.at_tag(tag) * PERCENT
     rows = np.flatnonzero(turns.tags[:, place] & ~np.isnan(at[:, one]) & ~np.isnan(at[:, two]))
     if not len(rows):
@@ -298,8 +302,6 @@ def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) ->
         at[rows, two],
         turns.weights[rows],
         [turns.videos[row] for row in rows],
-        resamples=RESAMPLES,
-        seed=SEED,
     )
 
 
