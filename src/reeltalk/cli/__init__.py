@@ -12,6 +12,7 @@ from reeltalk.cli import (
     published,
     rubrics,
     scenario,
+    sharing,
     tagging,
     world,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "rubrics",
     "run",
     "scenario",
+    "sharing",
     "tagging",
     "world",
 ]

@@ -8,12 +8,15 @@ from cyclopts import Parameter
 
 from reeltalk import __version__
 from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, print_report, say
+from reeltalk.cli.sharing import HARNESS_DEFAULTS, Harness, write_harness_task
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS
 
 CURATE_DEFAULTS = CurateSettings()
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
+TARGET = Parameter(help=f"Layout: {', '.join(FORMATS)}; or a task for {' or '.join(HARNESSES)}.")
 ACCEPT = Parameter(name="--accept-licence", negative="")
 
 
@@ -221,21 +224,23 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
 
 @app.command(sort_key=5)
 def export(
-    format: Annotated[str, LAYOUT],
+    format: Annotated[str, TARGET],
     benchmark: Path,
     out: Path,
     /,
     *,
+    harness: Harness = HARNESS_DEFAULTS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write a benchmark in a published layout; says what the layout cannot express.
+    """Write a benchmark in a published layout, or as a task of another evaluation harness.
 
-    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`
+    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, or `reeltalk export lmms-eval benchmarks/kitchen
+    out/kitchen-lmms --split test`. Says what a layout cannot express. All options but --overwrite are for harnesses.
 
     Parameters
     ----------
     format
-        Name of the layout.
+        Name of the layout, or of the harness.
     benchmark
         Folder of the benchmark.
     out
@@ -247,6 +252,14 @@ def export(
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.benchmark import Benchmark
 
+    if format in HARNESSES:
+        lies_at = out.resolve()
+        with writing_directory(out, overwrite=overwrite) as folder:
+            write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
+        print(f"{out / 'README.md'} says how it is run")
+        return 0
+    if harness != HARNESS_DEFAULTS:
+        raise SettingError(f"{format} is a layout, which holds the whole benchmark; --overwrite is its only option")
     layout = load_format(format)
     opened = Benchmark.open(benchmark)
     content = opened.content()

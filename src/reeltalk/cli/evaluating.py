@@ -125,7 +125,7 @@ def evaluate(
         Bar() as bar,
         asking_within(folder, limits) as (store, budget),
     ):
-        media = _media(opened, content)
+        media = media_of(opened, content)
         server = FrameServer(media, play.frames, folder.frames, workers)
         answers, sha256 = _answers(model, answers_format)
         player = _player(
@@ -170,7 +170,7 @@ def evaluate(
                 server,
                 logged=player.logged,
                 wrong=WrongAnswers(turns, seed=play.seed) if play.told == "corrupted" else None,
-                subtitles=_subtitles(content) if play.subtitles else None,
+                subtitles=lines_spoken(content) if play.subtitles else None,
                 metadata={"benchmark": opened.manifest.name, "preset": preset or "", "model": model},
             )
             parts = (
@@ -266,7 +266,7 @@ def plan_evaluate(
     judges = opened_judges(judge, opened)
     needing_model(judges, judge_model)
     if play.frames.policy != "none" and answering.sees == "images":
-        media = _media(opened, content)
+        media = media_of(opened, content)
         missing = {script.video_id for script in chosen if media(script.video_id) is None}
         if missing and skip_missing:
             chosen = [script for script in chosen if script.video_id not in missing]
@@ -289,7 +289,7 @@ def plan_evaluate(
         sees_images=answering.sees == "images",
         image_tokens=answering.image_tokens,
         wrong=WrongAnswers(turns, seed=play.seed) if play.told == "corrupted" else None,
-        subtitles=_subtitles(content) if play.subtitles else None,
+        subtitles=lines_spoken(content) if play.subtitles else None,
         null_units=judge.null_units,
         seed=judge.seed,
     )
@@ -363,7 +363,7 @@ def _answers(model: str, format: str | None) -> tuple["Content | None", str]:
     return load_format(format).read(path), hash_source(path)
 
 
-def _media(benchmark: "Benchmark", content: "Content") -> Callable[[str], Path | None]:
+def media_of(benchmark: "Benchmark", content: "Content") -> Callable[[str], Path | None]:
     by_id = {str(video.id): video.sha256 for video in content.videos}
 
     def media(video_id: str) -> Path | None:
@@ -374,7 +374,7 @@ def _media(benchmark: "Benchmark", content: "Content") -> Callable[[str], Path |
     return media
 
 
-def _subtitles(content: "Content") -> Callable[["Script", "Step"], tuple[str, ...]]:
+def lines_spoken(content: "Content") -> Callable[["Script", "Step"], tuple[str, ...]]:
     """Lines that were spoken in the clips of a turn, up to its moment."""
     from reeltalk.evaluate.playing.subtitles import subtitles_of, visible_subtitles
 

@@ -28,7 +28,9 @@ MOST_REORDERED: Final = 32
 ENCODER_OPTIONS: Final = {"crf": "18", "preset": "veryfast"}
 
 
-def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0) -> Cut:
+def cut_clip(
+    path: Path, interval: Interval, target: Path, *, lossless: bool, rotation_deg: int = 0, exact_end: bool = False
+) -> Cut:
     """Write one clip as an MP4 file.
 
     Args:
@@ -37,6 +39,7 @@ def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, ro
         target: The file that appears.
         lossless: Copy wherever the codec allows it; otherwise only what begins on a key frame is copied.
         rotation_deg: The video's rotation, which an encoded clip has no more.
+        exact_end: Encode where a copy would have to keep frames after the end.
 
     Raises:
         VideoError: Nothing of the interval can be decoded, or the target cannot be written.
@@ -51,7 +54,8 @@ def cut_clip(path: Path, interval: Interval, target: Path, *, lossless: bool, ro
             on_key = key is not None and abs(key - first) * source.time_base <= Fraction(1, 1000)
             if key is not None and key <= first + 1 and (lossless or on_key):
                 shown = _copy(source, target, start_pts, first, end)
-                return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
+                if not exact_end or shown.end_s <= float((end - start_pts) * source.time_base):
+                    return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
         shown = _encode(source, target, start_pts, first, end, rotation_deg)
         return Cut(how=How.ENCODE, interval=shown)
 

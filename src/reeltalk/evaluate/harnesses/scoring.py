@@ -1,0 +1,130 @@
+"""What another harness calls to score an answer: the same judges and text metrics that `evaluate` runs.
+
+The harness keeps the scores of single answers and hands them back for the number over all. So a number there equals the
+one that `reeltalk evaluate` gives for the same answers. What has no answer is unscored, never zero.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, PERCENT, AgreeJudge, ChoiceJudge
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
+from reeltalk.evaluate.judging.measures import Entry, mean_of
+from reeltalk.evaluate.playing.chat import spoken
+from reeltalk.metrics.scoring import metric_names, score_texts
+from reeltalk.metrics.tokenise import detect_language
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+JUDGED: Final = (ACCURACY, AGREE)
+TEXT_METRICS: Final = ("bleu", "rouge_l", "token_f1")
+TEXTS: Final = tuple(metric_names(TEXT_METRICS))
+UNSCORED: Final = "unscored"
+NO_ANSWERS: Final = (
+    "[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED", "Failed to obtain answer",
+)  # fmt: skip
+"""How harnesses mark a request that failed, where an answer would stand."""
+
+Scored = dict[str, Any]
+"""An item of a metric: `video_id` always; `score` where there is one; `text` and `references` for text metrics."""
+
+
+def metrics_of(rows: Iterable[str]) -> tuple[str, ...]:
+    """The metrics that some of these turns have.
+
+    Args:
+        rows: `AskedTurn.scored_by` of each.
+    """
+    turns = [_read(row, "")[0] for row in rows]
+    choices = any(turn.options and turn.correct_option is not None for turn in turns)
+    references = any(turn.references for turn in turns)
+    return (*((ACCURACY,) if choices else ()), *((AGREE, *TEXTS) if references else ()), UNSCORED)
+
+
+def score_answer(scored_by: str, text: str) -> dict[str, Scored]:
+    """All that one answer adds to the metrics.
+
+    Args:
+        scored_by: What `AskedTurn.scored_by` gave for the turn.
+        text: The answer as it came.
+
+    Returns:
+        An item for each metric of the turn. `unscored` is 1 where there is no answer, else 0.
+    """
+    turn, unit = _read(scored_by, text)
+    found: dict[str, Scored] = {}
+    for judge in (ChoiceJudge(), AgreeJudge()):
+        for row in _judged(judge, unit):
+            if row.criterion in JUDGED:
+                found[row.criterion] = _item(turn, row.value if row.state is ScoreState.SCORED else None)
+    if turn.references:
+        words = {"text": turn.text, "references": list(turn.references)}
+        results = _texts([words]) if turn.state is AnswerState.ANSWERED else {}
+        found |= {name: _item(turn, results.get(name)) | words for name in TEXTS}
+    failed = turn.state is not AnswerState.ANSWERED
+    return found | {UNSCORED: _item(turn, float(failed))}
+
+
+def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
+    """A metric over all items, as `reeltalk evaluate` has it.
+
+    Args:
+        metric: One of `metrics_of`.
+        items: What `score_answer` gave for the metric, of all turns that have it.
+
+    Returns:
+        `accuracy` and `agree` from 0 to 100, text metrics on their own scale, `unscored` as a count. Not a number where
+        nothing is scored, or where more than 2 % of what is judged has no score: such a number is not quoted.
+    """
+    if metric == UNSCORED:
+        return float(sum(item["score"] for item in items))
+    if metric in JUDGED:
+        entries = [Entry(video_id=item["video_id"], value=item.get("score")) for item in items]
+        measure = mean_of(metric, entries, scale=PERCENT)
+        return math.nan if measure.value is None or measure.withheld else measure.value
+    answered = [item for item in items if "score" in item]
+    return _texts(answered)[metric] if answered else math.nan
+
+
+def _texts(items: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    texts, references = [item["text"] for item in items], [item["references"] for item in items]
+    # The benchmark's language, whatever a model answers in.
+    language = detect_language((text for group in references for text in group), "auto")
+    results = score_texts(texts, references, TEXT_METRICS, language=language)
+    return {name: result.corpus for name, result in results.items()}
+
+
+def _item(turn: AnsweredTurn, score: float | None) -> Scored:
+    item: Scored = {"item_id": turn.item_id, "video_id": turn.video_id}
+    return item if score is None else item | {"score": score}
+
+
+def _judged(judge: Judge, unit: JudgeUnit) -> list[JudgedScore]:
+    return asyncio.run(judge.judge(unit, None))
+
+
+def _read(scored_by: str, text: str) -> tuple[AnsweredTurn, JudgeUnit]:
+    read = json.loads(scored_by)
+    said = "" if text.startswith(NO_ANSWERS) else spoken(text)
+    state = AnswerState.ANSWERED if said else AnswerState.FAILED
+    turn = AnsweredTurn.model_validate(read["turn"] | {"text": said, "state": state})
+    # What was said before is told to a judge and not judged again.
+    before = [
+        AnsweredTurn(
+            model=turn.model,
+            item_id=f"{turn.item_id} before {number}",
+            video_id=turn.video_id,
+            unit_id=turn.unit_id,
+            turn_index=number,
+            question=question,
+            references=(reference,) if reference else (),
+            text="",
+            state=AnswerState.NOT_ASKED,
+            unit=turn.unit,
+        )
+        for number, (question, reference) in enumerate(read["before"])
+    ]
+    return turn, JudgeUnit(turn.model, turn.unit, turn.unit_id, turn.video_id, (*before, turn), task=turn.task)
