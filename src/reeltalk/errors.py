@@ -9,6 +9,7 @@
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── FetchError                a data set could not be brought here
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
+    ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
     ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
 
@@ -84,6 +85,10 @@ class FetchError(ReeltalkError):
 
 class ModelError(ReeltalkError):
     """A language model could not be reached, refused, or answered with nothing."""
+
+
+class TrackerError(ReeltalkError):
+    """An experiment tracker could not be reached, or refused what it was told."""
 
 
 class BudgetError(ReeltalkError):

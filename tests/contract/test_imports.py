@@ -6,10 +6,10 @@ import sys
 import reeltalk
 
 HEAVY = {
-    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "numpy", "onnx",
+    "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant", "mlflow", "numpy", "onnx",
     "onnxruntime", "openai", "pandas", "pyarrow", "pyoxigraph", "ray", "reportlab", "resvg_py", "sacrebleu",
     "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "statsmodels", "svglib", "tenacity",
-    "tokenizers", "torch", "transformers",
+    "tokenizers", "torch", "trackio", "transformers", "wandb",
 }  # fmt: skip
 
 

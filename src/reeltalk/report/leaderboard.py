@@ -343,7 +343,7 @@ def _best(rows: list[SummaryRow], direction: Direction) -> SummaryRow | None:
 
 def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     if row.value is None:
-        return Cell(row, _reason(run, row), False, False)
+        return Cell(row, why_no_value(run, row), False, False)
     if best is None or best.value is None:
         return Cell(row, None, False, False)
     if row.value == best.value:
@@ -352,7 +352,13 @@ def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     return Cell(row, None, False, low is None or high is None or high >= low)
 
 
-def _reason(run: Run, row: SummaryRow) -> str:
+def why_no_value(run: Run, row: SummaryRow) -> str:
+    """Why there is no number.
+
+    Args:
+        run: The run.
+        row: One of its rows that has no value.
+    """
     stated = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
     if stated:
         return stated[0]
