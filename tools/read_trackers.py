@@ -46,7 +46,10 @@ def read_wandb(where: str, project: str) -> Read:
 
     found: Read = {}
     for path in sorted(Path(where).glob("wandb/offline-run-*/*.wandb")):
-        name, numbers, curves, settings, files = "", {}, {}, {}, set()
+        name, files = "", set()
+        numbers: dict[str, Any] = {}
+        curves: dict[str, list[Any]] = {}
+        settings: dict[str, Any] = {}
         for data in _log_records(path.read_bytes()):
             record = wandb_internal_pb2.Record()
             record.ParseFromString(data)
@@ -91,7 +94,8 @@ def read_trackio(where: str, project: str) -> Read:
 
     found: Read = {}
     for run in trackio.Api().runs(project):
-        numbers, curves = {}, {}
+        numbers: dict[str, Any] = {}
+        curves: dict[str, list[Any]] = {}
         for row in SQLiteStorage.get_logs(project, run.name):
             for key, value in row.items():
                 if key.startswith("turn/"):

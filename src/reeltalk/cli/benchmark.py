@@ -258,6 +258,8 @@ def export(
             write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
         print(f"{out / 'README.md'} says how it is run")
         return 0
+    if format not in FORMATS:
+        raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *HARNESSES))}")
     if harness != HARNESS_DEFAULTS:
         raise SettingError(f"{format} is a layout, which holds the whole benchmark; --overwrite is its only option")
     layout = load_format(format)

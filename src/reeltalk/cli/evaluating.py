@@ -364,6 +364,7 @@ def _answers(model: str, format: str | None) -> tuple["Content | None", str]:
 
 
 def media_of(benchmark: "Benchmark", content: "Content") -> Callable[[str], Path | None]:
+    """Gives the file of a video by the video's identifier; None where it is not at hand."""
     by_id = {str(video.id): video.sha256 for video in content.videos}
 
     def media(video_id: str) -> Path | None:

@@ -26,7 +26,7 @@ class HarnessOptions(BaseModel):
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     split: str | None = None
     """Split of the videos; test where there is one, else all; `all` for all."""
-    tasks: tuple[str, ...] = ()
+    tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Tasks of dialogues; all by default."""
     prompt: str | None = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
@@ -38,6 +38,7 @@ class HarnessOptions(BaseModel):
     """Ask without videos."""
 
 
+SEVERAL = Parameter(negative="")
 HARNESS_DEFAULTS = HarnessOptions()
 Harness = Annotated[HarnessOptions, Parameter(name="*")]
 
@@ -71,7 +72,8 @@ def write_harness_task(harness: str, benchmark: Path, folder: Path, options: Har
     opened = Benchmark.open(benchmark)
     name = task_name(options.name, opened.manifest.name)
     content = opened.content()
-    given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": options.tasks}
+    tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
+    given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": tasks}
     play: PlaySettings = settings_of(
         PlaySettings,
         **{key: value for key, value in given.items() if value},
@@ -115,7 +117,7 @@ def track(
     to: Literal["trackio", "wandb", "mlflow"],
     project: str = "reeltalk",
     name: str | None = None,
-    model: tuple[str, ...] = (),
+    model: Annotated[tuple[str, ...], SEVERAL] = (),
     where: str | None = None,
     online: Annotated[bool, Parameter(name="--online", negative="")] = False,
     report: Path | None = None,
@@ -167,9 +169,9 @@ def track(
 def export_results(
     *runs: Path,
     dataset: str,
-    task: tuple[str, ...],
+    task: Annotated[tuple[str, ...], SEVERAL],
     out: Path,
-    model: tuple[str, ...] = (),
+    model: Annotated[tuple[str, ...], SEVERAL] = (),
     revision: str | None = None,
     date: str | None = None,
     source_url: str | None = None,
@@ -183,7 +185,7 @@ def export_results(
 ) -> int:
     """Write runs' numbers as the Hub's evaluation results, and the file that registers the benchmark there.
 
-    Example: `reeltalk export-results runs/qwen --dataset me/kitchen --task agree --task graph=graph --out hub-results`.
+    Example: `reeltalk export-results runs/qwen --dataset me/kitchen --task agree --task words=rouge_l --out results`.
     Each model gets `MODEL/.eval_results/NAME.yaml`, for its repository; `eval.yaml` is for the data set's. Interval, n,
     unscored and signature stand in the notes. Withheld numbers are not exported.
 

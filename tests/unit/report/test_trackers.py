@@ -44,7 +44,8 @@ class Trackio(types.ModuleType):
     def __init__(self, *, breaks: bool = False) -> None:
         super().__init__("trackio")
         self.runs: dict[str, list[tuple[dict[str, Any], int]]] = {}
-        self.breaks, self.finished, self.options = breaks, 0, {}
+        self.breaks, self.finished = breaks, 0
+        self.options: dict[str, Any] = {}
 
     def Api(self) -> Any:
         def listed(project: str) -> list[Any]:
