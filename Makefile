@@ -89,7 +89,7 @@ build/trackers/ready: pyproject.toml | setup
 
 # lmms-eval with as few of its packages as a run without a local model needs: 2 GB. No other target asks for it; its test
 # runs in `make test-full` where it is. It pins PyAV below what reeltalk needs, and runs with ours.
-LMMS_EVAL_NEEDS := torch==2.13.0 accelerate aiohttp 'av>=18.1' datasets evaluate filelock ftfy httpx Jinja2 jsonlines \
+LMMS_EVAL_NEEDS := torch==2.13.0 accelerate aiohttp 'av>=18.1' datasets einops evaluate filelock ftfy httpx Jinja2 jsonlines \
 	latex2sympy2 loguru math-verify mpmath nltk numexpr openai opencv-python-headless openpyxl packaging pillow protobuf \
 	pydantic python-dotenv pytablewriter pyyaml qwen-vl-utils sacrebleu sympy tenacity tiktoken tqdm-multiprocess \
 	'transformers>=5,<6' zss zstandard
