@@ -20,13 +20,14 @@ def row(model: str, metric: str, value: float | None, **more: object) -> Summary
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run of a model, one whose agreement is withheld, and a player that says nothing."""
-    sources = {"alpha": "alpha", "beta": "beta", "empty": "baseline:empty"}
+    """A run of a model, one whose agreement is withheld, a player that says nothing, and people."""
+    sources = {"alpha": "alpha", "beta": "beta", "empty": "baseline:empty", "us": "human:us.jsonl"}
     summary = [
         row("alpha", "agree", 60.0),
         row("alpha", "rouge_l", 0.5),
         row("beta", "agree", None, n=90, unscored=10, over_scored=70.0),
         row("empty", "agree", 0.0),
+        row("us", "agree", 90.0),
     ]
     return made(tmp_path / "run", sources, summary)
 
@@ -65,7 +66,7 @@ def test_a_number_carries_interval_counts_and_signature(
     assert "beta: agree is not exported: withheld: 10 of 100 are unscored" in capsys.readouterr().out
 
 
-def test_withheld_numbers_and_floors_have_no_file(folder: Path, tmp_path: Path) -> None:
+def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path: Path) -> None:
     assert export(folder, tmp_path / "out", "--task", "agree") == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["alpha", "eval.yaml"]
     assert export(folder, tmp_path / "floor", "--task", "agree", "--model", "empty") == 0
@@ -78,7 +79,7 @@ def test_withheld_numbers_and_floors_have_no_file(folder: Path, tmp_path: Path) 
         (["--task", "chrf"], "no metric 'chrf'; they have agree, rouge_l"),
         (["--task", "agree", "--task", "agree=rouge_l"], "stands twice"),
         (["--task", "=agree"], "a task needs a name"),
-        (["--task", "agree", "--model", "gamma"], "they have alpha, beta, empty"),
+        (["--task", "agree", "--model", "gamma"], "they have alpha, beta, us, empty"),
         (["--task", "agree", "--model", "beta"], "none of agree has a number"),
         (["--task", "agree", "--source-name", "Logs"], "give that too"),
         (["--task", "agree", "--revision", "main"], "40 hexadecimal"),

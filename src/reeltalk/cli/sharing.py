@@ -200,7 +200,7 @@ def export_results(
     out
         Folder that appears.
     model
-        Models that are exported; all but players that know nothing by default.
+        Models that are exported; by default all but people, reference answers and players that know nothing.
     revision
         Commit of the data set, 40 hexadecimal digits.
     date
@@ -223,6 +223,7 @@ def export_results(
         Replace the folder that is there.
     """
     from reeltalk.formats.hub_results import TASK_FILE, BenchmarkOnHub, Source, check, write_benchmark
+    from reeltalk.report.columns import competes
     from reeltalk.report.leaderboard import build
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.runs import read_run
@@ -240,7 +241,7 @@ def export_results(
     for wanted in model:
         if wanted not in known:
             raise SettingError(f"--model {wanted!r}: the runs have no such model; they have {', '.join(known)}")
-    chosen = [row for row in board.models if row.name in model or (not model and row.floor is None)]
+    chosen = [row for row in board.models if row.name in model or (not model and competes(row.info))]
     with writing_directory(out, overwrite=overwrite) as folder:
         files = sum(_write_model(row, tasks, benchmark, folder) for row in chosen)
         if not files:
