@@ -13,6 +13,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 
 .PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-tagging bench-world
 .PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-statistics bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-report bench-statistics bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -56,6 +57,9 @@ bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 
 bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
 	$(BIN)/python bench/objects.py $(if $(CENTERNET),--centernet $(CENTERNET))
+
+bench-report: setup ## How long a report on 50,000 turns takes, and how large its pages are
+	$(BIN)/python bench/report.py
 
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py

@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
@@ -13,10 +15,15 @@ import pytest
 from reeltalk.report.stage import write_report
 from reeltalk.store.runs import Run, read_run
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Playwright
+
 MARKUP = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>"
 HOSTILE = MARKUP + " {{ 7*7 }} {% raw %} \u202eevil\u2066 ' \" & 你好"
 MODELS = {"alpha": 0.52, "beta-with-a-very-long-name-that-somebody-gave-it-2024-08-06": 0.47, "<b>gamma</b>": 0.11}
 DIALOGUES = ("d1", "d2", "../../escape", "D1", "图像 对话")
+SCRIPTS = {"page.js", "dialogue.js", "dialogues.js", "shards.js", "turns.js"}
+"""Scripts that pages may name; no page holds one itself."""
 SIGNATURE = "test.answers|data:{data}|metric:{metric}|tok:coco|ci:95%-by-video-1000|seed:17|v:0.1.0"
 
 
@@ -170,6 +177,7 @@ class Page(HTMLParser):
         self.path = path
         self.source = path.read_text(encoding="utf-8")
         self.links: list[str] = []
+        self.scripts: list[str] = []
         self.ids: list[str] = []
         self.described_by: list[str] = []
         self.tags: list[str] = []
@@ -188,6 +196,8 @@ class Page(HTMLParser):
         self.tags.append(tag)
         self.attributes |= set(found)
         self.links += [value for name in ("href", "src") if (value := found.get(name))]
+        if tag == "script":
+            self.scripts.append(Path(found.get("src") or "").name)
         self.described_by += [v for name in ("aria-labelledby", "for") if (v := found.get(name))]
         if (identifier := found.get("id")) is not None:
             self.ids.append(identifier)
@@ -244,6 +254,11 @@ def test_there_is_an_index_a_list_and_a_page_a_dialogue(site: Path, pages: dict[
     named = {path.name for path in pages if path.parent.name not in ("dialogues", "models")}
     assert named == {"index.html", "comparisons.html", "along.html", "dialogues.html"}
     assert len(pages) == 4 + len(DIALOGUES) + len(MODELS)
+    named = {path.name for path in pages if path.parent.name != "dialogues"}
+    assert named == {
+        "index.html", "comparisons.html", "along.html", "dialogues.html", "turns.html", "failures.html",
+    }  # fmt: skip
+    assert len(pages) == 6 + len(DIALOGUES)
     assert all(path.is_relative_to(site.resolve()) for path in pages)
     listed = {link for link in pages[(site / "dialogues.html").resolve()].links if link.startswith("dialogues/")}
     assert {(site / link).resolve() for link in listed} == {p for p in pages if p.parent.name == "dialogues"}
@@ -268,16 +283,46 @@ def test_every_link_resolves_inside_the_site(which: str, request: pytest.Fixture
                 assert anchor in pages[reached].ids, link
 
 
+def test_data_of_pages_end_no_script_and_open_no_comment(site: Path, judged_site: Path) -> None:
+    shards = [path for folder in (site, judged_site) for path in (folder / "data").glob("*.js")]
+    assert {path.stem.split("-")[0] for path in shards} == {"turns", "words", "units", "finder"}
+    for path in shards:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search("[<>&\u2028\u2029\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f\x7f-\x9f]", text), path
+    words = (site / "data" / "words-0.js").read_text(encoding="utf-8")
+    assert r"\u003cscript\u003ealert(1)\u003c/script\u003e" in words
+    assert "你好" in words
+
+
+def test_figures_of_dialogues_hold_nothing_but_drawing(site: Path, judged_site: Path) -> None:
+    figures = [path for folder in (site, judged_site) for path in (folder / "cases").glob("*.svg")]
+    assert len(figures) == len(DIALOGUES) + 2
+    for path in figures:
+        tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}
+        assert tags <= {"svg", "rect", "text", "path", "title", "image"}, path
+
+
+def test_what_failed_leads_to_its_turn_and_its_raw_replies(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
+    page = judged_pages[(judged_site / "failures.html").resolve()]
+    text = " ".join(page.text.split())
+    assert "failed: 400 </td></table><script>" in text
+    assert re.search("CLAIR ?it says </td>", text)
+    assert "2 raw replies" in text
+    assert "dialogues/path-2.html#turn-2" in page.links
+    assert "61.50" in text
+
+
 def test_no_page_asks_a_network_for_anything(site: Path) -> None:
     for path in site.rglob("*"):
         if path.is_file():
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
             assert not re.search(r"https?://|@import|url\(|fetch\(|XMLHttpRequest", text), path
 
 
 def test_strangers_text_stays_text(pages: dict[Path, Page], judged_pages: dict[Path, Page]) -> None:
     for page in (*pages.values(), *judged_pages.values()):
-        assert page.tags.count("script") == 1
+        assert set(page.scripts) <= SCRIPTS
+        assert page.tags.count("script") == len(page.scripts)
         assert "img" not in page.tags
         assert "b" not in page.tags
         assert not any(name.startswith("on") or name == "style" for name in page.attributes)
@@ -430,6 +475,7 @@ def test_a_run_with_one_model_and_no_single_scores_gives_a_site(tmp_path: Path) 
     write_report([read_run(run.path)], tmp_path / "site")
     pages = [Page(path) for path in (tmp_path / "site").rglob("*.html")]
     assert len(pages) == 3 + len(DIALOGUES)
+    assert {"index.html", "dialogues.html", "turns.html", "d1.html"} <= {page.path.name for page in pages}
     assert any("The runs hold no scores of single answers" in page.text for page in pages)
 
 
@@ -560,3 +606,138 @@ def test_without_scripts_everything_is_there(site: Path, chromium: str) -> None:
         assert tab.locator("table.leaderboard tbody tr:visible").count() == len(MODELS)
         assert tab.locator("svg.figure").count() == 3
         browser.close()
+
+
+def open_browser(playwright: "Playwright", chromium: str) -> "Browser":
+    return playwright.chromium.launch(
+        executable_path=chromium,
+        args=["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking"],
+    )
+
+
+@pytest.mark.browser
+def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, site: Path, chromium: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    problems: list[str] = []
+    with sync_playwright() as playwright:
+        browser = open_browser(playwright, chromium)
+        tab = browser.new_page(viewport={"width": 390, "height": 800})
+        tab.on("console", lambda message: problems.append(message.text))
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        tab.on("dialog", lambda dialog: problems.append(dialog.message))
+        tab.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+
+        def counted(words: str) -> None:
+            tab.wait_for_function("words => document.getElementById('count').textContent === words", arg=words)
+
+        tab.goto((judged_site / "turns.html").as_uri())
+        counted("4 of 4 turns")
+        tab.select_option("#show", "unscored")
+        counted("1 of 4 turns")
+        assert "show=unscored" in tab.url
+        assert "CLAIR: it says </td></table><script>" in tab.locator("#found").inner_text()
+        tab.select_option("#show", "failed")
+        counted("1 of 4 turns")
+        tab.select_option("#m", "0")
+        counted("0 of 4 turns")
+        # Another reader opens the address.
+        other = browser.new_page()
+        other.goto(tab.url)
+        other.wait_for_function("document.getElementById('count').textContent === '0 of 4 turns'")
+        assert other.input_value("#show") == "failed"
+        other.close()
+
+        tab.goto((site / "turns.html").as_uri() + "#show=right-wrong&a=0&b=2&t=0.3&nonsense=1&task=99")
+        tab.wait_for_function("!document.getElementById('count').textContent.includes('…')")
+        found = int(tab.inner_text("#count").split()[0])
+        assert 0 < found < 20
+        tab.wait_for_selector("#found .said-by p")
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+        tab.keyboard.press("j")
+        first = tab.evaluate("document.activeElement.href")
+        tab.keyboard.press("j")
+        assert tab.evaluate("document.activeElement.href") != first
+        tab.keyboard.press("/")
+        assert tab.evaluate("document.activeElement.id") == "q"
+        tab.keyboard.type("图像")
+        tab.wait_for_function("before => parseInt(document.getElementById('count').textContent) < before", arg=found)
+        tab.fill("#q", "word word")
+        counted("0 of 20 turns")
+        tab.check("#answers")
+        tab.select_option("#show", "all")
+        counted("5 of 20 turns")
+        tab.locator("#found a").first.click()
+        tab.wait_for_selector("section.turn:target")
+        tab.keyboard.press("k")
+        assert tab.evaluate("document.activeElement.id").startswith("turn-")
+        browser.close()
+    assert problems == []
+
+
+@pytest.mark.browser
+def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, chromium: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    run = make_long_run(tmp_path / "run", dialogues=450)
+    folder = tmp_path / "site"
+    folder.mkdir()
+    write_report([run], folder)
+    listed = [Page(folder / f"dialogues{place}.html") for place in ("", "-2", "-3")]
+    names = [link for page in listed for link in page.links if link.startswith("dialogues/")]
+    assert len(names) == len(set(names)) == 450
+    assert {(folder / name).is_file() for name in names} == {True}
+    assert not (folder / "cases").exists()
+    problems: list[str] = []
+    with sync_playwright() as playwright:
+        browser = open_browser(playwright, chromium)
+        tab = browser.new_page()
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        tab.goto((folder / "dialogues.html").as_uri())
+        tab.fill("#find", "d44")
+        tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.startsWith('11 of 450')")
+        assert tab.locator("#dialogue-rows a").first.inner_text() == "d44"
+        tab.fill("#find", "")
+        tab.locator("#dialogues thead button").nth(3).click()
+        tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.includes('the first 200')")
+        assert tab.locator("#dialogue-rows a").first.inner_text() == "d449"
+        browser.close()
+    assert problems == []
+
+
+def test_a_long_dialogue_has_pages_that_stay_small_and_link_up(tmp_path: Path) -> None:
+    run = make_long_run(tmp_path / "run", dialogues=1, turns=300, text="长" * 7_000 + HOSTILE)
+    folder = tmp_path / "site"
+    folder.mkdir()
+    write_report([run], folder)
+    pages = {path: Page(path) for path in sorted((folder / "dialogues").iterdir())}
+    assert len(pages) > 3
+    anchors = [name for page in pages.values() for name in page.ids if re.fullmatch(r"turn-[0-9]+", name)]
+    assert len(anchors) == len(set(anchors)) == 300
+    assert all(path.stat().st_size < 2_000_000 for path in folder.rglob("*") if path.is_file())
+    found = {link for page in pages.values() for link in page.links if link.endswith(".html") and "/" not in link}
+    assert found == {path.name for path in pages}
+
+
+def make_long_run(folder: Path, *, dialogues: int, turns: int = 1, text: str = "A cup.") -> Run:
+    """A run of one model, large in one way."""
+    answers: list[dict[str, object]] = []
+    items: list[dict[str, object]] = []
+    for number in range(dialogues):
+        for turn in range(turns):
+            item = f"d{number}/{turn}"
+            answers.append({
+                "model": "m", "item_id": item, "video_id": f"v{number}", "unit_id": f"d{number}", "turn_index": turn,
+                "question": "What?", "references": ["A cup."], "text": text,
+            })  # fmt: skip
+            items.append({"model": "m", "item_id": item, "scores": {"choice": number / dialogues * 100}})
+    row = {"model": "m", "metric": "choice", "value": 50.0, "n": len(items), "low": 40.0, "high": 60.0}
+    model = {"model": "m", "source": "m", "sha256": "", "rows": len(items), "items": len(items)}
+    info = {"kind": "evaluate", "reeltalk_version": "1", "subject": "b", "metrics": ["choice"], "clusters": dialogues,
+            "models": [model]}  # fmt: skip
+    write_jsonl(folder / "answers.jsonl", answers)
+    write_jsonl(folder / "scores" / "items.jsonl", items)
+    write_jsonl(folder / "scores" / "curves.jsonl", [])
+    (folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    (folder / "summary.json").write_text(json.dumps([row | {"signature": "b|v:1"}]), encoding="utf-8")
+    return read_run(folder)

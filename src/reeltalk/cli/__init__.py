@@ -3,6 +3,7 @@
 from reeltalk.cli import (
     benchmark,
     calibrating,
+    cases,
     comparing,
     construction,
     evaluating,
@@ -22,6 +23,7 @@ __all__ = [
     "app",
     "benchmark",
     "calibrating",
+    "cases",
     "comparing",
     "construction",
     "evaluating",

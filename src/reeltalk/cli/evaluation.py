@@ -163,6 +163,9 @@ def report(
     published: str = "",
     human: Path | None = None,
     credit: str | None = None,
+    media: Literal["none", "link", "copy", "cut"] = "none",
+    frames: int = 8,
+    most_frames: int = 5000,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs or a benchmark as a static site; runs also as a table on standard output.
@@ -192,6 +195,13 @@ def report(
         People's ratings, as for `calibrate`; the site then shows how far judges can be trusted.
     credit
         Measure that says in profiles how right an answer is, as agree; by default the most exact that all models have.
+    media
+        Videos on the pages of dialogues: linked to where the benchmark has them, copied into the site, or cut to the
+        parts that dialogues are about. All but none need --bench, and show frames that the models saw, too.
+    frames
+        Most frames shown at a turn.
+    most_frames
+        Most frames in the whole site.
     overwrite
         Replace what is there.
     """
@@ -221,6 +231,9 @@ def report(
         published=beside,
         human=human,
         credit=credit,
+        media=media,
+        frames=frames,
+        most_frames=most_frames,
     )
     if human is not None and (benchmarks or format != "html"):
         raise SettingError("--human compares judges of runs with people, on a site: give runs, and --format html")
@@ -228,13 +241,15 @@ def report(
         raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
     if beside and (benchmarks or format != "html"):
         raise SettingError("--published lays numbers beside those of runs, on a site: give runs, and --format html")
+    if media != "none" and bench is None:
+        raise SettingError(f"--media {media} needs --bench, the benchmark that holds the videos")
     opened = [] if benchmarks else [read_run(path) for path in runs]
     if format == "html":
         if out is None:
             raise SettingError("report needs --out DIR, the folder of the site")
         if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
             raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
-        with writing_directory(out, overwrite=overwrite) as folder:
+        with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
             if benchmarks:
                 _write_benchmark_report(Benchmark.open(benchmarks[0]), folder)
             else:

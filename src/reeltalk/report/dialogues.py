@@ -25,8 +25,16 @@ MEANS_PREFERRED: Final = ("rouge_l", "token_f1", "similarity", "meteor", "cider"
 
 HEAT_LEVELS: Final = 5
 
+LONGEST_TEXT: Final = 8_000
+"""Characters of one text that a page shows; what a model repeats for ever is not read to its end."""
+PAGE_CHARACTERS: Final = 450_000
+"""From where on a dialogue goes on on another page. A character takes up to three bytes, or five where it is escaped,
+so that a page stays below 2 MB for all but texts made to exceed it."""
+CELL_CHARACTERS: Final = 400
+"""What stands around an answer, or around one score of a judge."""
 
-@dataclass
+
+@dataclass(slots=True)
 class ShownAnswer:
     """One model's cell of a turn."""
 
@@ -41,11 +49,13 @@ class ShownAnswer:
     """Why there is no answer."""
     facts: tuple[str, ...] = ()
     """How the answer came about: frames, history, times, tokens."""
+    frames_s: tuple[float, ...] = ()
+    """When the frames were that the model saw."""
     verdicts: Sequence[ShownVerdict] = ()
     """What judges said."""
 
 
-@dataclass
+@dataclass(slots=True)
 class ShownTurn:
     """A question with every model's answer, in the leaderboard's order."""
 
@@ -61,9 +71,15 @@ class ShownTurn:
     options: tuple[tuple[str, bool], ...] = ()
     """The choices in the benchmark's order, and whether each is right."""
     checklist: tuple[ChecklistItem, ...] = ()
+    unit: str = "dialogue"
+    """What the turn is one of: a chain, a path or a dialogue."""
+    index: int = 0
+    """From 0, as the run has it."""
+    file: str = ""
+    """The page below `dialogues/` on which it stands."""
 
 
-@dataclass
+@dataclass(slots=True)
 class ShownDialogue:
     """What stands on one page."""
 
@@ -125,9 +141,10 @@ def collect(
                 )
             _fill(cell, turn, answer, scores.get((answer.model, answer.item_id), {}))
             cell.facts = _facts(answer.played, history[answer.model])
+            cell.frames_s = answer.played.frames_s if answer.played is not None else ()
             cell.verdicts = said.get((answer.model, answer.unit_id, answer.turn_index), ())
     names = _file_names(list(found))
-    return [
+    dialogues = [
         ShownDialogue(
             unit_id,
             video_id,
@@ -137,6 +154,42 @@ def collect(
         )
         for unit_id, video_id in sorted(found, key=lambda key: (_natural(key[0]), key))
     ]
+    for dialogue in dialogues:
+        _lay_out(dialogue)
+    return dialogues
+
+
+def bounded(text: str) -> str:
+    """A text as a page shows it: one that is very long is cut, which is said where it ends."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]} … [{len(text) - LONGEST_TEXT:,} more characters are in the run's files]"
+
+
+def _lay_out(dialogue: ShownDialogue) -> None:
+    """Give each turn the page on which it stands: one for all of them, or several where that grew too large."""
+    pages, size = 1, 0
+    for turn in dialogue.turns:
+        length = _length(turn)
+        if size and size + length > PAGE_CHARACTERS:
+            pages, size = pages + 1, 0
+        size += length
+        # A hashed name has 16 characters after its dot, so that none of them is one of these.
+        turn.file = dialogue.file if pages == 1 else f"{dialogue.file.removesuffix('.html')}.part{pages}.html"
+
+
+def _length(turn: ShownTurn) -> int:
+    """About how many characters a turn takes on its page."""
+    texts = [turn.question, *turn.references, *(option for option, _ in turn.options)]
+    texts += [item.question for item in turn.checklist]
+    length = sum(map(len, texts))
+    for answer in turn.answers:
+        length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
+        for verdict in answer.verdicts:
+            length += CELL_CHARACTERS * len(verdict.scores) + sum(min(len(r), LONGEST_TEXT) for r in verdict.replies)
+            said = {given.said for score in verdict.scores for given in (*score.given, *score.official) if given.said}
+            length += sum(min(len(text), LONGEST_TEXT) for text in said)
+    return length
 
 
 def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
@@ -195,6 +248,8 @@ def _turn(answer: AnsweredTurn, models: int) -> ShownTurn:
         task=answer.task,
         options=tuple((option, index == answer.correct_option) for index, option in options),
         checklist=answer.checklist.items if answer.checklist is not None else (),
+        unit=answer.unit,
+        index=answer.turn_index,
     )
 
 

@@ -1,12 +1,16 @@
 """What a report on runs shows beyond the runs themselves."""
 
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.report.about import ModelAbout
 from reeltalk.report.figure_files import FigureFormat
 from reeltalk.report.table_files import TablesFormat
+
+MediaMode = Literal["none", "link", "copy", "cut"]
+"""Where the videos on the pages of dialogues come from."""
 
 
 class ReportSettings(BaseModel):
@@ -27,3 +31,11 @@ class ReportSettings(BaseModel):
     credit: str | None = None
     """Which measure says in profiles how right an answer is, as `agree`; by default the most exact one that all models
     have."""
+    media: MediaMode = "none"
+    """`link`: pages play the benchmark's files where they lie. `copy`: the files of the videos asked about are copied
+    into the site. `cut`: of each, the part that a dialogue is about. `none`: no video and no frames. All but `none`
+    need the benchmark."""
+    frames: Annotated[int, Field(ge=0, le=64)] = 8
+    """Most frames shown at a turn, of those that the models saw; 0 for none."""
+    most_frames: Annotated[int, Field(ge=0)] = 5000
+    """Most frames in the whole report; the dialogues after that have none, and say so."""

@@ -16,7 +16,7 @@ from reeltalk.report import figures
 from reeltalk.report.about import ModelAbout
 from reeltalk.report.calibration import Calibration
 from reeltalk.report.columns import kind_of, scale_of, title_of
-from reeltalk.report.dialogues import ShownDialogue
+from reeltalk.report.dialogues import ShownDialogue, bounded
 from reeltalk.report.figure_files import FIGURE_NAMES, FigureFile, write_figures
 from reeltalk.report.leaderboard import Leaderboard, key_of, shown
 from reeltalk.report.profiles import ModelProfile, model_profiles
@@ -196,8 +196,9 @@ def make_environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        finalize=_shown_text,
     )
+    made.filters["bounded"] = bounded
     made.filters["title_of_activity"] = title_of_activity
     made.globals.update(
         version=__version__,
@@ -212,6 +213,11 @@ def make_environment() -> Environment:
         here="",
     )
     return made
+
+
+def _shown_text(value: object) -> object:
+    """What a template prints: a stranger's text made visible, all else as it is. `Markup` is a class below `str`."""
+    return visible(value) if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)) else value
 
 
 def write_static(folder: Path, names: Sequence[str] = STATIC) -> None:

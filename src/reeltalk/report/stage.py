@@ -1,6 +1,8 @@
 """Write runs or a benchmark as a static site that opens from disk."""
 
-from collections.abc import Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +24,9 @@ from reeltalk.report.dataset_page import has_dataset, write_dataset, write_datas
 from reeltalk.report.dialogue_pages import write_dialogues
 from reeltalk.report.dialogues import collect
 from reeltalk.report.export import TableFormat, render_table
+from reeltalk.report.failures import PAGE as FAILURES_PAGE
 from reeltalk.report.figure_files import check_figures
+from reeltalk.report.finder_page import PAGE as FINDER_PAGE
 from reeltalk.report.leaderboard import build
 from reeltalk.report.leaderboard_page import write_leaderboard
 from reeltalk.report.model_pages import write_models
@@ -64,6 +68,8 @@ PAGES: Final = (
     Page("Times", "times.html", has_times, write_times),
     Page("Calibration", CALIBRATION_PAGE, lambda site: site.calibration is not None, write_calibration),
     Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
+    FINDER_PAGE,
+    FAILURES_PAGE,
     Page(
         "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
     ),
@@ -101,8 +107,9 @@ def write_report(
     settings = settings or ReportSettings()
     check_figures(settings.figures)
     board = build(runs)
-    verdicts = {id(run): verdicts_of(run) for run in runs}
-    site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark)
+    with _nothing_discarded():
+        verdicts = {id(run): verdicts_of(run) for run in runs}
+        site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark)
     if settings.about and not any(site.about):
         raise SettingError(
             f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
@@ -115,6 +122,18 @@ def write_report(
         page.write(site)
     site.write_files()
     return folder / "index.html"
+
+
+@contextlib.contextmanager
+def _nothing_discarded() -> Iterator[None]:
+    """While millions of objects come to stay, looking for those that can be discarded costs more than it frees."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:

@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from reeltalk.report.columns import COMPAT, ENDINGS, FAMILIES
 from reeltalk.report.leaderboard import Leaderboard
@@ -19,8 +20,7 @@ Place = tuple[str, str, int | None]
 """Model, unit, and the turn from 0; None for the unit as a whole."""
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """What one judging gave on one criterion."""
 
     value: float | None
@@ -29,8 +29,7 @@ class Given:
     """The judge's explanation, or why there is no value."""
 
 
-@dataclass(frozen=True)
-class ShownScore:
+class ShownScore(NamedTuple):
     """One criterion on one turn or dialogue, with all its judgings."""
 
     title: str
@@ -38,6 +37,8 @@ class ShownScore:
     """One, or one for each eval round."""
     official: tuple[Given, ...] = ()
     """What the official script makes of the same replies; empty where nobody asked."""
+    criterion: str = ""
+    """Its name, as `OS`."""
 
     @property
     def values(self) -> str:
@@ -55,9 +56,9 @@ class ShownScore:
         return any(given.state is ScoreState.UNSCORED for given in self.given)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ShownVerdict:
-    """What one protocol gave on one turn or dialogue."""
+    """What one judge gave by one protocol on one turn or dialogue."""
 
     protocol: str
     judge: str | None
@@ -112,11 +113,12 @@ def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
     """
     found: dict[Place, list[ShownVerdict]] = defaultdict(list)
     for protocol in run.protocols():
-        rows: dict[Place, list[JudgedScore]] = defaultdict(list)
+        rows: dict[Place, dict[str, list[JudgedScore]]] = {}
         for row in run.judged(protocol):
-            rows[row.model, row.unit_id, row.turn_index].append(row)
-        for place, judgings in rows.items():
-            found[place].append(_shown(protocol, judgings))
+            place = row.model, row.unit_id, row.turn_index
+            rows.setdefault(place, {}).setdefault(row.judge, []).append(row)
+        for place, judges in rows.items():
+            found[place] += [_shown(protocol, judgings) for judgings in judges.values()]
     return dict(found)
 
 
@@ -149,6 +151,7 @@ def reasons(board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[S
     return found
 
 
+@lru_cache
 def title_of_criterion(protocol: str, criterion: str) -> str:
     """How a criterion is written for people, as `SVBench, overall` or `CLAIR`.
 
@@ -166,7 +169,7 @@ def title_of_criterion(protocol: str, criterion: str) -> str:
 
 def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
     criteria: dict[str, dict[bool, list[Given]]] = {}
-    for row in sorted(rows, key=lambda row: row.sample):
+    for row in sorted(rows, key=lambda row: row.sample) if len(rows) > 1 else rows:
         name, *official = row.criterion.split(".")
         given = Given(row.value, row.state, row.explanation or row.reason)
         criteria.setdefault(name, {False: [], True: []})[COMPAT in official].append(given)
@@ -174,7 +177,7 @@ def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
         protocol,
         None if rows[0].judge == NOBODY else rows[0].judge,
         tuple(
-            ShownScore(title_of_criterion(protocol, name), tuple(given[False]), tuple(given[True]))
+            ShownScore(title_of_criterion(protocol, name), tuple(given[False]), tuple(given[True]), name)
             for name, given in criteria.items()
         ),
         tuple(dict.fromkeys(reply for row in rows for reply in row.replies)),

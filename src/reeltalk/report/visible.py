@@ -13,7 +13,8 @@ _INVISIBLE: Final = re.compile(
 
 def visible(text: str) -> str:
     """`text` with every character that cannot or must not be shown replaced by U+FFFD."""
-    return _INVISIBLE.sub("\ufffd", text)
+    # Most text holds none, which is seen at once where it is plain; pages put each of their words through here.
+    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub("\ufffd", text)
 
 
 def escaped(text: str) -> str:

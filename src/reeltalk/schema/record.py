@@ -1,11 +1,14 @@
 """The root of all records: frozen, strict about its own fields, lossless about those of a source."""
 
 import math
+import re
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 LONGEST_NAME: Final = 512
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 
 Json = Any
 """A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
@@ -17,7 +20,7 @@ def one_line(text: str) -> str:
     Raises:
         ValueError: It is empty, has outer spaces, or holds control characters.
     """
-    if text != text.strip() or not text or any(character < " " or character == "\x7f" for character in text):
+    if text != text.strip() or not text or _CONTROL.search(text):
         raise ValueError("must be a non-empty line without control characters or outer spaces")
     return text
 

@@ -75,12 +75,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def writing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = True) -> Iterator[Path]:
     """An empty folder that appears at `path`, whole, when the block ends without an exception.
 
     Args:
         path: Where it shall appear.
         overwrite: Replace what is there. Without it an existing, non-empty `path` is refused.
+        lasting: Wait until all of it is on the disk, so that a power cut takes nothing away again. What can be made
+            anew from what it was made of need not wait.
 
     Raises:
         BenchmarkError: `path` exists, or cannot be written.
@@ -93,7 +95,7 @@ def writing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         partial.mkdir()
         try:
             yield partial
-            for folder, _, files in os.walk(partial):
+            for folder, _, files in os.walk(partial) if lasting else ():
                 for name in files:
                     descriptor = os.open(Path(folder, name), os.O_RDONLY)
                     try:
