@@ -11,9 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-statistics bench-tagging bench-world
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-statistics bench-world
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-report bench-statistics bench-tagging bench-world
+.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-statistics bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -58,15 +56,14 @@ bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
 	$(BIN)/python bench/objects.py $(if $(CENTERNET),--centernet $(CENTERNET))
 
+bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
+	$(BIN)/python bench/agent_one.py
+
 bench-report: setup ## How long a report on 50,000 turns takes, and how large its pages are
 	$(BIN)/python bench/report.py
 
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py
-bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
-	$(BIN)/python bench/agent_one.py
-
-bench-statistics: setup ## Coverage and false winners of the statistics, by simulation
 	$(BIN)/python bench/judge_correction.py
 
 bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs
