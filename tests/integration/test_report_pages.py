@@ -471,7 +471,7 @@ def test_a_run_with_one_model_and_no_single_scores_gives_a_site(tmp_path: Path) 
     (tmp_path / "site").mkdir()
     write_report([read_run(run.path)], tmp_path / "site")
     pages = [Page(path) for path in (tmp_path / "site").rglob("*.html")]
-    assert len(pages) == 3 + len(DIALOGUES)
+    assert len(pages) == 4 + len(DIALOGUES)
     assert {"index.html", "dialogues.html", "turns.html", "d1.html"} <= {page.path.name for page in pages}
     assert any("The runs hold no scores of single answers" in page.text for page in pages)
 

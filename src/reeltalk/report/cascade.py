@@ -9,10 +9,8 @@ from typing import Final
 from reeltalk.report.contrasts import Entry, difference_of, mean_of
 from reeltalk.report.figures import Estimate
 from reeltalk.report.leaderboard import Leaderboard
-from reeltalk.report.turns import ScoredTurn, scored_turns
+from reeltalk.report.turns import RIGHT, ScoredTurn, scored_turns
 
-RIGHT: Final = 0.5
-"""An answer with more credit is right, as in the measures that `evaluate` writes."""
 RECOVERY: Final = "recovery"
 PER_CENT: Final = 100.0
 

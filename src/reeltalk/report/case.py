@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.report.dialogues import ShownAnswer, ShownTurn
-from reeltalk.report.finder import RIGHT, main_score
+from reeltalk.report.finder import main_score
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.svg import text_of
+from reeltalk.report.turns import RIGHT
 from reeltalk.report.wrapping import width_of, wrapped
 from reeltalk.schema.answers import AnswerState
 
@@ -124,7 +125,7 @@ def draw_case(
     sheet.rule(INK, 1.2)
     told = []
     if measure:
-        told.append(f"Marks: right where {measure} gives {RIGHT:g} or more of what can be had.")
+        told.append(f"Marks: right where {measure} gives more than {RIGHT:g} of what can be had.")
     if left_out:
         told.append(f"{left_out} more turn{'s' if left_out > 1 else ''} left out.")
     if told:
@@ -214,7 +215,7 @@ def _answer(sheet: _Sheet, answer: ShownAnswer, x: float) -> None:
 def _mark(credit: float | None, x: float, y: float) -> str:
     """A tick, a cross, or a dash where nothing says it. Drawn, since fonts may lack them."""
     path, colour, words = "M0 5H9", SOFT, "not scored"
-    if credit is not None and credit >= RIGHT:
+    if credit is not None and credit > RIGHT:
         path, colour, words = "M0 5L3.5 9L10 0", RIGHT_COLOUR, "right"
     elif credit is not None:
         path, colour, words = "M1 1L9 9M9 1L1 9", WRONG_COLOUR, "wrong"

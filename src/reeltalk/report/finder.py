@@ -16,8 +16,6 @@ from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import ScoreState
 
-RIGHT: Final = 0.5
-"""From this credit on an answer counts as right, unless the reader says otherwise."""
 QUESTION_CHARACTERS: Final = 220
 ANSWER_CHARACTERS: Final = 280
 REASON_CHARACTERS: Final = 160

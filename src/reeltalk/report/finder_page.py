@@ -7,7 +7,6 @@ from typing import Final
 
 from reeltalk.report.finder import (
     QUESTION_CHARACTERS,
-    RIGHT,
     Finder,
     FoundTurn,
     Places,
@@ -20,6 +19,7 @@ from reeltalk.report.finder import (
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.shards import FOLDER, script_json, write_shards
 from reeltalk.report.site import Page, Site, write_static, write_text
+from reeltalk.report.turns import RIGHT
 from reeltalk.report.visible import visible
 
 LISTED: Final = 20
@@ -113,14 +113,14 @@ def _lists(site: Site, finder: Finder, turns: Sequence[FoundTurn]) -> list[TurnL
             differing = []
             for place, found in enumerate(turns):
                 first, second = found.credits[0][one], found.credits[0][two]
-                if first is not None and second is not None and first >= RIGHT > second:
+                if first is not None and second is not None and first > RIGHT >= second:
                     differing.append((second - first, place))
             title = f"{names[one]} is right and {names[two]} wrong"
             lists.append(_list(site, title, turns, differing, (one, two)))
     wrong = []
     for place, found in enumerate(turns):
         given = [value for index in means if (value := found.credits[0][index]) is not None]
-        if given and max(given) < RIGHT:
+        if given and max(given) <= RIGHT:
             wrong.append((sum(given) / len(given), place))
     lists.append(_list(site, "All models are wrong", turns, wrong, tuple(means)))
     return [each for each in lists if each.count]

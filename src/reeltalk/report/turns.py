@@ -17,6 +17,10 @@ CREDITS: Final = (
 """Measures that say how right an answer is, the most exact first."""
 
 
+RIGHT: Final = 0.5
+"""An answer with more credit is right, as in the measures that `evaluate` writes."""
+
+
 @dataclass(frozen=True)
 class ScoredTurn:
     """One model's answer to one turn as numbers, without its words."""

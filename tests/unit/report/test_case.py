@@ -39,7 +39,7 @@ def test_question_reference_answers_and_marks_are_there() -> None:
     for said in ("What does she hold?", "Reference: A cup.", "A red cup.", "A fork.", "no answer in the run"):
         assert said in words_of(svg)
     assert [title.text for title in svg.iter(f"{SVG}title")] == ["right: 1.00", "wrong: 0.20", "not scored"]
-    assert "right where Choice gives 0.5 or more" in words_of(svg)
+    assert "right where Choice gives more than 0.5" in words_of(svg)
 
 
 def test_nothing_is_marked_where_nothing_says_who_is_right() -> None:

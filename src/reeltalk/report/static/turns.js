@@ -49,14 +49,14 @@
       all: () => true,
       "right-wrong": (row) => {
         const [a, b] = [given(row, Number(value("a"))), given(row, Number(value("b")))];
-        return a >= from && b >= 0 && b < from;
+        return a > from && b >= 0 && b <= from;
       },
-      right: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit >= from); },
-      wrong: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit < from); },
-      split: (row) => { const all = of_players(row); return all.some((credit) => credit >= from) && all.some((credit) => credit < from); },
+      right: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit > from); },
+      wrong: (row) => { const all = of_players(row); return all.length > 0 && all.every((credit) => credit <= from); },
+      split: (row) => { const all = of_players(row); return all.some((credit) => credit > from) && all.some((credit) => credit <= from); },
       judges: (row) => models.some((index) => {
         const [x, y] = [row[CREDITS][Number(value("x"))]?.[index] ?? -1, row[CREDITS][Number(value("y"))]?.[index] ?? -1];
-        return x >= 0 && y >= 0 && (x >= from) !== (y >= from);
+        return x >= 0 && y >= 0 && (x > from) !== (y > from);
       }),
       spread: (row) => models.some((index) => (row[SPREADS][index] ?? 0) >= Math.max(1, Math.round(1000 * Number(value("s"))))),
       unscored: (row) => row[UNSCORED].some(([model]) => models.includes(model)),
@@ -105,7 +105,7 @@
       const mark = reeltalk.element("span", {}, key(index));
       credits.forEach((credit) => {
         mark.append(credit < 0 ? reeltalk.element("span", { class: "soft" }, "– ")
-          : reeltalk.element("span", { class: credit >= from ? "right" : "wrong" }, `${(credit / 1000).toFixed(2)} `));
+          : reeltalk.element("span", { class: credit > from ? "right" : "wrong" }, `${(credit / 1000).toFixed(2)} `));
       });
       line.append(mark);
     });
