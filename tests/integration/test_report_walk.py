@@ -53,3 +53,10 @@ def test_the_walk_finds_what_is_wrong(tmp_path: Path, chromium: str) -> None:
     assert "image-alt" in said
     assert "no is not defined" in said
     assert {(problem.width_px, problem.scheme) for problem in found} <= {(w, s) for w in WIDTHS for s in SCHEMES}
+
+
+def test_a_benchmark_that_runs_were_not_played_on_is_refused(samples: Path, site: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert run(["import", "dramaqa", str(samples / "dramaqa"), str(other)]) == 0
+    assert run(["report", str(site.parent / "run"), "--bench", str(other), "--out", str(tmp_path / "x")]) == 2
+    assert not (tmp_path / "x").exists()

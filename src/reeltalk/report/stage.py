@@ -8,7 +8,7 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.errors import SettingError
+from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.report.about_page import is_described, write_about
 from reeltalk.report.along_page import has_curves, write_along
 from reeltalk.report.breakdowns_page import applies as breakdowns_apply
@@ -44,6 +44,7 @@ from reeltalk.report.times_page import has_times, write_times
 from reeltalk.report.verdicts import verdicts_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
+from reeltalk.store.tables import VIDEOS
 
 __all__ = [
     "TableFormat",
@@ -99,7 +100,7 @@ def write_report(
         Path of `index.html`.
 
     Raises:
-        BenchmarkError: The runs hold no scores, or one contradicts itself.
+        BenchmarkError: The runs hold no scores, one contradicts itself, or none of their videos is in the benchmark.
         InputError: A run's file is damaged.
         SettingError: What is said about models is about none of these, or people's ratings match none of the runs.
         MissingExtraError: Figures are wanted as files, and the packages that draw them are not installed.
@@ -116,12 +117,25 @@ def write_report(
             f"about {', '.join(settings.about)}; name models as the runs do"
         )
     site.calibration = calibration_of(runs, settings.human)
+    if benchmark is not None:
+        _check_benchmark(benchmark, site)
     site.pages = tuple(page for page in PAGES if page.applies(site))
     write_static(folder)
     for page in site.pages:
         page.write(site)
     site.write_files()
     return folder / "index.html"
+
+
+def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
+    """Refuse a benchmark that the runs were not played on."""
+    known = {video.id for video in benchmark.read(VIDEOS)}
+    asked = {dialogue.video_id for dialogue in site.dialogues}
+    if known and asked and not known & asked:
+        raise BenchmarkError(
+            f"none of the {len(asked):,} videos that the runs are about, as {min(asked)!r}, is in {benchmark.path}; "
+            "give the benchmark that they were played on"
+        )
 
 
 @contextlib.contextmanager
