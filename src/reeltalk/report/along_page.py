@@ -7,7 +7,7 @@ from markupsafe import Markup
 from reeltalk.report import figures, plots
 from reeltalk.report.cascade import Cascade, cascades, measures
 from reeltalk.report.columns import title_of
-from reeltalk.report.contrasts import RESAMPLES, SEED
+from reeltalk.report.contrasts import DIFFERENCES, RESAMPLES, SEED
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.plots import Pair
@@ -17,7 +17,7 @@ from reeltalk.report.table_files import TableCell
 from reeltalk.schema.runs import CurvePoint
 
 PAGE: Final = "along.html"
-CASCADE_NOTE: Final = f"Intervals: {RESAMPLES} resamples of whole videos, seed {SEED}."
+CASCADE_NOTE: Final = f"Intervals: {RESAMPLES} resamples of whole videos, seed {SEED}. {DIFFERENCES}."
 
 
 def has_curves(site: Site) -> bool:

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from reeltalk.report import figures
 from reeltalk.report.columns import kind_of, title_of
-from reeltalk.report.contrasts import RESAMPLES, SEED
+from reeltalk.report.contrasts import DIFFERENCES
 from reeltalk.report.figures import Series
 from reeltalk.report.quantities import quantity
 from reeltalk.report.site import Site
@@ -41,7 +41,7 @@ def write_sweeps(site: Site) -> None:
         shown = list(group)
         tables = [(line, metrics, _table(site, line, metrics)) for line, metrics in shown]
         sections.append((setting, SWEPT[setting], _figures(site, setting, shown), tables))
-    site.render(PAGE, PAGE, sections=sections, resamples=RESAMPLES, seed=SEED, few_turns=figures.FEW)
+    site.render(PAGE, PAGE, sections=sections, few_turns=figures.FEW)
 
 
 def _figures(site: Site, setting: str, found: _Found) -> list[tuple[str, Markup]]:
@@ -81,9 +81,7 @@ def _table(site: Site, line: Line, metrics: list[Swept]) -> Markup:
     ]
     title = f"{line.name} by {SWEPT[line.setting].lower()}"
     signatures = site.signatures_of(*(one.metric for one in metrics), models=line.indices)
-    notes = [
-        f"Differences: {RESAMPLES} resamples of whole videos, seed {SEED}, not corrected for the number of comparisons."
-    ]
+    notes = [f"{DIFFERENCES}, not corrected for the number of comparisons."]
     if not all(step.same_turns for one in metrics for step in one.steps):
         notes.append("Differences over other turns about the same videos where the turns are not the same.")
     return site.table(PAGE, f"{line.setting}-{line.name}", header, rows, title, signatures, notes=notes)
