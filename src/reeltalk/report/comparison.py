@@ -33,7 +33,7 @@ class CompareSettings(BaseModel):
     bootstrap: bool = False
     """Lay intervals of a cluster bootstrap beside the clustered t ones."""
     resamples: int = Field(default=2000, ge=100)
-    seed: int = 17
+    seed: int = Field(default=17, ge=0)
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """How surely the smallest detectable difference would be found."""
     anyway: bool = False
@@ -144,8 +144,9 @@ class Comparisons:
         if row.problem is not None:
             return f"not compared: {row.problem}"
         if row.p is None:
-            few = f"{row.videos} source video{'s' if row.videos != 1 else ''}"
-            return f"nothing can be said: {few}, and an interval needs two"
+            if row.videos > 1:
+                return "nothing can be said: a part of its mean rests on one source video, and an interval needs two"
+            return "nothing can be said: 1 source video, and an interval needs two"
         if row.withheld:
             return f"no winner is named: {row.withheld}"
         best = row.winner(self.settings.alpha)

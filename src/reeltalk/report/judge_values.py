@@ -1,6 +1,6 @@
 """Everything that scored answers, side by side: judges, rules and text metrics, each with its values by answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -272,8 +272,3 @@ def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
 
 def _is_headline(scorer: Scorer) -> bool:
     return scorer.criterion in FAMILIES and scorer.criterion.replace("_", "-") == scorer.protocol
-
-
-def ranges(values: Mapping[Place, float]) -> tuple[float, float]:
-    """The lowest and the highest of some values."""
-    return min(values.values()), max(values.values())

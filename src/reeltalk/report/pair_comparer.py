@@ -115,7 +115,7 @@ class PairComparer:
         if not there.any():
             of = f" of {blank.group}" if blank.group else ""
             return dataclasses.replace(blank, problem=f"no {sheet.item}{of} has a score of both models")
-        blank = _duel(blank, a[there] - b[there], sheet.videos[there])
+        blank = self._duel(blank, a[there] - b[there], sheet.videos[there])
         if sheet.metric in CORPUS and not sheet.is_mean:
             return self._corpus(sheet, blank, there)
         if not sheet.is_mean:
@@ -184,7 +184,7 @@ class PairComparer:
             )
             notes = (*notes, note)
         found = dataclasses.replace(
-            _duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
+            self._duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
             method="against a fixed number",
             first_value=own if quiet else fixed,
             second_value=fixed if quiet else own,
@@ -294,6 +294,16 @@ class PairComparer:
             confidence=self.settings.confidence,
         )
 
+    def _duel(self, blank: Comparison, differences: Floats, videos: NDArray[np.str_]) -> Comparison:
+        signs = np.where(np.abs(differences) <= 1e-12, 0.0, np.sign(differences))
+        return dataclasses.replace(
+            blank,
+            wins=int((signs > 0).sum()),
+            ties=int((signs == 0).sum()),
+            losses=int((signs < 0).sum()),
+            net=clustered_mean(signs, videos.tolist(), confidence=self.settings.confidence),
+        )
+
     def _left_out(self, sheet: Sheet, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:
         scored_a = np.isfinite(sheet.values[:, blank.first])
         scored_b = np.isfinite(sheet.values[:, blank.second])
@@ -309,17 +319,6 @@ class PairComparer:
             unscored_second=int((alike & scored_a & ~scored_b).sum()),
             unscored_both=int((alike & ~scored_a & ~scored_b).sum()),
         )
-
-
-def _duel(blank: Comparison, differences: Floats, videos: NDArray[np.str_]) -> Comparison:
-    signs = np.where(np.abs(differences) <= 1e-12, 0.0, np.sign(differences))
-    return dataclasses.replace(
-        blank,
-        wins=int((signs > 0).sum()),
-        ties=int((signs == 0).sum()),
-        losses=int((signs < 0).sum()),
-        net=clustered_mean(signs, videos.tolist()),
-    )
 
 
 def _in_order(groups: Iterable[str]) -> list[str]:

@@ -107,11 +107,17 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
     return "\n".join(visible(line) for line in lines) + "\n"
 
 
+def _why_no_plan(row: Comparison) -> str:
+    if span_of(row.metric) is None:
+        return "its scale has no end, so it has no points"
+    return "there is no scatter to plan from" if row.videos > 1 else "one video tells no scatter"
+
+
 def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
     names = " and ".join(f"{key_of(index)} {found.board.models[index].name}" for index in (row.first, row.second))
     title = title_of(row.metric) + (f", {row.group}" if row.group else "")
     if not own:
-        why = row.problem or ("there is no scatter to plan from" if row.videos > 1 else "one video tells no scatter")
+        why = row.problem or _why_no_plan(row)
         return ["", f"{title}: {names}", f"    no plan: {why}"]
     first = own[0]
     effect = "" if first.design_effect is None else f", design effect {first.design_effect:.2f}"

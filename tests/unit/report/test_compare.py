@@ -97,6 +97,20 @@ class TestPairs:
         assert row.net is not None
         assert row.net.value == 0.25
 
+    def test_net_wins_have_the_confidence_that_was_asked_for(self, make_paired_run: RunMaker) -> None:
+        board = build([make_paired_run({"a": random_turns(1), "b": random_turns(2)})])
+        usual, sure = (only(compare(board, CompareSettings(confidence=level))).net for level in (0.95, 0.99))
+        assert usual is not None
+        assert usual.low is not None
+        assert sure is not None
+        assert sure.low is not None
+        assert sure.value == usual.value
+        assert sure.low < usual.low
+
+    def test_a_seed_below_zero_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="greater than or equal to 0"):
+            CompareSettings(seed=-1)
+
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(seed=st.integers(0, 1 << 20), videos=st.integers(2, 8))
     def test_swapping_the_models_flips_the_sign(self, make_paired_run: RunMaker, seed: int, videos: int) -> None:
