@@ -1,5 +1,6 @@
 """The command that compares judges with people, and writes the sheet on which people rate."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,6 +149,8 @@ def _marks(texts: list[str]) -> dict[str, float]:
             if not equals or not name:
                 raise ValueError
             found[name] = float(value)
+            if not math.isfinite(found[name]):
+                raise ValueError
         except ValueError:
             raise SettingError(f"--pass-mark {text!r} is not NAME=VALUE, as vdeval=2.5 or human=3") from None
     return found

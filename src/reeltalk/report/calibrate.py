@@ -58,8 +58,9 @@ def calibrate(
         progress: Told what is being computed.
 
     Raises:
-        SettingError: No rating is of an answer in the runs, or nothing scored those answers.
+        SettingError: No rating is of an answer in the runs, nothing scored those answers, or a pass mark is of nothing.
     """
+    _refuse_unknown_marks(settings, found)
     models = found.competing
     matched = [rating for rating in human.ratings if rating.place in found.answers]
     if not matched:
@@ -95,6 +96,16 @@ def calibrate(
         settings.resamples,
         settings.seed,
     )
+
+
+def _refuse_unknown_marks(settings: CalibrationSettings, found: Scored) -> None:
+    there = {name for scorer in found.scorers for name in (scorer.criterion, scorer.protocol)}
+    for name in settings.passes:
+        if name not in there:
+            raise SettingError(
+                f"--pass-mark {name}: nothing of that name scored an answer; there are human, "
+                f"{', '.join(sorted(there))}"
+            )
 
 
 def _nothing_matches(ratings: Sequence[Rating], found: Scored) -> str:

@@ -113,7 +113,8 @@ def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path
 
 def _plain(found: Calibration) -> Any:
     data = asdict(found)
-    for dimension in data["dimensions"]:
+    for dimension, (_, signature) in zip(data["dimensions"], _signed(found), strict=True):
+        dimension["signature"] = signature
         for judge in dimension["judges"]:
             # Each answer's pair of values is for figures; the runs and the ratings hold them.
             del judge["points"]
@@ -130,11 +131,22 @@ def _signed(found: Calibration) -> list[tuple[Dimension, str]]:
         (
             dimension,
             f"calibration|criterion:{dimension.criterion.replace('|', '/')}|raters:{len(dimension.people.raters)}"
-            f"|rated:{dimension.people.items}|models:{len(dimension.models)}|ci:95%-by-video-{found.resamples}"
-            f"|seed:{found.seed}|v:{__version__}",
+            f"|rated:{dimension.people.items}|models:{len(dimension.models)}"
+            f"|scale:{dimension.scale[0]:g}..{dimension.scale[1]:g}|passes:{_marks(dimension)}"
+            f"|ci:95%-by-video-{found.resamples}|seed:{found.seed}|v:{__version__}",
         )
         for dimension in found.dimensions
     ]
+
+
+def _marks(dimension: Dimension) -> str:
+    """From which value on people pass an answer, and every judge that is compared so."""
+    marks = {
+        judge.criterion.replace("|", "/"): judge.categories.judge_passes
+        for judge in dimension.judges
+        if judge.categories is not None and judge.categories.judge_passes is not None
+    }
+    return ",".join([f"human={dimension.people_pass:g}", *(f"{name}={mark:g}" for name, mark in sorted(marks.items()))])
 
 
 def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:

@@ -369,6 +369,12 @@ def test_ratings_outside_the_scale_are_refused(study: Study, tmp_path: Path) -> 
         study.calibrated(file, settings=CalibrationSettings(resamples=100, scale=(1, 2)))
 
 
+def test_a_pass_mark_of_nothing_is_refused(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = study.ratings(tmp_path / "h.jsonl", share=0.2)
+    assert command(["calibrate", str(study.folder), "--human", str(file), "--pass-mark", "nosuch=3"]) == 2
+    assert "--pass-mark nosuch: nothing of that name" in capsys.readouterr().err
+
+
 def test_no_ratings_at_all_says_how_to_get_some(study: Study) -> None:
     with pytest.raises(SettingError, match="--sheet"):
         human_ratings([study.run], [], [])
@@ -393,6 +399,10 @@ def test_the_command_writes_page_and_data(study: Study, tmp_path: Path, capsys: 
     assert "VDEval, sharp-judge" in capsys.readouterr().out
     data = json.loads((tmp_path / "c/calibration.json").read_text(encoding="utf-8"))
     assert data["dimensions"][0]["judges"][0]["levels"]["answers"]["spearman"]["value"] > 0.5
+    signature = data["dimensions"][0]["signature"]
+    assert "|scale:" in signature
+    assert "|passes:human=" in signature
+    assert signature in (tmp_path / "c/calibration.html").read_text(encoding="utf-8")
     page = (tmp_path / "c/calibration.html").read_text(encoding="utf-8")
     assert "sharp-judge" in page
     assert "nan" not in page.replace("nance", "")
@@ -409,6 +419,7 @@ def test_the_command_writes_page_and_data(study: Study, tmp_path: Path, capsys: 
         (["--scale", "5"], "--scale '5' is not two numbers"),
         (["--scale", "5:1"], "from a lower to a higher"),
         (["--pass-mark", "vdeval"], "--pass-mark 'vdeval' is not NAME=VALUE"),
+        (["--pass-mark", "human=nan"], "--pass-mark 'human=nan' is not NAME=VALUE"),
         (["--resamples", "3"], "--resamples"),
         (["--human", "nowhere.jsonl"], "no such file"),
         (["--sheet", "s.csv", "--items", "0"], "--items"),
