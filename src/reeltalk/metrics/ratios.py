@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from reeltalk.metrics.clustered import ClusteredEstimate, clustered_mean, linearised
+from reeltalk.metrics.draws import LEAST_DEFINED
 from reeltalk.metrics.resampling import CONFIDENCE, drawn_clusters
 
 Floats = NDArray[np.float64]
@@ -59,10 +60,11 @@ def intervals(samples: Floats, present: NDArray[np.int64]) -> list[tuple[float, 
         present: (K,) how many videos hold something of each.
 
     Returns:
-        None where that are fewer than two: then there is nothing to resample.
+        None where that are fewer than two, or where so few that many samples hold nothing of it.
     """
     found: list[tuple[float, float] | None] = [None] * samples.shape[1]
-    kept = np.flatnonzero(present >= 2)
+    defined = np.isfinite(samples).mean(axis=0)
+    kept = np.flatnonzero((present >= 2) & (defined >= LEAST_DEFINED))
     if len(kept):
         ends = np.nanquantile(samples[:, kept], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
         for place, low, high in zip(kept, *ends, strict=True):

@@ -42,6 +42,14 @@ def test_a_ratio_that_one_video_holds_has_no_interval() -> None:
     assert np.isnan(samples[:, 1]).any()
 
 
+def test_a_ratio_that_many_samples_of_videos_hold_nothing_of_has_no_interval() -> None:
+    possible = np.column_stack([np.ones(10), np.arange(10) < 2])
+    samples = resampled_ratios(possible * np.arange(10)[:, None], possible, **DRAWS)
+    common, rare = intervals(samples, (possible > 0).sum(axis=0))
+    assert common is not None
+    assert rare is None, "a tenth of the samples hold neither of its two videos"
+
+
 def test_with_equal_weights_a_difference_is_that_of_two_means() -> None:
     one, two, _, videos = table(seed=5)
     found = paired_difference(one, two, np.full(len(one), 3.0), videos)
