@@ -32,9 +32,15 @@ def strips(points: Sequence[Point], *, people: Scale, judge: Scale, title: str) 
         return ""
     plot = _Plot(people, judge)
     counts: dict[tuple[float, float], int] = {}
+    sums: dict[float, list[float]] = {}
+    levels, values = len({one for one, _, _, _ in points}), len({other for _, other, _, _ in points})
     for one, other, count, _ in points:
-        key = (_step(one, people, [p[0] for p in points]), _step(other, judge, [p[1] for p in points]))
+        level = _step(one, people, levels)
+        key = (level, _step(other, judge, values))
         counts[key] = counts.get(key, 0) + count
+        total = sums.setdefault(level, [0.0, 0.0])
+        total[0] += other * count
+        total[1] += count
     most = max(counts.values())
     parts = [plot.opened(title), *plot.grid("people", "judge")]
     for (one, other), count in sorted(counts.items()):
@@ -44,13 +50,7 @@ def strips(points: Sequence[Point], *, people: Scale, judge: Scale, title: str) 
             f'<circle cx="{plot.x(one):.1f}" cy="{plot.y(other):.1f}" r="{max(size, 0.8):.1f}" class="bubble">'
             f"<title>{escaped(told)}</title></circle>"
         )
-    path = []
-    for level in sorted({one for one, _ in counts}):
-        near = [
-            (other, count) for one, other, count, _ in points if _step(one, people, [p[0] for p in points]) == level
-        ]
-        mean = sum(value * count for value, count in near) / sum(count for _, count in near)
-        path.append(f"{plot.x(level):.1f},{plot.y(mean):.1f}")
+    path = [f"{plot.x(level):.1f},{plot.y(total / count):.1f}" for level, (total, count) in sorted(sums.items())]
     parts.append(f'<polyline points="{" ".join(path)}" class="through"/></svg>')
     return "".join(parts)
 
@@ -81,9 +81,9 @@ def _around(values: Sequence[float], scale: Scale) -> Scale:
     return lowest - room, highest + room
 
 
-def _step(value: float, scale: Scale, every: Sequence[float]) -> float:
+def _step(value: float, scale: Scale, different: int) -> float:
     """The value itself where there are few; else the middle of the step of the scale that it lies in."""
-    if len(set(every)) <= MOST_STEPS:
+    if different <= MOST_STEPS:
         return value
     width = (scale[1] - scale[0]) / MOST_STEPS
     if width <= 0:
