@@ -9,7 +9,7 @@ from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
 
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
-Direction = Literal["higher", "lower", "neither"]
+Direction = Literal["higher", "neither"]
 
 METRIC_TITLES: Final = {
     "bleu_1": "BLEU-1",

@@ -117,8 +117,7 @@ class Comparison:
         """The place of the model that is better, or has more where more is not better; None where none is shown."""
         if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
             return None
-        more = self.difference > 0
-        return self.first if more != (direction_of(self.metric) == "lower") else self.second
+        return self.first if self.difference > 0 else self.second
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ def _after(p: str) -> str:
 
 
 def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]) -> list[tuple[str, Markup]]:
-    """Every model against the best, and against the highest floor."""
+    """Every model against the highest, and against the highest floor."""
     board = found.board
     targets = [("the highest", _extreme(board, found, metric, floors=False))]
     targets.append(("the floor", _extreme(board, found, metric, floors=True)))
@@ -228,7 +228,7 @@ def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]
 
 
 def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: bool) -> int | None:
-    """The model with the highest number, or the lowest where less is better, among models or among floors."""
+    """The model with the highest number, among models or among floors."""
     values = [
         (value, index)
         for index in found.models
@@ -237,8 +237,7 @@ def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: boo
     ]
     if not values:
         return None
-    best = min if direction_of(metric) == "lower" else max
-    return best(values, key=lambda pair: pair[0])[1]
+    return max(values, key=lambda pair: pair[0])[1]
 
 
 def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Against]:
