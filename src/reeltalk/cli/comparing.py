@@ -62,7 +62,8 @@ def compare(
     anyway
         Compare also what was scored in different ways, as by two judges.
     unpaired
-        Compare models without a common turn by their means, each over its own turns.
+        Where two models have no common turn, compare their means, each over its own turns. Turns that they have in
+        common are compared in pairs all the same.
     format
         text for a terminal; json and csv hold all that is known; latex and markdown are tables.
     out

@@ -23,6 +23,8 @@ from reeltalk.schema.scoring import ScoreState
 from reeltalk.store.runs import Run
 
 Kind = Literal["judge", "rule", "text"]
+ScorerKey = tuple[str, str, str | None, str | None]
+"""Protocol, criterion, judge, and the run where another run's judgings are kept apart."""
 
 RULES: Final = frozenset({"agree", "choice", "graph", "cogme"})
 """Protocols in which no model judges."""
@@ -90,6 +92,8 @@ class Scorer:
     """Rounds are averaged."""
     rounds: dict[Place, list[float]] = field(default_factory=dict)
     """All rounds, where there are several."""
+    run: str | None = None
+    """Which run's, where the same judge said something else of the same answer in another one."""
 
     @property
     def scale(self) -> tuple[float, float] | None:
@@ -137,7 +141,7 @@ def scored(runs: Sequence[Run]) -> Scored:
     answers: dict[Place, RatedAnswer] = {}
     texts: dict[Place, str] = {}
     infos: dict[str, ModelInfo] = {}
-    scorers: dict[tuple[str, str, str | None], Scorer] = {}
+    scorers: dict[ScorerKey, Scorer] = {}
     for run in runs:
         infos |= {info.model: info for info in run.info.models if info.model not in infos}
         turns = [turn for turn in run.answers() if turn.state is not AnswerState.NOT_ASKED]
@@ -175,7 +179,7 @@ def _right_option(turn: AnsweredTurn) -> int | None:
     return shown.index(turn.correct_option) if turn.correct_option in shown else None
 
 
-def _read_judged(run: Run, scorers: dict[tuple[str, str, str | None], Scorer]) -> set[str]:
+def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer]) -> set[str]:
     """Add what judges gave; the protocols that gave something."""
     found: set[str] = set()
     for protocol in run.protocols():
@@ -191,20 +195,22 @@ def _read_judged(run: Run, scorers: dict[tuple[str, str, str | None], Scorer]) -
         for (criterion, judge), places in rounds.items():
             found.add(protocol)
             kind: Kind = "rule" if protocol in RULES else "judge"
-            scorer = scorers.setdefault((protocol, criterion, judge), Scorer("", kind, protocol, criterion, judge))
-            for place, values in places.items():
-                # The same answers judged in two runs by one judge: the first run's stand.
-                if place not in scorer.values:
-                    scorer.values[place] = sum(values) / len(values)
-                    if len(values) > 1:
-                        scorer.rounds[place] = values
+            means = {place: sum(values) / len(values) for place, values in places.items()}
+            key: ScorerKey = (protocol, criterion, judge, None)
+            before = scorers.get(key)
+            if before and any(before.values.get(place, value) != value for place, value in means.items()):
+                # With another prompt, or by chance: neither run's may stand for both.
+                key = (protocol, criterion, judge, run.name)
+            scorer = scorers.setdefault(key, Scorer("", kind, protocol, criterion, judge, run=key[-1]))
+            scorer.values |= means
+            scorer.rounds |= {place: values for place, values in places.items() if len(values) > 1}
     return found
 
 
 def _read_metrics(
     run: Run,
     turns: Sequence[AnsweredTurn],
-    scorers: dict[tuple[str, str, str | None], Scorer],
+    scorers: dict[ScorerKey, Scorer],
     answers: dict[Place, RatedAnswer],
     judged: set[str],
 ) -> None:
@@ -218,7 +224,7 @@ def _read_metrics(
             kind = kind_of(metric)
             if kind == "text" or (kind == "headline" and not judged):
                 name: Kind = "text" if kind == "text" else "judge"
-                scorer = scorers.setdefault((metric, metric, None), Scorer("", name, metric, metric, None))
+                scorer = scorers.setdefault((metric, metric, None, None), Scorer("", name, metric, metric, None))
                 scorer.values.setdefault(place, value)
         overlap = next((row.scores[metric] for metric in OVERLAP if metric in row.scores), None)
         known = answers[place]
@@ -247,6 +253,8 @@ def _name(scorers: Sequence[Scorer]) -> None:
         )
         if scorer.judge is not None:
             scorer.name += f", {scorer.judge}"
+        if scorer.run is not None:
+            scorer.name += f" · {scorer.run}"
 
 
 def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
@@ -259,11 +267,11 @@ def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
         scorers: All.
         criterion: What people rated.
     """
-    groups: dict[tuple[str, str | None], list[Scorer]] = {}
+    groups: dict[tuple[str, str | None, str | None], list[Scorer]] = {}
     for scorer in scorers:
-        groups.setdefault((scorer.protocol, scorer.judge), []).append(scorer)
+        groups.setdefault((scorer.protocol, scorer.judge, scorer.run), []).append(scorer)
     found: list[Scorer] = []
-    for (protocol, _), group in groups.items():
+    for (protocol, *_), group in groups.items():
         alike = [one for one in group if one.criterion.casefold() == criterion.casefold()]
         overall = [one for one in group if one.criterion in ("OS", "overall", protocol) or _is_headline(one)]
         found += alike or overall or group

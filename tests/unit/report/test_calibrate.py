@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -359,6 +360,18 @@ def test_runs_with_different_answers_to_one_turn_are_refused(study: Study, tmp_p
     write_jsonl(other.folder / "answers.jsonl", rows)
     with pytest.raises(SettingError, match="another answer of 'alpha' to turn 2 of 'd1'"):
         scored([study.run, read_run(other.folder)])
+
+
+def test_a_judge_who_says_something_else_in_another_run_is_kept_apart(study: Study, tmp_path: Path) -> None:
+    other = tmp_path / "again"
+    shutil.copytree(study.folder, other)
+    table = other / "scores/judged-vdeval.jsonl"
+    rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    write_jsonl(table, [row | {"value": 4 - float(row["value"])} for row in rows])
+    found = {scorer.name: scorer for scorer in scored([study.run, read_run(other)]).scorers}
+    first, second = found["VDEval, sharp-judge"], found["VDEval, sharp-judge · again"]
+    assert {place: 4 - value for place, value in first.values.items()} == second.values
+    assert "CLAIR, openai/gpt-4o · again" not in found
 
 
 def test_ratings_outside_the_scale_are_refused(study: Study, tmp_path: Path) -> None:
