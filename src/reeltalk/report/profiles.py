@@ -40,7 +40,7 @@ COMPONENTS: Final = (
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far a part lies from the whole, in per cent points, with an interval of that difference."""
+    """How far a part lies from the whole, in percentage points, with an interval of that difference."""
 
     vocabulary: str
     label: str
@@ -93,7 +93,7 @@ class TagDifference:
 
     tag: str
     found: Estimate | None
-    """None where both have no turn in common; in per cent points."""
+    """None where both have no turn in common; in percentage points."""
     corrected: float | None
     """p among 19 comparisons, after Holm."""
 
