@@ -11,8 +11,8 @@ from typing import Final
 from reeltalk.report.dialogues import ShownAnswer, ShownTurn
 from reeltalk.report.finder import main_score
 from reeltalk.report.leaderboard import key_of
-from reeltalk.report.svg import text_of
 from reeltalk.report.turns import RIGHT
+from reeltalk.report.visible import escaped
 from reeltalk.report.wrapping import width_of, wrapped
 from reeltalk.schema.answers import AnswerState
 
@@ -82,7 +82,7 @@ class _Sheet:
             self.top += size * 1.3
             self.parts.append(
                 f'<text x="{x:g}" y="{self.top - size * 0.3:.1f}" font-size="{size:g}" fill="{colour}"{looks}>'
-                f"{text_of(line)}</text>"
+                f"{escaped(line)}</text>"
             )
 
     def rule(self, colour: str = LINE, width: float = 1) -> None:
@@ -132,7 +132,7 @@ def draw_case(
         sheet.lines(" ".join(told), size=9, most=3, colour=SOFT)
     height = sheet.top + MARGIN
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{text_of(title)}" font-family="{FONT}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escaped(title)}" font-family="{FONT}">'
         f'<rect width="{WIDTH}" height="{height:.0f}" fill="#fff"/>{"".join(sheet.parts)}</svg>'
     )
 

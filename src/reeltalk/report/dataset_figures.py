@@ -10,7 +10,8 @@ from typing import Final
 
 from reeltalk.report.dataset import Spread
 from reeltalk.report.figures import ticks
-from reeltalk.report.svg import open_svg, text_of
+from reeltalk.report.svg import open_svg
+from reeltalk.report.visible import escaped
 
 WIDTH: Final = 460
 MOST_LETTERS: Final = 25
@@ -78,21 +79,21 @@ def bars(rows: Sequence[Bar], *, title: str, bound: float | None = None, bound_n
         indent = 10 if row.inner else 0
         parts.append(
             f'<text x="{left - 8}" y="{y + high - 1:.1f}" class="{"tick end" if row.inner else "name end"}">'
-            f"{text_of(_shortened(row.label, MOST_LETTERS - indent // 5))}</text>"
+            f"{escaped(_shortened(row.label, MOST_LETTERS - indent // 5))}</text>"
         )
         parts.append(
             f'<rect x="{left}" y="{y:.1f}" width="{max(wide, 0.5):.1f}" height="{high}" class="{kind}">'
-            f"<title>{text_of(row.label)}: {text_of(row.told)}</title></rect>"
+            f"<title>{escaped(row.label)}: {escaped(row.told)}</title></rect>"
         )
         parts.append(
-            f'<text x="{left + wide + 6:.1f}" y="{y + high - 1:.1f}" class="tick halo">{text_of(row.told)}</text>'
+            f'<text x="{left + wide + 6:.1f}" y="{y + high - 1:.1f}" class="tick halo">{escaped(row.told)}</text>'
         )
         y += height
     line = []
     if bound is not None:
         x = left + room * bound / most
         line = [f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 2}" y2="{y:.1f}" class="bound"/>']
-        line.append(f'<text x="{x + 4:.1f}" y="10" class="tick">{text_of(bound_name)}</text>')
+        line.append(f'<text x="{x + 4:.1f}" y="10" class="tick">{escaped(bound_name)}</text>')
     return "".join([open_svg(WIDTH, y + 4, title), *line, *parts, "</svg>"])
 
 
@@ -165,9 +166,9 @@ def histogram(found: Sequence[Bin], *, title: str, axis: str, mark: float | None
     if mark is not None and found[0].low < mark < found[-1].low + (found[0].high - found[0].low):
         x = left + bar * (mark - found[0].low) / (found[0].high - found[0].low)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="12" y2="{base}" class="bound"/>')
-        parts.append(f'<text x="{x + 4:.1f}" y="10" class="tick">{text_of(mark_name)}</text>')
+        parts.append(f'<text x="{x + 4:.1f}" y="10" class="tick">{escaped(mark_name)}</text>')
     middle = left + bar * len(found) / 2
-    parts.append(f'<text x="{middle:.1f}" y="{height - 4}" class="tick middle">{text_of(axis)}</text>')
+    parts.append(f'<text x="{middle:.1f}" y="{height - 4}" class="tick middle">{escaped(axis)}</text>')
     return "".join([open_svg(WIDTH, height, title), *parts, "</svg>"])
 
 
@@ -187,12 +188,12 @@ def shares(rows: Sequence[tuple[str, int]], *, title: str) -> str:
         wide = room * count / total
         parts.append(
             f'<rect x="{x:.1f}" y="22" width="{wide:.1f}" height="20" class="{("part", "rare", "inner")[place % 3]}">'
-            f"<title>{text_of(name)}: {count:,}</title></rect>"
+            f"<title>{escaped(name)}: {count:,}</title></rect>"
         )
         last = place == len(rows) - 1 and place > 0
         at, anchor = (x + wide, "end") if last else (x, "")
         parts.append(
-            f'<text x="{at:.1f}" y="15" class="name {anchor}">{text_of(name)} {100 * count / total:.1f} %</text>'
+            f'<text x="{at:.1f}" y="15" class="name {anchor}">{escaped(name)} {100 * count / total:.1f} %</text>'
         )
         x += wide
     return "".join([open_svg(WIDTH, 48, title), *parts, "</svg>"])
@@ -212,12 +213,12 @@ def grid(rows: Sequence[tuple[str, Sequence[int]]], heads: Sequence[str], *, tit
     left = 142
     room = (WIDTH - left - 4) / len(heads)
     parts = [
-        f'<text x="{left + place * room:.1f}" y="12" class="tick">{text_of(head)}</text>'
+        f'<text x="{left + place * room:.1f}" y="12" class="tick">{escaped(head)}</text>'
         for place, head in enumerate(heads)
     ]
     for line, (name, counts) in enumerate(rows):
         y = 20 + 18 * line
-        parts.append(f'<text x="{left - 8}" y="{y + 10}" class="name end">{text_of(_shortened(name, 18))}</text>')
+        parts.append(f'<text x="{left - 8}" y="{y + 10}" class="name end">{escaped(_shortened(name, 18))}</text>')
         for place, count in enumerate(counts):
             x, wide = left + place * room, (room - 32) * count / most
             if count:

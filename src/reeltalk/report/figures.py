@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.report.leaderboard import key_of, shown
-from reeltalk.report.svg import open_svg, text_of
+from reeltalk.report.svg import open_svg
+from reeltalk.report.visible import escaped
 
 COLOURS: Final = 8
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "5 2", "1 2", "12 4")
@@ -73,7 +74,7 @@ def marker(
     if hollow:
         # Paths are drawn in units of their size, lines too.
         shape += f' stroke-width="{1.6 / size if path else 1.6:.2g}"'
-    inner = f"<title>{text_of(title)}</title>" if title else ""
+    inner = f"<title>{escaped(title)}</title>" if title else ""
     if not path:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {shape}>{inner}</circle>'
     return f'<path d="{path}" transform="translate({x:.1f} {y:.1f}) scale({size:g})" {shape}>{inner}</path>'
@@ -262,13 +263,13 @@ def _positions(points: Sequence[_Point], x: _Scale, bottom: float, axis: str, la
     widest = max((len(label) for label in labels), default=0)
     most_shown = min(_POSITIONS_SHOWN, _AXIS_LETTERS // (widest + 2)) if labels else _POSITIONS_SHOWN
     every = 1 + (len(counts) - 1) // max(1, most_shown)
-    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">{text_of(axis)}</text>']
+    parts = [f'<text x="2" y="{bottom + 16:g}" class="tick">{escaped(axis)}</text>']
     parts.append(f'<text x="2" y="{bottom + 30:g}" class="tick">n</text>')
     for place, (position, found) in enumerate(counts.items()):
         if place % every == 0:
             most = max(found)
             # Models may have answered different numbers of turns there: the figure then names the largest.
-            name = text_of(labels[position - 1]) if labels else position
+            name = escaped(labels[position - 1]) if labels else position
             count = f"{most}" if min(found) == most else f"≤{most}"
             parts.append(f'<text x="{x(position):.1f}" y="{bottom + 16:g}" class="tick middle">{name}</text>')
             parts.append(f'<text x="{x(position):.1f}" y="{bottom + 30:g}" class="tick middle count">{count}</text>')

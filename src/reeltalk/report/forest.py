@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from reeltalk.report.figures import COLOURS, Estimate, marker, ticks
 from reeltalk.report.leaderboard import key_of
-from reeltalk.report.svg import open_svg, text_of
+from reeltalk.report.svg import open_svg
+from reeltalk.report.visible import escaped
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def forest(rows: Sequence[Against], *, title: str) -> str:
         estimate = row.difference
         if estimate is None:
             parts.append(
-                f'<text x="{left}" y="{y + 4:.1f}" class="tick">not compared<title>{text_of(row.told)}</title></text>'
+                f'<text x="{left}" y="{y + 4:.1f}" class="tick">not compared<title>{escaped(row.told)}</title></text>'
             )
             continue
         if estimate.low is not None and estimate.high is not None:

@@ -7,7 +7,8 @@ from typing import Final
 
 from reeltalk.report.figures import COLOURS, Estimate, marker, ticks
 from reeltalk.report.leaderboard import key_of
-from reeltalk.report.svg import open_svg, text_of
+from reeltalk.report.svg import open_svg
+from reeltalk.report.visible import escaped
 
 _LETTER_WIDTH: Final = 7.4
 """Of the figures' letters on a phone, where they are larger, about."""
@@ -111,8 +112,8 @@ def groups(rows: Sequence[Grouped], *, title: str, few: int) -> str:
         if place:
             parts.append(f'<line x1="0" x2="{width - right:g}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
         name = row.name if len(row.name) <= widest else row.name[: widest - 1] + "…"
-        full = f"<title>{text_of(row.name)}</title>" if name != row.name else ""
-        parts.append(f'<text x="0" y="{y + height / 2 + 4:.1f}" class="tick">{text_of(name)}{full}</text>')
+        full = f"<title>{escaped(row.name)}</title>" if name != row.name else ""
+        parts.append(f'<text x="0" y="{y + height / 2 + 4:.1f}" class="tick">{escaped(name)}{full}</text>')
         for number, (index, model, estimate) in enumerate(row.values):
             at = y + gap / 2 + line * (number + 0.5)
             told = f"{row.name}: {key_of(index)} {model}: {estimate}, n = {estimate.n}"
@@ -158,7 +159,7 @@ def spots(found: Sequence[Spot], *, title: str, axis: str) -> str:
         parts.append(f'<text x="{at:.1f}" y="{height - bottom + 16}" class="tick middle">{quantity:g}</text>')
     parts.append(
         f'<line x1="{left}" x2="{width - right}" y1="{height - bottom}" y2="{height - bottom}" class="axis"/>'
-        f'<text x="{(left + width - right) / 2:.1f}" y="{height - 8}" class="tick middle">{text_of(axis)}</text>'
+        f'<text x="{(left + width - right) / 2:.1f}" y="{height - 8}" class="tick middle">{escaped(axis)}</text>'
     )
     for at, spot in _apart(sorted(found, key=lambda spot: spot.index), x, left + 7, width - right):
         estimate, looks = spot.value, f"m{spot.index % COLOURS}"

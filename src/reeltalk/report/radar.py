@@ -10,7 +10,7 @@ from typing import Final
 
 from reeltalk.report.figures import COLOURS, DASHES, FEW, Estimate, marker, ticks
 from reeltalk.report.leaderboard import key_of
-from reeltalk.report.svg import text_of
+from reeltalk.report.visible import escaped
 
 RINGS: Final = (25, 50, 75, 100)
 """In per cent."""
@@ -79,7 +79,7 @@ def radar(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> s
             middle[1] - far * math.cos(angle) + aside * math.sin(angle),
         )
 
-    label = text_of(title)
+    label = escaped(title)
     parts = [f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}" class="figure radar">']
     for ring in RINGS:
         parts.append(f'<polygon points="{_points([at(angle, ring) for angle in angles])}" class="ring"/>')
@@ -88,7 +88,7 @@ def radar(axes: Sequence[Axis], polygons: Sequence[Polygon], *, title: str) -> s
         parts.append(f'<line x1="{middle[0]:g}" y1="{middle[1]:g}" x2="{x:.1f}" y2="{y:.1f}" class="grid"/>')
         side = "middle" if abs(math.sin(angle)) < 0.1 else "" if math.sin(angle) > 0 else "end"
         lift = -10 if math.cos(angle) > 0.9 else 8 if math.cos(angle) < -0.9 else 0
-        name, note = text_of(axis.name), text_of(axis.note)
+        name, note = escaped(axis.name), escaped(axis.note)
         parts.append(f'<text x="{far_x:.1f}" y="{far_y + lift:.1f}" class="spoke {side}">{name}</text>')
         parts.append(f'<text x="{far_x:.1f}" y="{far_y + lift + 13:.1f}" class="tick count {side}">{note}</text>')
     between = math.pi / len(axes)
@@ -149,7 +149,7 @@ def frequency_plot(index: int, dots: Sequence[Dot], *, title: str, rare_percent:
         return top + (100 - value) / 100 * (height - top - bottom)
 
     floor = height - bottom
-    parts = [f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{text_of(title)}" class="figure">']
+    parts = [f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escaped(title)}" class="figure">']
     parts.append(
         f'<rect x="{left:g}" y="{top:g}" width="{x(rare_percent) - left:.1f}" height="{floor - top:g}" class="rare"/>'
     )
@@ -239,6 +239,6 @@ def _names(dots: Sequence[Dot], x: Scale, y: Scale, top: float, floor: float) ->
         heights[place] = min(heights[place], limit)
         limit = heights[place] - apart
     for dot, height in zip(sorted(dots, key=lambda dot: -dot.value.value), heights, strict=True):
-        name = text_of(dot.name)
+        name = escaped(dot.name)
         parts.append(f'<text x="{x(dot.percent) + 7:.1f}" y="{height + 4:.1f}" class="spoke halo">{name}</text>')
     return parts

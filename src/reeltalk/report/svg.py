@@ -1,8 +1,6 @@
-"""What every drawing begins with, and how text gets into one."""
+"""What every drawing begins with."""
 
-from html import escape
-
-from reeltalk.report.visible import visible
+from reeltalk.report.visible import escaped
 
 
 def open_svg(width: float, height: float, title: str) -> str:
@@ -13,9 +11,4 @@ def open_svg(width: float, height: float, title: str) -> str:
         height: In units of the drawing.
         title: What it shows, for readers who do not see it.
     """
-    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{text_of(title)}" class="figure">'
-
-
-def text_of(text: str) -> str:
-    """Anybody's text, fit to stand in a drawing."""
-    return escape(visible(text))
+    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escaped(title)}" class="figure">'

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
 from reeltalk.report.figures import COLOURS, ticks
 from reeltalk.report.leaderboard import key_of
-from reeltalk.report.visible import visible
+from reeltalk.report.visible import escaped
 from reeltalk.schema.intervals import Interval
 
 WIDTH: Final = 760
@@ -68,12 +67,13 @@ def draw_timeline(
             told = f"{name}: {interval.start_s:.1f} to {interval.end_s:.1f} s"
             parts.append(
                 f'<rect class="clip c{place % 2}" x="{x(interval.start_s):.1f}" y="{top}" height="11" '
-                f'width="{max(x(interval.end_s) - x(interval.start_s), 1):.1f}"><title>{_text(told)}</title></rect>'
+                f'width="{max(x(interval.end_s) - x(interval.start_s), 1):.1f}"><title>{escaped(told)}</title></rect>'
             )
         top += ROW + 3
     for turn in turns[:MOST_TURNS]:
         parts.append(
-            f'<a href="{_text(turn.href)}"><text class="turn-number" x="0" y="{top + 11}">Turn {turn.number}</text></a>'
+            f'<a href="{escaped(turn.href)}">'
+            f'<text class="turn-number" x="0" y="{top + 11}">Turn {turn.number}</text></a>'
             f'<path class="track" d="M{LEFT} {top + 7}H{WIDTH - RIGHT}"/>'
         )
         for interval in turn.evidence:
@@ -107,10 +107,6 @@ def draw_timeline(
         for at in step
     )
     return (
-        f'<svg class="dialogue-line" viewBox="0 0 {WIDTH} {top + 18}" role="group" aria-label="{_text(title)}">'
+        f'<svg class="dialogue-line" viewBox="0 0 {WIDTH} {top + 18}" role="group" aria-label="{escaped(title)}">'
         f"{axis}{''.join(parts)}</svg>"
     )
-
-
-def _text(text: str) -> str:
-    return escape(visible(text))
