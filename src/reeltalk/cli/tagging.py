@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reeltalk.construct.tagging.taggers import Tagger
     from reeltalk.store.benchmark import Benchmark
 
-tag = App(name="tag", help="Propose CogME's tags for questions, and measure how far to trust them.", sort_key=5)
+tag = App(name="tag", sort_key=5)
 app.command(tag)
 
 REPLIES = "tag-replies.sqlite"

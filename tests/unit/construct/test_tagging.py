@@ -239,6 +239,14 @@ def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_folder_of_its_name_does_not_hide_the_tagger_that_comes_along(
+    household: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(household.parent)
+    assert run(["tag", household.name, "--tagger", "household", "--dry-run"]) == 0
+    assert "nothing was written" in capsys.readouterr().out
+
+
 def test_a_tagger_is_trained_measured_and_used_on_the_command_line(
     household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

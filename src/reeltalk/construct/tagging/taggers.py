@@ -50,7 +50,7 @@ class LinearTagging:
         Raises:
             InputError: The file holds no tagger that can be used.
         """
-        return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.exists(name) else Path(name)))
+        return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.isfile(name) else Path(name)))
 
     def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
         """What it makes of each turn; a turn without a question is left untagged."""
