@@ -63,12 +63,11 @@ def write_harness_task(harness: str, benchmark: Path, folder: Path, options: Har
     from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
     from reeltalk.evaluate.harnesses.task import HarnessTask, signature_of, task_name, title_of
     from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
+    from reeltalk.evaluate.playing.chat import answer_prompt
     from reeltalk.evaluate.playing.modes import Choice, scripts
     from reeltalk.evaluate.settings import PlaySettings
     from reeltalk.store.benchmark import Benchmark
 
-    if harness == "vlmevalkit" and options.no_videos:
-        raise SettingError("a video data set of VLMEvalKit needs its videos; leave --no-videos out")
     opened = Benchmark.open(benchmark)
     name = task_name(options.name, opened.manifest.name)
     content = opened.content()
@@ -95,7 +94,13 @@ def write_harness_task(harness: str, benchmark: Path, folder: Path, options: Har
         signature=signature_of(
             f"{title_of(opened.manifest.name)}.{play.mode}",
             opened.manifest.content_hash,
-            (("mode", play.mode), ("history", play.told), ("prompt", play.prompt)),
+            (
+                ("mode", play.mode),
+                ("history", play.told),
+                ("prompt", answer_prompt(play.prompt).signature),
+                ("subtitles", "yes" if play.subtitles else "no"),
+                ("videos", "none" if films is None else "until-asked"),
+            ),
         ),
     )
     if harness == "lmms-eval":

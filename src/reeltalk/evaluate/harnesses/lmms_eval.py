@@ -5,6 +5,7 @@ implement its own several rounds, all implement this. Videos end at the question
 """
 
 import json
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +48,7 @@ def write_lmms_eval(task: HarnessTask, folder: Path, *, lies_at: Path) -> None:
         folder / "README.md",
         title=task.title,
         name=task.name,
-        folder=str(lies_at),
+        folder=shlex.quote(str(lies_at)),
         data=DATA,
         signature=task.signature,
         metrics="\n".join(f"- `{PREFIX}{metric}`" for metric in metrics),

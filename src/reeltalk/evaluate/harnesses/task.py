@@ -28,7 +28,7 @@ class HarnessTask:
     films: Films | None
     """None where questions go without videos."""
     signature: str
-    """What can move an answer: the benchmark, mode, history and prompt."""
+    """What can move an answer: the benchmark, mode, history, prompt, subtitles, and whether there are videos."""
 
     def video_of(self, turn: AskedTurn) -> str:
         """Path of a turn's video below the task's folder; empty where it has none."""

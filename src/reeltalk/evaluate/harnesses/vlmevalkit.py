@@ -36,7 +36,8 @@ def write_vlmevalkit(task: HarnessTask, folder: Path) -> None:
         table = csv.DictWriter(stream, (*COLUMNS, *letters), dialect="excel-tab", lineterminator="\n")
         table.writeheader()
         table.writerows(_row(task, index, turn, letters) for index, turn in enumerate(task.turns))
-    class_name = "".join(part.capitalize() for part in re.split(r"_+", task.name))
+    # With an ending no name is a word of Python or something that the module imports, as `None` or `Path`.
+    class_name = "".join(part.capitalize() for part in re.split(r"_+", task.name)) + "Dataset"
     write_template(
         "vlmevalkit_module.py.txt",
         folder / f"{task.name}_vlmevalkit.py",

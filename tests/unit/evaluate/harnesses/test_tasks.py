@@ -100,6 +100,35 @@ def test_without_videos_questions_go_alone(benchmark: Path, tmp_path: Path) -> N
     assert not (out / "videos").exists()
 
 
+def test_a_signature_names_a_prompt_of_ones_own_by_its_content_and_never_by_its_path(
+    benchmark: Path, tmp_path: Path
+) -> None:
+    prompt, out = tmp_path / """a\"\"\"\\U.md""", tmp_path / "out"
+    prompt.write_text("<!-- mine v3 -->\nAnswer briefly.", encoding="utf-8")
+    options = ["--prompt", str(prompt), "--subtitles", "--no-videos", "--name", "kitchen"]
+    assert run(["export", "lmms-eval", str(benchmark), str(out), *options]) == 0
+    signature = (load(out / "kitchen_lmms_eval.py").__doc__ or "").splitlines()[2]
+    assert "|prompt:mine.v3#" in signature
+    assert "|subtitles:yes|videos:none|" in signature
+    assert str(tmp_path) not in signature
+
+
+def test_the_command_in_the_readme_holds_for_a_folder_with_a_space(benchmark: Path, tmp_path: Path) -> None:
+    out = tmp_path / "my tasks"
+    assert run(["export", "lmms-eval", str(benchmark), str(out), "--no-videos"]) == 0
+    assert f"--include_path '{out}' " in (out / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["none", "path", "kitchen_2"])
+@pytest.mark.usefixtures("vlmeval")
+def test_a_task_may_have_any_name(name: str, benchmark: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(["export", "vlmevalkit", str(benchmark), str(out), "--name", name]) == 0
+    module = load(out / f"{name}_vlmevalkit.py")
+    module.register()
+    assert module.Path is Path
+
+
 @pytest.fixture
 def vlmeval(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """What the class needs of VLMEvalKit, as its documentation has it."""
