@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from reeltalk import __version__
-from reeltalk.errors import ReeltalkError, SettingError
+from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
 
 if TYPE_CHECKING:
     from reeltalk.schema.outcomes import StageReport
@@ -88,6 +88,12 @@ def _sentence(text: str) -> str:
 def say(message: str) -> None:
     """Tell people something that is no result: on standard error."""
     print(message, file=sys.stderr, flush=True)
+
+
+def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
+    """Refuse to write a file where something is already, unless it is to be replaced."""
+    if out is not None and out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
 
 
 def print_report(report: "StageReport") -> None:

@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.app import Bar, app, print_report, say
+from reeltalk.cli.asking import prices_of
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.errors import SettingError
 
@@ -166,24 +167,19 @@ def plan_construct(
 
     from reeltalk.construct.forecast import forecast, lines
     from reeltalk.construct.settings import STEPS
-    from reeltalk.llm import Prices
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import CLIPS, VIDEOS
 
     if writer == "graph":
         print("the graph asks no model: no requests, no tokens, no money")
         return 0
-    if (asking.price_in is None) != (asking.price_out is None):
-        raise SettingError("give both --price-in and --price-out, or neither")
+    prices = prices_of(asking.price_in, asking.price_out, "--price")
     opened = Benchmark.open(benchmark)
     videos = list(islice(opened.read(VIDEOS), settings.limit))
     clips: dict[str, list[Any]] = {video.id: [] for video in videos}
     for clip in opened.read(CLIPS):
         if clip.video_id in clips:
             clips[clip.video_id].append(clip)
-    prices = None
-    if asking.price_in is not None and asking.price_out is not None:
-        prices = Prices(input=asking.price_in, output=asking.price_out)
     found = forecast(
         clips,
         settings,

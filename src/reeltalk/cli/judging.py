@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, say
+from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, refuse_existing, say
 from reeltalk.cli.asking import asking_within, background_of, check_counts, finish, judging_by
 from reeltalk.cli.evaluation_options import JUDGE_MODEL, JUDGING, LIMITS, JudgeModel, JudgingOptions, Limits
 from reeltalk.errors import BenchmarkError, InputError, SettingError
@@ -136,8 +136,7 @@ def attack(
     from reeltalk.store.documents import write_json
 
     check_counts(every=every)
-    if out is not None and out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     chosen = judging.settings(None).model_copy(update={"metrics": ()})
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     reports = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, app
+from reeltalk.cli.app import OVERWRITE, Bar, app, refuse_existing
 from reeltalk.cli.graph import ROOMS, read_known
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.scenario import ComposeSettings
@@ -54,8 +54,7 @@ def compose(
     from reeltalk.graph.source import write_scenarios
     from reeltalk.store.atomic import write_bytes
 
-    if out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     cards = _cards(graphs, initial_rooms, activities)
     with Bar() as bar:
         done = run(cards, settings, progress=lambda n, total: bar.show("composing: round", n, total, n / total))

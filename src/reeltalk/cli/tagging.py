@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say, settings_of
-from reeltalk.cli.asking import check_counts
+from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing, say, settings_of
+from reeltalk.cli.asking import check_counts, prices_of
 from reeltalk.cli.evaluation_options import LIMITS, Limits
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
@@ -146,8 +146,7 @@ def train(
 
     if not benchmarks:
         raise SettingError("give at least one benchmark to learn from")
-    if out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     opened = [Benchmark.open(path) for path in benchmarks]
     turns = turns_from(opened, split=split)
     say(f"learning from {len(turns):,} turns")
@@ -204,8 +203,7 @@ def measure(
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(resamples=resamples, limit=limit)
-    if out is not None and out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     _check(options)
     opened = Benchmark.open(benchmark)
     turns = list(islice((a for a in turns_of(opened, split=split) if a.reference is not None), limit))
@@ -255,8 +253,7 @@ def review(
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(limit=limit)
-    if out is not None and out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     listed = [json.dumps(row, ensure_ascii=False) for row in islice(to_look_at(Benchmark.open(benchmark)), limit)]
     if out is None:
         for line in listed:
@@ -294,8 +291,7 @@ def _check(options: TaggerOptions) -> None:
         raise SettingError("give --tagger FILE, --tagger household, or --model NAME; one of them")
     if (options.model is not None and options.model != options.model.strip()) or options.model == "":
         raise SettingError(f"--model {options.model!r}: give the name of a model")
-    if (options.price_in is None) != (options.price_out is None):
-        raise SettingError("give both --price-in and --price-out, or neither")
+    prices_of(options.price_in, options.price_out, "--price")
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_report
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing
+from reeltalk.errors import SettingError
 from reeltalk.world.settings import FilmSettings
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def play(
         raise SettingError(f"--room {room!r}: one of {', '.join(ROOM_ORDER)}")
     if view not in ("switching", "fixed"):
         raise SettingError(f"--view {view!r}: switching or fixed")
-    if out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    refuse_existing(out, overwrite=overwrite)
     built = _house(house)
     start = begin(built, next(name for name, r in built.rooms.items() if r.class_name == room))
     steps = carry_out(built, read_program(read_text(program), file=program), start)

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import yaml
 
-from reeltalk.errors import InputError, MissingExtraError, SettingError
+from reeltalk.errors import MissingExtraError, SettingError
 from reeltalk.formats.file_names import as_file_stem
-from reeltalk.store.documents import read_text
 
 FOLDER: Final = ".eval_results"
 TASK_FILE: Final = "eval.yaml"
@@ -113,23 +112,6 @@ def write_results(results: Sequence[HubResult], benchmark: BenchmarkOnHub, repos
     path.parent.mkdir(parents=True, exist_ok=True)
     _dump(hub.eval_result_entries_to_yaml(entries), path)
     return path
-
-
-def read_results(path: Path) -> list[Any]:
-    """The entries of a file of results, as `huggingface_hub.EvalResultEntry`.
-
-    Raises:
-        InputError: It is not such a file.
-        MissingExtraError: The `hub` extra is not installed.
-    """
-    hub = _hub()
-    try:
-        return list(hub.parse_eval_result_entries(yaml.safe_load(read_text(path))))
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(
-            f"not a file of evaluation results: {reason}", file=path, hint="expected a list of dataset, value, notes"
-        ) from None
 
 
 def write_benchmark(

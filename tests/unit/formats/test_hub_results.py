@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 import yaml
 
-from reeltalk.errors import InputError, SettingError
+from reeltalk.errors import SettingError
 from reeltalk.formats.hub_results import (
     BenchmarkOnHub,
     HubResult,
     Source,
     check,
-    read_results,
     write_benchmark,
     write_results,
 )
@@ -24,7 +24,7 @@ def test_the_hubs_parser_reads_back_what_was_written(tmp_path: Path) -> None:
     benchmark = BenchmarkOnHub("me/kitchen", REVISION, "2026-11-22", source)
     path = write_results([HubResult("agree", 23.5, "n = 2: ü"), HubResult("words", 0.25, "x")], benchmark, tmp_path)
     assert path == tmp_path / ".eval_results" / "kitchen.yaml"
-    first, second = read_results(path)
+    first, second = huggingface_hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
     assert (first.dataset_id, first.task_id, first.value, first.notes) == ("me/kitchen", "agree", 23.5, "n = 2: ü")
     assert (first.dataset_revision, first.date, first.source_url) == (REVISION, "2026-11-22", source.url)
     assert (first.source_name, first.source_user, first.source_org) == ("Report", "someone", "some-org")
@@ -61,11 +61,3 @@ def test_revision_and_date_have_their_form() -> None:
         check(BenchmarkOnHub("me/kitchen", "main"))
     with pytest.raises(SettingError, match="2026-11-22"):
         check(BenchmarkOnHub("me/kitchen", None, "last week"))
-
-
-@pytest.mark.parametrize("text", ["- value: 1\n", "[1, 2]", "{", "dataset: 3", ""])
-def test_a_file_that_holds_no_results_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "results.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"results\.yaml"):
-        read_results(path)

@@ -9,18 +9,11 @@ from typing import Final
 
 from reeltalk.baselines.floors import AlwaysYes, CopiedQuestion
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.playing.reference_player import NO_REFERENCE
+from reeltalk.evaluate.playing.reference_player import NO_REFERENCE, right_answer
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 
-
-def _reference(turn: AnsweredTurn) -> str | None:
-    if turn.options and turn.correct_option is not None:
-        return turn.options[turn.correct_option]
-    return turn.references[0] if turn.references else None
-
-
 BESIDE: Final[dict[str, Callable[[AnsweredTurn], str | None]]] = {
-    "reference": _reference,
+    "reference": right_answer,
     AlwaysYes.name: lambda turn: AlwaysYes().answer(turn.question),
     CopiedQuestion.name: lambda turn: CopiedQuestion().answer(turn.question),
 }

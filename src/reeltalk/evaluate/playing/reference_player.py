@@ -3,8 +3,17 @@
 from typing import Final
 
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import Turn
 
 NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
+
+
+def right_answer(turn: Turn | AnsweredTurn) -> str | None:
+    """The right option where there are options, else the first reference; None where the benchmark withholds it."""
+    if turn.options and turn.correct_option is not None:
+        return turn.options[turn.correct_option]
+    return turn.references[0] if turn.references else None
 
 
 class ReferencePlayer:
@@ -27,9 +36,5 @@ class ReferencePlayer:
 
     async def answer(self, seen: Seen, pictures: Pictures) -> Said:
         """The reference; nothing where the benchmark withholds it."""
-        turn = seen.step.turn
-        if turn.options and turn.correct_option is not None:
-            return Said(text=turn.options[turn.correct_option])
-        if turn.references:
-            return Said(text=turn.references[0])
-        return Said(text=None, reason=NO_REFERENCE)
+        text = right_answer(seen.step.turn)
+        return Said(text) if text is not None else Said(None, reason=NO_REFERENCE)
