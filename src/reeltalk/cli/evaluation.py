@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from reeltalk.cli.app import OVERWRITE, app, hash_source, say, settings_of
+from reeltalk.cli.app import OVERWRITE, app, hash_source, refuse_existing, say, settings_of
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
@@ -262,8 +262,8 @@ def report(
         return 0
     if out.is_dir():
         out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
-    elif out.exists() and not overwrite:
-        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+    else:
+        refuse_existing(out, overwrite=overwrite)
     write_bytes(out, table.encode())
     print(f"report: {out}")
     return 0

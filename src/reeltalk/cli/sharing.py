@@ -264,7 +264,7 @@ def export_results(
     for mixed in sorted(set(tasks.values()) & set(board.mixed)):
         parts = ", ".join(board.mixed[mixed])
         say(f"{mixed}: the models' signatures differ in {parts}, so that their values do not compare")
-    print(f"results of {files:,} models and {TASK_FILE}: {out}")
+    print(f"results of {files:,} {'model' if files == 1 else 'models'} and {TASK_FILE}: {out}")
     return 0
 
 

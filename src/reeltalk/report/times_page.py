@@ -12,8 +12,9 @@ PAGE: Final = "times.html"
 
 
 def has_times(site: Site) -> bool:
-    """True where some run has a time, a number of tokens or of frames."""
-    return bool(site.board.timings)
+    """True where some run has a time or a number of tokens, or frames were seen."""
+    cells = [model.cells[column.metric] for model in site.board.models for column in site.board.timings]
+    return any(cell is not None and cell.row.value for cell in cells)
 
 
 def write_times(site: Site) -> None:

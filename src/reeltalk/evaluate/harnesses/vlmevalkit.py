@@ -26,11 +26,16 @@ def write_vlmevalkit(task: HarnessTask, folder: Path) -> None:
         folder: Where it is written; it may be moved afterwards.
 
     Raises:
-        SettingError: The task goes without videos, which VLMEvalKit's video data sets cannot.
+        SettingError: The task goes without videos, which VLMEvalKit's video data sets cannot, or a question has more
+            options than there are letters.
     """
     if task.films is None:
         raise SettingError("a video data set of VLMEvalKit needs its videos; leave --no-videos out")
     most = max(len(turn.turn.options or ()) for turn in task.turns)
+    if most > len(string.ascii_uppercase):
+        raise SettingError(
+            f"a question has {most} options, and VLMEvalKit has columns for {len(string.ascii_uppercase)}"
+        )
     letters = string.ascii_uppercase[:most]
     with (folder / f"{task.name}.tsv").open("w", encoding="utf-8", newline="") as stream:
         table = csv.DictWriter(stream, (*COLUMNS, *letters), dialect="excel-tab", lineterminator="\n")
