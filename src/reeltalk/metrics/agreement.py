@@ -57,10 +57,11 @@ def agreement(
     n = len(both)
     if n == 0:
         return Agreement(0, None, None)
-    raw = sum(a == b for a, b in both) / n
-    first, second = sum(a for a, _ in both) / n, sum(b for _, b in both) / n
-    chance = first * second + (1 - first) * (1 - second)
-    return Agreement(n, raw, None if chance == 1.0 else (raw - chance) / (1 - chance))
+    table = np.zeros((2, 2))
+    for a, b in both:
+        table[int(a), int(b)] += 1
+    kappa = float(_kappa(table.reshape(1, 4), 1 - np.eye(2))[0])
+    return Agreement(n, float(np.trace(table)) / n, kappa if np.isfinite(kappa) else None)
 
 
 def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:

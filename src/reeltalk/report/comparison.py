@@ -13,7 +13,7 @@ from reeltalk.metrics.resampling import BootstrapTest
 from reeltalk.report.columns import direction_of, goes_to_hundreds
 from reeltalk.report.leaderboard import Leaderboard, key_of
 
-FEW_VIDEOS: Final = 10
+FEW_FOR_A_TEST: Final = 10
 """With fewer source videos a test rests on what cannot be checked: that their means scatter normally."""
 
 Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
@@ -156,7 +156,7 @@ class Comparisons:
             )  # fmt: skip
             return f"no difference shown{shown}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
-        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
+        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_FOR_A_TEST else ""
         return f"{first if best == row.first else second} {word}{rough}"
 
 

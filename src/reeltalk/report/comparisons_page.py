@@ -11,7 +11,7 @@ from reeltalk.report.columns import direction_of, scale_of, title_of
 from reeltalk.report.compare import compare, correct, metrics_of
 from reeltalk.report.compare_text import left_out_words
 from reeltalk.report.comparison import (
-    FEW_VIDEOS,
+    FEW_FOR_A_TEST,
     CompareSettings,
     Comparison,
     Comparisons,
@@ -97,7 +97,7 @@ def write_comparisons(site: Site) -> None:
         models=[(index, site.board.models[index]) for index in found.models],
         pairs=len({(row.first, row.second) for row in found.rows}),
         videos=max(row.videos for row in found.rows),
-        few_videos=FEW_VIDEOS,
+        few_videos=FEW_FOR_A_TEST,
         power=round(found.settings.target_power * 100),
         shown_difference=shown_difference,
         shown_p=shown_p,

@@ -70,7 +70,7 @@ def tell(models: Sequence[TrackedModel], telling: Telling) -> list[Told]:
     except Exception as error:
         raise TrackerError(
             f"{telling.tracker} could not be told: {type(error).__name__}: {' '.join(str(error).split())[:300]}; "
-            "nothing of the run that failed is kept there, run the command again"
+            "run the command again"
         ) from error
 
 
