@@ -1,0 +1,104 @@
+"""The history: every change appends an event with the hash of the one before, so that none can be changed unseen."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.database import Database
+from reeltalk.review.tables import ChainRow, EventRow, canonical, moment
+from reeltalk.schema.record import Json
+
+OPERATOR: Final = "operator"
+"""The author of what commands change."""
+FIRST: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
+"""What the first event names as the one before it."""
+
+
+@dataclass
+class Change:
+    """One transaction that changes something, and who makes it."""
+
+    session: Session
+    author: str
+    at: str
+    head: ChainRow
+    events: list[EventRow] = field(default_factory=list)
+    """What was appended, in order."""
+
+    def record(
+        self, kind: str, subject: str, *, place: str | None = None, before: Json = None, after: Json = None
+    ) -> EventRow:
+        """Append an event.
+
+        Args:
+            kind: What was done, as `save`.
+            subject: The id of what changed.
+            place: Where in it.
+            before: What was there.
+            after: What is there now.
+        """
+        seq, previous = self.head.seq + 1, self.head.hash
+        row = EventRow(
+            seq=seq,
+            at=self.at,
+            author=self.author,
+            kind=kind,
+            subject=subject,
+            place=place,
+            before=before,
+            after=after,
+            previous=previous,
+            hash=event_hash(previous, seq, self.at, self.author, kind, subject, place, before, after),
+        )
+        self.session.add(row)
+        self.head.seq, self.head.hash = seq, row.hash
+        self.events.append(row)
+        return row
+
+
+@contextlib.contextmanager
+def changing(database: Database, author: str, *, now: datetime | None = None) -> Iterator[Change]:
+    """A transaction whose changes are events; all of it counts, or none where the block raises.
+
+    Args:
+        database: Where.
+        author: A person's id, or `OPERATOR`.
+        now: The moment; the clock's by default.
+    """
+    with database.writing() as session:
+        head = session.scalars(select(ChainRow).with_for_update()).one_or_none()
+        if head is None:
+            head = ChainRow(id=1, seq=0, hash=FIRST)
+            session.add(head)
+        yield Change(session, author, moment(now), head)
+
+
+def event_hash(*parts: Json) -> str:
+    """SHA-256 of an event's fields and the hash before it, as canonical JSON."""
+    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()
+
+
+def broken_links(session: Session) -> Iterator[str]:
+    """What is wrong with the chain, event by event; nothing where it is whole."""
+    previous, expected = FIRST, 1
+    for row in session.scalars(select(EventRow).order_by(EventRow.seq).execution_options(yield_per=2000)):
+        if row.seq != expected:
+            yield f"event {expected} is missing; the next there is {row.seq}"
+            expected = row.seq
+        if row.previous != previous:
+            yield f"event {row.seq} does not follow the one before it: its hash differs"
+        found = event_hash(
+            row.previous, row.seq, row.at, row.author, row.kind, row.subject, row.place, row.before, row.after
+        )
+        if found != row.hash:
+            yield f"event {row.seq} ({row.kind} of {row.subject} at {row.at}) was changed after it was written"
+        previous, expected = row.hash, expected + 1
+    head = session.scalars(select(ChainRow)).one_or_none()
+    if head is not None and (head.seq, head.hash) != (expected - 1, previous):
+        yield f"the chain should end with event {head.seq}, and ends with {expected - 1}: events were taken away"

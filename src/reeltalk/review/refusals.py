@@ -1,0 +1,66 @@
+"""What the application refuses, each with its HTTP status and the code that scripts read."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.schema.record import Json
+
+
+class Refusal(ReeltalkError):
+    """A request that cannot be done as asked; pages and JSON show the same message.
+
+    Args:
+        message: What is wrong and what to do next.
+        code: What a script tells it by; the class's own by default.
+        field: The field of the request that is wrong, where it is one.
+        more: What the answer holds beside the error, as the revision that is current.
+    """
+
+    status: ClassVar[int] = 400
+    code = "refused"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, field: str | None = None, more: Mapping[str, Json] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.field, self.more = field, dict(more or {})
+        if code is not None:
+            self.code = code
+
+    def document(self) -> dict[str, Json]:
+        """The body of a JSON answer."""
+        error: dict[str, Json] = {"code": self.code, "message": str(self)}
+        if self.field is not None:
+            error["field"] = self.field
+        return {"error": error, **self.more}
+
+
+class SignInFirstError(Refusal):
+    """Nobody is signed in, or no longer."""
+
+    status, code = 401, "sign_in"
+
+
+class NotAllowedError(Refusal):
+    """The person's role, or their part in this work, does not allow it."""
+
+    status, code = 403, "not_allowed"
+
+
+class NotThereError(Refusal):
+    """There is no such thing, or none that this person may know of."""
+
+    status, code = 404, "not_there"
+
+
+class ConflictError(Refusal):
+    """It was changed meanwhile, or its state does not allow it."""
+
+    status, code = 409, "conflict"
+
+
+class BadValueError(Refusal):
+    """A value that cannot be stored; names the field."""
+
+    status, code = 422, "bad_value"

@@ -1,0 +1,271 @@
+"""The tables of work in progress. Every moment is UTC as text, `2026-11-22T04:30:00.000Z`, which sorts as time does."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, Text, TypeDecorator, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from reeltalk.schema.record import Json
+
+
+def moment(at: datetime | None = None) -> str:
+    """A moment, now by default, as it is stored: UTC to the millisecond, of fixed width."""
+    at = (at or datetime.now(UTC)).astimezone(UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+
+
+def canonical(value: Json) -> str:
+    """One text for equal JSON values on any machine: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class Document(TypeDecorator[Json]):
+    """A JSON value as canonical text. ASCII alone, since PostgreSQL refuses U+0000 in its own JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Json, dialect: Any) -> str | None:
+        """To the database."""
+        return None if value is None else canonical(value)
+
+    def process_result_value(self, value: Any, dialect: Any) -> Json:
+        """From the database."""
+        return None if value is None else json.loads(value)
+
+
+class Base(DeclarativeBase):
+    """All tables."""
+
+
+class ProjectRow(Base):
+    """What is reviewed: one row."""
+
+    __tablename__ = "project"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    content_hash: Mapped[str] = mapped_column(Text)
+    """Of the benchmark as it was loaded."""
+    settings: Mapped[Json] = mapped_column(Document)
+    created_at: Mapped[str] = mapped_column(Text)
+
+
+class PersonRow(Base):
+    """Somebody who may sign in, or could once."""
+
+    __tablename__ = "people"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    sign_in: Mapped[str] = mapped_column(Text, unique=True)
+    """The name in the form in which names are compared."""
+    role: Mapped[str] = mapped_column(Text)
+    password: Mapped[str] = mapped_column(Text)
+    """argon2id, with its parameters."""
+    created_at: Mapped[str] = mapped_column(Text)
+    disabled_at: Mapped[str | None] = mapped_column(Text)
+    settings: Mapped[Json] = mapped_column(Document, default=dict)
+
+
+class InvitationRow(Base):
+    """A link by which one person may join, once."""
+
+    __tablename__ = "invitations"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    token: Mapped[str] = mapped_column(Text, unique=True)
+    """Keyed hash of what the link holds."""
+    role: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, default="")
+    created_by: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(Text)
+    expires_at: Mapped[str] = mapped_column(Text)
+    used_by: Mapped[str | None] = mapped_column(ForeignKey("people.id"))
+    withdrawn_at: Mapped[str | None] = mapped_column(Text)
+
+
+class SessionRow(Base):
+    """A browser that is signed in."""
+
+    __tablename__ = "sessions"
+
+    token: Mapped[str] = mapped_column(Text, primary_key=True)
+    """Keyed hash of the cookie."""
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
+    csrf: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(Text)
+    expires_at: Mapped[str] = mapped_column(Text)
+
+
+class TokenRow(Base):
+    """A personal token for scripts."""
+
+    __tablename__ = "tokens"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    token: Mapped[str] = mapped_column(Text, unique=True)
+    """Keyed hash."""
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
+    label: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(Text)
+    expires_at: Mapped[str] = mapped_column(Text)
+    revoked_at: Mapped[str | None] = mapped_column(Text)
+
+
+class VideoRow(Base):
+    """A video of the benchmark, and how browsers are served with it."""
+
+    __tablename__ = "videos"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    sha256: Mapped[str | None] = mapped_column(Text, index=True)
+    duration_s: Mapped[float | None]
+    file: Mapped[str | None] = mapped_column(Text)
+    """What is served: `original`, or a file's name in the folder of proxies; None where nothing can be."""
+    media_type: Mapped[str | None] = mapped_column(Text)
+    problem: Mapped[str | None] = mapped_column(Text)
+    """Why it cannot be played."""
+
+
+class QueueRow(Base):
+    """Units that wait for one kind of work."""
+
+    __tablename__ = "queues"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    task: Mapped[str] = mapped_column(Text)
+    title: Mapped[str] = mapped_column(Text)
+    position: Mapped[int]
+    overlap: Mapped[int]
+    """How many people do each unit."""
+    is_open: Mapped[bool] = mapped_column(default=True)
+    settings: Mapped[Json] = mapped_column(Document, default=dict)
+
+
+class UnitRow(Base):
+    """What one person opens at a time."""
+
+    __tablename__ = "units"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"))
+    position: Mapped[int]
+    title: Mapped[str] = mapped_column(Text)
+    video_id: Mapped[str | None] = mapped_column(ForeignKey("videos.id"), index=True)
+    turns: Mapped[int]
+    """How many places it has to decide."""
+    content: Mapped[Json] = mapped_column(Document)
+    """The draft and all that is shown with it."""
+    target_table: Mapped[str | None] = mapped_column(Text)
+    target_id: Mapped[str | None] = mapped_column(Text)
+    """The record of the benchmark that results change."""
+    state: Mapped[str] = mapped_column(Text, default="open")
+    """`open` until enough people have submitted, then `adjudication` where they differ, then `done`."""
+    submitted: Mapped[int] = mapped_column(default=0)
+    gold: Mapped[Json] = mapped_column(Document, default=None, nullable=True)
+    """Which faults were planted where; None in real units."""
+
+    __table_args__ = (Index("units_by_queue", "queue_id", "state", "position"),)
+
+
+class AssignmentRow(Base):
+    """One person's own copy of the work on a unit."""
+
+    __tablename__ = "assignments"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    role: Mapped[str] = mapped_column(Text)
+    """`annotator` or `adjudicator`."""
+    state: Mapped[str] = mapped_column(Text)
+    """`working`, `returned` (to be worked on again), `submitted`; `lapsed` where its turn went to somebody else."""
+    round: Mapped[int] = mapped_column(default=1)
+    note: Mapped[str] = mapped_column(Text, default="")
+    """What an adjudicator said on returning it."""
+    created_at: Mapped[str] = mapped_column(Text)
+    lease_until: Mapped[str] = mapped_column(Text)
+    submitted_at: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (
+        UniqueConstraint("unit_id", "person_id", "role"),
+        Index("assignments_by_person", "person_id", "state"),
+    )
+
+
+class EntryRow(Base):
+    """What stands at one place of an assignment."""
+
+    __tablename__ = "entries"
+
+    assignment_id: Mapped[str] = mapped_column(ForeignKey("assignments.id"), primary_key=True)
+    place: Mapped[str] = mapped_column(Text, primary_key=True)
+    revision: Mapped[int]
+    value: Mapped[Json] = mapped_column(Document, nullable=True)
+    """None where all that was saved was undone."""
+    stale: Mapped[bool] = mapped_column(default=False)
+    """True where something that it rests on was changed since."""
+    at: Mapped[str] = mapped_column(Text)
+
+
+class ResultRow(Base):
+    """What was settled at one place of a unit."""
+
+    __tablename__ = "results"
+
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
+    place: Mapped[str] = mapped_column(Text, primary_key=True)
+    value: Mapped[Json] = mapped_column(Document)
+    how: Mapped[str] = mapped_column(Text)
+    """`sole` annotator, `agreed`, or settled by an adjudicator: `taken` or `written`."""
+    people: Mapped[Json] = mapped_column(Document)
+    """Ids of those whose work it is."""
+    at: Mapped[str] = mapped_column(Text)
+
+
+class EventRow(Base):
+    """One change. Rows are only ever added; each holds the hash of the one before."""
+
+    __tablename__ = "events"
+
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    at: Mapped[str] = mapped_column(Text)
+    author: Mapped[str] = mapped_column(Text)
+    """A person's id, or `operator` for commands."""
+    kind: Mapped[str] = mapped_column(Text)
+    subject: Mapped[str] = mapped_column(Text)
+    """The id of what changed."""
+    place: Mapped[str | None] = mapped_column(Text)
+    before: Mapped[Json] = mapped_column(Document, nullable=True)
+    after: Mapped[Json] = mapped_column(Document, nullable=True)
+    previous: Mapped[str] = mapped_column(Text)
+    hash: Mapped[str] = mapped_column(Text)
+
+    __table_args__ = (Index("events_by_subject", "subject", "seq"),)
+
+
+class ChainRow(Base):
+    """Where the chain of events ends: one row, which whoever writes holds."""
+
+    __tablename__ = "chain"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    seq: Mapped[int]
+    hash: Mapped[str] = mapped_column(Text)
+
+
+class RequestRow(Base):
+    """A change that was asked for and done, so that asking again changes nothing twice."""
+
+    __tablename__ = "requests"
+
+    person_id: Mapped[str] = mapped_column(Text, primary_key=True)
+    key: Mapped[str] = mapped_column(Text, primary_key=True)
+    what: Mapped[str] = mapped_column(Text)
+    """Hash of the method, the address and the body."""
+    status: Mapped[int]
+    body: Mapped[Json] = mapped_column(Document, nullable=True)
+    at: Mapped[str] = mapped_column(Text, index=True)

@@ -1,0 +1,9 @@
+"""All kinds of work by name."""
+
+from typing import Final
+
+from reeltalk.review.tasks.task import Task
+from reeltalk.review.tasks.turns import TurnsTask
+
+TASKS: Final[dict[str, Task]] = {task.kind: task for task in (TurnsTask(),)}
+"""In the order in which a benchmark is worked on."""

@@ -1,0 +1,254 @@
+"""Review of turns: accept, edit, reject or skip every question and answer of a chain or a dialogue."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reeltalk.review.refusals import BadValueError
+from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.gates import GateResult, turn_gates
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import Json, Name, Seconds
+from reeltalk.schema.review import Decision
+from reeltalk.store.content import Content
+
+M = TypeVar("M", bound=BaseModel)
+
+LONGEST_TEXT: Final = 20_000
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+
+
+class Reason(StrEnum):
+    """Why a turn is rejected."""
+
+    NOT_IN_VIDEO = "not_in_video"
+    AMBIGUOUS = "ambiguous"
+    LEAKS = "leaks"
+    """The answer is in the question, in the history, or known without the video."""
+    ABILITY_MISMATCH = "ability_mismatch"
+    TOO_EASY = "too_easy"
+    WRONG_TIME = "wrong_time"
+    WRONG_ANSWER = "wrong_answer"
+    LANGUAGE = "language"
+    OTHER = "other"
+    """With a note that says what."""
+
+
+class TurnValue(BaseModel):
+    """What somebody made of one turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision | None = None
+    question: Text
+    references: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
+    asked_at_s: Seconds | None = None
+    evidence: Annotated[tuple[Interval, ...], Field(max_length=200)] = ()
+    options: Annotated[tuple[Text, ...], Field(max_length=100)] | None = None
+    correct_option: Annotated[int, Field(ge=0)] | None = None
+    labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=50)] = Field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()
+    note: Text = ""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.correct_option is not None and self.correct_option >= len(self.options or ()):
+            raise ValueError(f"option {self.correct_option} is marked as right, of {len(self.options or ())} options")
+        if self.decision in (Decision.ACCEPT, Decision.EDIT):
+            if not self.question.strip():
+                raise ValueError("a turn that is accepted needs a question")
+            if self.reasons:
+                raise ValueError("reasons are for turns that are rejected")
+        if self.decision is Decision.REJECT:
+            if not self.reasons:
+                raise ValueError("give at least one reason for rejecting the turn")
+            if Reason.OTHER in self.reasons and not self.note.strip():
+                raise ValueError("say in the note what the other reason is")
+        return self
+
+
+EDITABLE: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option", "labels")
+"""What of a turn people may change."""
+
+
+class TurnsTask:
+    """Review of the turns of a chain or a dialogue."""
+
+    kind = "turns"
+    title = "Review turns"
+    template = "work_turns.html"
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """One for each chain and each dialogue."""
+        clips = {clip.id: clip for clip in content.clips}
+        scenes: dict[str, list[Clip]] = defaultdict(list)
+        for clip in content.clips:
+            if clip.interval is not None:
+                scenes[clip.video_id].append(clip)
+        shown_scenes = {video: [_clip(clip) for clip in found] for video, found in scenes.items()}
+        videos = {video.id: video for video in content.videos}
+        gates: dict[str, dict[str, list[GateResult]]] = defaultdict(lambda: defaultdict(list))
+        for (unit_id, index), found in turn_gates(content.gates).items():
+            gates[unit_id][str(index)].extend(found)
+        links = _links(content.linkages, {unit.id: unit for unit in (*content.chains, *content.dialogues)})
+        for unit in (*content.chains, *content.dialogues):
+            is_chain = isinstance(unit, QAChain)
+            clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
+            yield Draft(
+                target_table="chains" if is_chain else "dialogues",
+                target_id=unit.id,
+                title=unit.id,
+                video_id=unit.video_id,
+                content={
+                    "unit": "chain" if is_chain else "dialogue",
+                    "id": unit.id,
+                    "task": None if isinstance(unit, QAChain) else unit.task,
+                    "video_id": unit.video_id,
+                    "category": (videos.get(unit.video_id) or Video(id=unit.video_id)).category,
+                    "clips": [_clip(clips[name]) for name in clip_ids if name in clips and clips[name].interval],
+                    "scenes": shown_scenes.get(unit.video_id, []),
+                    "turns": [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns],
+                    "checks": {place: [_gate(gate) for gate in found] for place, found in gates[unit.id].items()},
+                    "links": links.get(unit.id, []),
+                },
+            )
+
+    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
+        """One for each turn, named by its index from 0."""
+        return [str(index) for index in range(len(content["turns"]))]
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored: accepting with changes is editing, editing without any is accepting.
+
+        Raises:
+            BadValueError: It cannot be stored; names the field.
+        """
+        self._turn(content, place)
+        found = checked(TurnValue, value)
+        if found.decision in (Decision.ACCEPT, Decision.EDIT):
+            draft = self.draft_value(content, place)
+            stored = found.model_dump(mode="json")
+            same = all(stored[name] == draft[name] for name in EDITABLE)
+            found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
+        return found.model_dump(mode="json")
+
+    def decided(self, value: Json) -> bool:
+        """True where it has a decision."""
+        return value is not None and value["decision"] is not None
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The decision, and what the turn becomes; of a rejected turn the decision alone."""
+        if value["decision"] in (Decision.REJECT, Decision.SKIP):
+            return {"decision": value["decision"]}
+        return {name: value[name] for name in EDITABLE}
+
+    def bears_on(self, before: Json, after: Json) -> bool:
+        """True where the question or the answer is another, or the turn was rejected or taken back."""
+        if before is None or after is None:
+            return bool(before != after)
+        gone = (Decision.REJECT, Decision.SKIP)
+        return any(before[name] != after[name] for name in ("question", "references", "correct_option")) or (
+            (before["decision"] in gone) != (after["decision"] in gone)
+        )
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """All later turns: each rests on what was said before (SVBench's chains; dialogues keep their history)."""
+        return [str(index) for index in range(int(place) + 1, len(content["turns"]))]
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """The turn as it was drafted, undecided."""
+        turn = Turn.model_validate(self._turn(content, place))
+        return TurnValue(
+            question=turn.question,
+            references=turn.references,
+            asked_at_s=turn.asked_at_s,
+            evidence=turn.evidence,
+            options=turn.options,
+            correct_option=turn.correct_option,
+            labels=turn.labels,
+        ).model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The decision, whether it was rejected, and the wording of what was kept."""
+        yield Code("decision", "nominal", value["decision"])
+        kept = value["decision"] in (Decision.ACCEPT, Decision.EDIT)
+        yield Code("kept", "nominal", kept)
+        yield Code("question", "text", value["question"] if kept else None)
+        yield Code("answer", "text", " / ".join(value["references"]) if kept else None)
+
+    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """Decision, wording, times, labels, reasons and note."""
+        shown: list[tuple[str, str]] = [("Decision", value["decision"] or "none yet"), ("Question", value["question"])]
+        shown += [("Answer", text) for text in value["references"]]
+        if value["asked_at_s"] is not None:
+            shown.append(("Asked at", f"{value['asked_at_s']:.2f} s"))
+        shown += [("Evidence", f"{part['start_s']:.2f}–{part['end_s']:.2f} s") for part in value["evidence"]]
+        shown += [
+            (f"Option {index + 1}{', right' if index == value['correct_option'] else ''}", option)
+            for index, option in enumerate(value["options"] or ())
+        ]
+        shown += [(name, ", ".join(labels)) for name, labels in value["labels"].items() if labels]
+        if value["reasons"]:
+            shown.append(("Reasons", ", ".join(reason.replace("_", " ") for reason in value["reasons"])))
+        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+
+    def _turn(self, content: Mapping[str, Json], place: str) -> Json:
+        turns: list[Json] = content["turns"]
+        if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
+            raise BadValueError(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
+        return turns[int(place)]
+
+
+def checked(model: type[M], value: Json) -> M:
+    """A value as a model.
+
+    Raises:
+        BadValueError: It is none; names the first field that is wrong.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or None
+        problem = first["msg"].removeprefix("Value error, ")
+        raise BadValueError(f"{field}: {problem}" if field else problem, field=field) from None
+
+
+def _clip(clip: Clip) -> dict[str, Any]:
+    assert clip.interval is not None
+    return {"id": clip.id, "start_s": clip.interval.start_s, "end_s": clip.interval.end_s}
+
+
+def _gate(gate: GateResult) -> dict[str, Any]:
+    return {"gate": gate.gate, "outcome": gate.outcome.value, "reason": gate.reason, "value": gate.value}
+
+
+def _links(linkages: Iterable[Linkage], units: Mapping[str, QAChain | Dialogue]) -> dict[str, list[Json]]:
+    found: dict[str, list[Json]] = defaultdict(list)
+    for linkage in linkages:
+        for here, direction, there in (
+            (linkage.source, "to", linkage.target),
+            (linkage.target, "from", linkage.source),
+        ):
+            other = units.get(there.unit_id)
+            if other is None or there.turn_index >= len(other.turns):
+                continue
+            found[here.unit_id].append(
+                {
+                    "place": str(here.turn_index),
+                    "direction": direction,
+                    "relation": linkage.relation,
+                    "other": {
+                        "unit_id": there.unit_id,
+                        "turn_index": there.turn_index,
+                        "question": other.turns[there.turn_index].question,
+                        "asked_at_s": other.turns[there.turn_index].asked_at_s,
+                    },
+                }
+            )
+    return dict(found)

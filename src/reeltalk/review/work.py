@@ -1,0 +1,263 @@
+"""What people do with a unit: open, save, undo, submit. Every change is an event, and names the revision it read."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
+from reeltalk.review.events import Change
+from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
+from reeltalk.review.settling import settle, settle_by
+from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, UnitRow
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import Task
+from reeltalk.schema.record import Json
+
+EDITS: Final = ("save", "undo", "redo")
+"""Kinds of events that change an entry."""
+
+
+def own(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow, Task]:
+    """An assignment of the person who asks.
+
+    Raises:
+        NotThereError: There is none of that name, or it is somebody else's: which of the two is not told.
+    """
+    assignment = session.get(AssignmentRow, assignment_id)
+    if assignment is None or assignment.person_id != person_id:
+        raise NotThereError("you have no such work")
+    unit = session.get_one(UnitRow, assignment.unit_id)
+    return assignment, unit, task_of(session, unit)
+
+
+def task_of(session: Session, unit: UnitRow) -> Task:
+    """The kind of work that a unit is for."""
+    from reeltalk.review.tables import QueueRow
+
+    return TASKS[session.get_one(QueueRow, unit.queue_id).task]
+
+
+def entries(session: Session, assignment_id: str) -> dict[str, EntryRow]:
+    """What stands at the places of an assignment."""
+    found = session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment_id).order_by(EntryRow.place))
+    return {row.place: row for row in found}
+
+
+def shown(row: EntryRow) -> dict[str, Json]:
+    """An entry as the screens get it."""
+    return {"revision": row.revision, "value": row.value, "stale": row.stale, "at": row.at}
+
+
+def save(
+    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, revision: int, value: Json
+) -> EntryRow:
+    """Put a value at a place.
+
+    Args:
+        change: The transaction.
+        assignment: Whose work, in which unit, of which task.
+        unit: Its unit.
+        task: Its task.
+        place: Where.
+        revision: The revision that was read; 0 where nothing stood there.
+        value: The new value.
+
+    Raises:
+        ConflictError: Somebody, or another window, saved meanwhile (`stale_save`, with what stands there now); or the
+            work was submitted.
+        BadValueError: The value cannot be stored.
+    """
+    if assignment.state not in (*UNFINISHED, "lapsed"):
+        raise ConflictError("this work was submitted; take it back, or ask an adjudicator to return it")
+    found = change.session.get(EntryRow, (assignment.id, place))
+    current = found.revision if found is not None else 0
+    if revision != current:
+        raise ConflictError(
+            f"revision {revision} was read, and {current} is there now: it was saved elsewhere meanwhile",
+            code="stale_save",
+            more={"current": shown(found) if found is not None else {"revision": 0, "value": None, "stale": False}},
+        )
+    stored = check(change.session, assignment, unit, task, place, value)
+    # Saving what is there already, and is not stale, changes nothing; an event for it would be an empty step of undo.
+    if found is not None and found.value == stored and not found.stale:
+        return found
+    return _put(change, assignment, unit, task, place, stored, kind="save")
+
+
+def check(session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json) -> Json:
+    """The value as it is stored.
+
+    Raises:
+        BadValueError: It cannot be.
+    """
+    if assignment.role == ADJUDICATOR:
+        from reeltalk.review.settling import check_settlement
+
+        return check_settlement(session, unit, task, place, value)
+    return task.check(unit.content, place, value)
+
+
+def undo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -> EntryRow:
+    """Take the last change of an assignment back; again and again, as far as its history goes.
+
+    Raises:
+        ConflictError: There is nothing to take back (`nothing_to_undo`), or the work was submitted.
+    """
+    return _step(change, assignment, unit, task, kind="undo")
+
+
+def redo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -> EntryRow:
+    """Do again what was taken back last.
+
+    Raises:
+        ConflictError: There is nothing to do again (`nothing_to_redo`), or the work was submitted.
+    """
+    return _step(change, assignment, unit, task, kind="redo")
+
+
+def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, kind: str) -> EntryRow:
+    if assignment.state not in (*UNFINISHED, "lapsed"):
+        raise ConflictError("this work was submitted; nothing of it can be taken back")
+    done: list[EventRow] = []
+    undone: list[EventRow] = []
+    for event in history(change.session, assignment.id):
+        if event.kind == "save":
+            done.append(event)
+            undone.clear()
+        elif event.kind == "undo":
+            undone.append(done.pop())
+        else:
+            done.append(undone.pop())
+    steps = done if kind == "undo" else undone
+    if not steps:
+        raise ConflictError(f"there is nothing to {kind}", code=f"nothing_to_{kind}")
+    event = steps[-1]
+    assert event.place is not None
+    value = (event.before if kind == "undo" else event.after) or {"value": None}
+    return _put(change, assignment, unit, task, event.place, value["value"], kind=kind)
+
+
+def history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
+    """All changes of an assignment's entries, first to last, at one place where it is given."""
+    query = select(EventRow).where(EventRow.subject == assignment_id, EventRow.kind.in_(EDITS)).order_by(EventRow.seq)
+    return list(session.scalars(query if place is None else query.where(EventRow.place == place)))
+
+
+def _put(
+    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json, *, kind: str
+) -> EntryRow:
+    row = change.session.get(EntryRow, (assignment.id, place))
+    before = {"revision": row.revision, "value": row.value} if row is not None else None
+    if row is None:
+        row = EntryRow(assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at)
+        change.session.add(row)
+    old = row.value
+    row.revision, row.value, row.stale, row.at = row.revision + 1, value, False, change.at
+    after = {"revision": row.revision, "value": value}
+    change.record(kind, assignment.id, place=place, before=before, after=after)
+    if assignment.role != ADJUDICATOR:
+        _mark_stale(change, assignment, unit, task, place, old, value)
+    return row
+
+
+def _mark_stale(
+    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
+) -> None:
+    draft = task.draft_value(unit.content, place)
+    if not task.bears_on(old if old is not None else draft, new if new is not None else draft):
+        return
+    marked = []
+    for other in task.dependents(unit.content, place):
+        row = change.session.get(EntryRow, (assignment.id, other))
+        if row is not None and not row.stale and task.decided(row.value):
+            row.stale = True
+            marked.append(other)
+    if marked:
+        change.record("stale", assignment.id, place=place, after={"places": marked})
+
+
+def stale_places(session: Session, assignment_id: str) -> list[str]:
+    """The places of an assignment that must be looked at again."""
+    return [place for place, row in entries(session, assignment_id).items() if row.stale]
+
+
+def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, approval: bool) -> None:
+    """Hand work in. With the last that a unit needs, what all agree on is settled, and the rest goes to an adjudicator.
+
+    Raises:
+        BadValueError: Places are undecided or stale (`incomplete`, with the places).
+        ConflictError: It was handed in before.
+    """
+    if assignment.state not in (*UNFINISHED, "lapsed"):
+        raise ConflictError("this work was submitted already")
+    rows = entries(change.session, assignment.id)
+    lacking = lacking_places(unit, task, rows, adjudicating=assignment.role == ADJUDICATOR, session=change.session)
+    if lacking:
+        raise BadValueError(
+            f"{len(lacking)} places are undecided or must be looked at again",
+            code="incomplete",
+            more={"places": lacking},
+        )
+    assignment.state, assignment.submitted_at = "submitted", change.at
+    change.record("submit", assignment.id, after={"unit": unit.id, "round": assignment.round})
+    if assignment.role == ADJUDICATOR:
+        settle_by(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
+    else:
+        settle(change, unit, task, approval=approval)
+
+
+def lacking_places(
+    unit: UnitRow, task: Task, rows: Mapping[str, EntryRow], *, adjudicating: bool, session: Session
+) -> list[str]:
+    """Places that are undecided or stale."""
+    if adjudicating:
+        from reeltalk.review.settling import disputed
+
+        return [place for place in disputed(session, unit, task) if place not in rows or rows[place].value is None]
+    return [
+        place
+        for place in task.places(unit.content)
+        if place not in rows or rows[place].stale or not task.decided(rows[place].value)
+    ]
+
+
+def reopen(change: Change, assignment: AssignmentRow, unit: UnitRow) -> None:
+    """Take one's own submitted work back, as long as nobody else's has met it.
+
+    Raises:
+        ConflictError: It was not submitted, or the unit is complete.
+    """
+    if assignment.state != "submitted":
+        raise ConflictError("this work was not submitted")
+    if unit.state != "open":
+        raise ConflictError("all work on this unit is in; only an adjudicator can return it")
+    assignment.state, assignment.submitted_at = "working", None
+    unit.submitted -= 1
+    change.record("reopen", assignment.id, before={"round": assignment.round})
+
+
+def send_back(change: Change, person_id: str, assignment_id: str, note: str) -> None:
+    """Return submitted work to its annotator, who alone goes on with it.
+
+    Raises:
+        NotThereError: There is no such work, or not all work on its unit is in.
+        NotAllowedError: It is the person's own.
+        BadValueError: There is no note that says what to do.
+    """
+    assignment = change.session.get(AssignmentRow, assignment_id)
+    unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
+    if assignment is None or unit is None or unit.state == "open" or assignment.role == ADJUDICATOR:
+        raise NotThereError("there is no such work, or not all work on its unit is in")
+    if assignment.person_id == person_id:
+        raise NotAllowedError("your own work is returned by somebody else")
+    if not 1 <= len(note.strip()) <= 2000:
+        raise BadValueError("say in 1 to 2,000 characters what is to be done again", field="note")
+    from reeltalk.review.settling import unsettle
+
+    unsettle(change, unit)
+    assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
+    assignment.submitted_at = None
+    unit.submitted -= 1
+    change.record("return", assignment.id, after={"note": assignment.note, "round": assignment.round})
