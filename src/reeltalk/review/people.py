@@ -4,8 +4,10 @@ What a browser or a script holds is random and never stored: the database has it
 so that a copied database opens no door.
 """
 
+import contextlib
 import hashlib
 import hmac
+import os
 import re
 import secrets
 import unicodedata
@@ -24,7 +26,7 @@ from reeltalk.review.access import Role
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import BadValueError, ConflictError, NotThereError, SignInFirstError
 from reeltalk.review.tables import InvitationRow, PersonRow, SessionRow, TokenRow, moment
-from reeltalk.store.atomic import storage_errors
+from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
 
 SESSION_DAYS: Final = 14
 INVITATION_DAYS: Final = 7
@@ -63,21 +65,21 @@ def read_secret(folder: Path) -> bytes:
     path = folder / SECRET
     with storage_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("xb", opener=_private) as stream:
+        # Made aside and linked into place, so that nobody ever reads half a secret, and the first to come decides.
+        partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        if not path.exists():
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
                 stream.write(secrets.token_bytes(32))
-        except FileExistsError:
-            pass
+                stream.flush()
+                os.fsync(stream.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(partial, path)
+            partial.unlink()
         found = path.read_bytes()
     if len(found) != 32:
         raise BenchmarkError(f"{path} holds {len(found)} bytes, not 32; remove it, and everybody signs in again")
     return found
-
-
-def _private(path: str, flags: int) -> int:
-    import os
-
-    return os.open(path, flags, 0o600)
 
 
 def keyed(secret: bytes, token: str) -> str:

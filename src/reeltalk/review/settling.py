@@ -16,6 +16,8 @@ from reeltalk.schema.record import Json
 OPEN: Final = "open"
 ADJUDICATION: Final = "adjudication"
 DONE: Final = "done"
+WAITING: Final = "waiting"
+"""An adjudicator's work on a unit of which some was returned to its annotator."""
 
 
 def works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str, Json]]]:
@@ -53,6 +55,11 @@ def settle(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> None
             how = "sole" if len(found) == 1 else "agreed"
             _result(change, unit, place, found[0][1].get(place), how, people)
     unit.state = ADJUDICATION if open_places else DONE
+    if open_places:
+        for row in change.session.scalars(
+            select(AssignmentRow).where(AssignmentRow.unit_id == unit.id, AssignmentRow.state == WAITING)
+        ):
+            row.state = "working"
     change.record("complete", unit.id, after={"state": unit.state, "disputed": open_places})
 
 
@@ -76,11 +83,8 @@ def check_settlement(session: Session, unit: UnitRow, task: Task, place: str, va
     Raises:
         BadValueError: It is neither.
     """
-    if (
-        not isinstance(value, dict)
-        or len(value.keys() & {"take", "write"}) != 1
-        or value.keys() - {"take", "write", "note"}
-    ):
+    known = {"take", "write", "note"}
+    if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
         raise BadValueError("give either 'take' with whose work, or 'write' with a value", field="value")
     note = value.get("note", "")
     if not isinstance(note, str) or len(note) > 2000:
@@ -118,8 +122,10 @@ def unsettle(change: Change, unit: UnitRow) -> None:
     for row in change.session.scalars(
         select(AssignmentRow).where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == ADJUDICATOR)
     ).all():
-        change.session.execute(delete(EntryRow).where(EntryRow.assignment_id == row.id))
-        change.session.delete(row)
+        # What the adjudicator wrote stays theirs; it is looked at again when the work is in once more.
+        row.state, row.submitted_at = WAITING, None
+        for entry in change.session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
+            entry.stale = True
     change.record("unsettle", unit.id, before={"state": unit.state})
     unit.state = OPEN
 

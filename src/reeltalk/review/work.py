@@ -215,7 +215,11 @@ def lacking_places(
     if adjudicating:
         from reeltalk.review.settling import disputed
 
-        return [place for place in disputed(session, unit, task) if place not in rows or rows[place].value is None]
+        return [
+            place
+            for place in disputed(session, unit, task)
+            if place not in rows or rows[place].value is None or rows[place].stale
+        ]
     return [
         place
         for place in task.places(unit.content)

@@ -95,8 +95,9 @@ class TurnsTask:
         gates: dict[str, dict[str, list[GateResult]]] = defaultdict(lambda: defaultdict(list))
         for (unit_id, index), found in turn_gates(content.gates).items():
             gates[unit_id][str(index)].extend(found)
-        links = _links(content.linkages, {unit.id: unit for unit in (*content.chains, *content.dialogues)})
-        for unit in (*content.chains, *content.dialogues):
+        units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+        links = _links(content.linkages, {unit.id: unit for unit in units})
+        for unit in units:
             is_chain = isinstance(unit, QAChain)
             clip_ids = ((unit.clip_id,) if unit.clip_id else ()) if isinstance(unit, QAChain) else unit.clip_ids
             yield Draft(
