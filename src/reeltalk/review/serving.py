@@ -1,0 +1,52 @@
+"""Runs the application until it is stopped."""
+
+import socket
+
+import uvicorn
+
+from reeltalk.errors import SettingError
+from reeltalk.review.access import Role
+from reeltalk.review.app import create_app
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.people import invite
+from reeltalk.review.project import Project
+from reeltalk.review.tables import PersonRow
+
+
+def first_invitation(project: Project) -> str | None:
+    """The token by which the first owner joins; None where the team has somebody."""
+    with changing(project.database, OPERATOR) as change:
+        if change.session.query(PersonRow.id).first() is not None:
+            return None
+        return invite(change, project.secret, Role.OWNER, "the first owner")[1]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that an address that is taken is told before anything else is done.
+
+    Raises:
+        SettingError: It cannot be listened on.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        reason = error.strerror if isinstance(error, OSError) else "ports are 0 to 65535"
+        raise SettingError(f"--host {host} --port {port}: {reason}; choose another --port, or 0 for any") from None
+    found.listen(2048)
+    return found
+
+
+def serve(project: Project, listening: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first."""
+    config = uvicorn.Config(
+        create_app(project),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,180 @@
+"""What every route shares: the project, who asks, the token that a change must carry, and a change made only once."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Form, Header, Request
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator
+
+from reeltalk.review.access import Action, check_role
+from reeltalk.review.events import Change, changing
+from reeltalk.review.people import Person, keyed, person_of_session, person_of_token
+from reeltalk.review.project import Project
+from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, SignInFirstError
+from reeltalk.review.tables import RequestRow, canonical
+from reeltalk.schema.record import Json
+
+KEPT: Final = timedelta(days=30)
+"""How long it is remembered that a change was made."""
+LONGEST_KEY: Final = 100
+
+
+def _plain(value: Json) -> Json:
+    try:
+        canonical(value)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        # NaN is no JSON, and half a surrogate pair no text.
+        raise ValueError("holds a number or a character that JSON text cannot have") from None
+    return value
+
+
+def _text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    return value
+
+
+PlainJson = Annotated[Any, AfterValidator(_plain)]
+"""A JSON value that can be stored and sent as it is."""
+FormText = Annotated[str, Form(max_length=20_000), AfterValidator(_text)]
+"""A field of a form."""
+
+
+def project_of(request: Request) -> Project:
+    """The project that is served."""
+    found: Project = request.app.state.project
+    return found
+
+
+ProjectHere = Annotated[Project, Depends(project_of)]
+
+
+def cookie_name(project: Project) -> str:
+    """Name of the session's cookie: browsers send cookies to all ports of a host, and two projects may be served."""
+    return f"reeltalk_{keyed(project.secret, 'cookie')[:8]}"
+
+
+def somebody(request: Request, project: ProjectHere) -> Person | None:
+    """Who asks: by the session's cookie, or by a personal token; None where nobody is signed in."""
+    authorization = request.headers.get("authorization", "")
+    with project.database.reading() as session:
+        if authorization.lower().startswith("bearer "):
+            return person_of_token(session, project.secret, authorization[7:].strip())
+        cookie = request.cookies.get(cookie_name(project))
+        return person_of_session(session, project.secret, cookie) if cookie else None
+
+
+def seeing(action: Action) -> Any:
+    """A parameter of a route: the person who asks, who must be allowed the action.
+
+    Raises:
+        SignInFirstError: Nobody is signed in.
+        NotAllowedError: The role does not allow it.
+    """
+
+    def see(person: Annotated[Person | None, Depends(somebody)]) -> Person:
+        if person is None:
+            raise SignInFirstError("sign in first")
+        check_role(person.role, action)
+        return person
+
+    return Depends(see)
+
+
+def changing_by_api(action: Action) -> Any:
+    """As `seeing`, for a JSON request that changes something: it must carry the session's CSRF token in a header."""
+
+    def change(
+        request: Request,
+        person: Annotated[Person, seeing(action)],
+        x_csrf_token: Annotated[str, Header(max_length=200)] = "",
+    ) -> Person:
+        _check_csrf(request, person, x_csrf_token)
+        return person
+
+    return Depends(change)
+
+
+def changing_by_form(action: Action) -> Any:
+    """As `seeing`, for a form that changes something: it must carry the session's CSRF token in a field."""
+
+    def change(
+        request: Request, person: Annotated[Person, seeing(action)], csrf: Annotated[str, Form(max_length=200)] = ""
+    ) -> Person:
+        _check_csrf(request, person, csrf)
+        return person
+
+    return Depends(change)
+
+
+def _check_csrf(request: Request, person: Person, token: str) -> None:
+    if person.by_token:
+        return
+    # Bytes, since the comparison of texts refuses other characters than ASCII.
+    if not hmac.compare_digest(token.encode(), person.csrf.encode()):
+        raise NotAllowedError("the page is older than your session; reload it and try again", code="csrf")
+    refuse_other_sites(request)
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Refuse a change that a page of another site asks for; browsers say so themselves.
+
+    Raises:
+        NotAllowedError: It comes from another site.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise NotAllowedError("this request comes from another site", code="other_site")
+
+
+def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
+    """The key of a change: whoever did not hear the answer asks again with the same.
+
+    Raises:
+        BadValueError: There is none, or it has other characters than printable ASCII.
+    """
+    if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
+        idempotency_key.isascii() and idempotency_key.isprintable()
+    ):
+        raise BadValueError(
+            f"every change needs a header Idempotency-Key of 8 to {LONGEST_KEY} printable ASCII characters, kept when "
+            "it is sent again",
+            field="Idempotency-Key",
+        )
+    return idempotency_key
+
+
+RequestKey = Annotated[str, Depends(request_key)]
+
+
+def once(
+    project: Project, person: Person, key: str, request: Request, body: Json, do: Callable[[Change], Json]
+) -> JSONResponse:
+    """Make a change, or answer again what was answered when it was made.
+
+    Args:
+        project: Where.
+        person: Who asks.
+        key: The key of the request.
+        request: The request, whose method and address belong to what the key stands for.
+        body: Its body, which belongs to it too.
+        do: Makes the change in one transaction with the record that it was made; gives the body of the answer.
+
+    Raises:
+        ConflictError: The key was used for another change (`key_used`).
+    """
+    what = hashlib.sha256(canonical([request.method, request.url.path, body]).encode()).hexdigest()
+    with changing(project.database, person.id) as change:
+        known = change.session.get(RequestRow, (person.id, key))
+        if known is not None:
+            if known.what != what:
+                raise ConflictError("this key was used for another change; make a new one", code="key_used")
+            return JSONResponse(known.body, status_code=known.status)
+        answer = do(change)
+        change.session.add(RequestRow(person_id=person.id, key=key, what=what, status=200, body=answer, at=change.at))
+    return JSONResponse(answer)
