@@ -44,6 +44,10 @@ def settle(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> None
     queue = change.session.get_one(QueueRow, unit.queue_id)
     if unit.gold is not None or unit.submitted < queue.overlap:
         return
+    if not task.adjudicated:
+        unit.state = DONE
+        change.record("complete", unit.id, after={"state": unit.state, "disputed": []})
+        return
     found = works(change.session, unit.id)
     change.session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
     people = [row.person_id for row, _ in found]

@@ -148,6 +148,9 @@ def history(session: Session, assignment_id: str, place: str | None = None) -> l
 def _put(
     change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json, *, kind: str
 ) -> EntryRow:
+    values = {other: entry.value for other, entry in entries(change.session, assignment.id).items()}
+    if assignment.role != ADJUDICATOR and (reason := task.locked(unit.content, values, place)) is not None:
+        raise ConflictError(reason, code="locked")
     row = change.session.get(EntryRow, (assignment.id, place))
     before = {"revision": row.revision, "value": row.value} if row is not None else None
     if row is None:

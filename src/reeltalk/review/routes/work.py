@@ -36,6 +36,7 @@ def open_work(
     """A unit, its draft, and what this person has made of it so far."""
     with project.database.reading() as session:
         assignment, unit, task = work.own(session, person.id, assignment_id)
+        entries = work.entries(session, assignment.id)
         return {
             "assignment": {
                 "id": assignment.id,
@@ -50,10 +51,10 @@ def open_work(
                 "task": task.kind,
                 "title": unit.title,
                 "video": _video(session, unit),
-                "content": unit.content,
+                "content": task.shown(unit.content, {place: row.value for place, row in entries.items()}),
             },
             "places": list(task.places(unit.content)),
-            "entries": _entries(session, assignment),
+            "entries": {place: work.shown(row) for place, row in entries.items()},
         }
 
 

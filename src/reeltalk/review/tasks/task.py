@@ -42,6 +42,8 @@ class Task(Protocol):
     """As people read it, as `Review turns`."""
     template: str
     """The page that shows a unit, as `work_turns.html`."""
+    adjudicated: bool
+    """True where people should come to one result; False where each one's work counts by itself, as ratings do."""
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """The units that a benchmark has for it, in the order in which they are worked on."""
@@ -55,6 +57,12 @@ class Task(Protocol):
         Raises:
             BadValueError: It cannot be; names the field.
         """
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """What the person who works on a unit may see of its content, given their values so far by place."""
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Why a place can no longer be changed, or None where it can."""
 
     def decided(self, value: Json) -> bool:
         """True where a value is a decision, not just something being typed."""

@@ -82,6 +82,7 @@ class TurnsTask:
     kind = "turns"
     title = "Review turns"
     template = "work_turns.html"
+    adjudicated = True
 
     def drafts(self, content: Content) -> Iterator[Draft]:
         """One for each chain and each dialogue."""
@@ -137,6 +138,14 @@ class TurnsTask:
             same = all(stored[name] == draft[name] for name in EDITABLE)
             found = found.model_copy(update={"decision": Decision.ACCEPT if same else Decision.EDIT})
         return found.model_dump(mode="json")
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """All of it."""
+        return content
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Nothing is."""
+        return None
 
     def decided(self, value: Json) -> bool:
         """True where it has a decision."""
