@@ -1,0 +1,113 @@
+"""A small project with a team, in a database of its own, and browsers that are signed in to it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from reeltalk.review.app import create_app
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.loading import load
+from reeltalk.review.people import invite, join, start_session
+from reeltalk.review.project import Project
+from reeltalk.review.web import cookie_name
+from reeltalk.schema.dialogue import DialoguePath, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+
+PASSWORD = "a horse, a battery"
+
+
+def small_content(videos: int = 3) -> Content:
+    """Videos of two clips with an activity each, a chain of three turns about the first, and a path along it."""
+    content = Content()
+    for number in range(videos):
+        name = f"film{number}"
+        content.videos.append(Video(id=name, sha256=f"{number:064x}", duration_s=20.0, split="test"))
+        for part in range(2):
+            content.clips.append(
+                Clip(
+                    id=f"{name}-{part}",
+                    video_id=name,
+                    interval=Interval(start_s=10.0 * part, end_s=10.0 * part + 10),
+                    extra={"activity": ("Wash_dishes1", "Admire_art2")[part]},
+                )
+            )
+        turns = tuple(
+            Turn(question=f"Question {index} about {name}?", references=(f"Secret answer {index} of {name}.",))
+            for index in range(3)
+        )
+        content.chains.append(QAChain(id=f"chain-{name}", video_id=name, clip_id=f"{name}-0", turns=turns))
+        steps = tuple(PathStep(ref=TurnRef(unit_id=f"chain-{name}", turn_index=index)) for index in range(3))
+        content.paths.append(DialoguePath(id=f"path-{name}", video_id=name, steps=steps))
+    return content
+
+
+@dataclass
+class Browser:
+    """Somebody who is signed in."""
+
+    name: str
+    id: str
+    client: TestClient
+    csrf: str
+    keys: int = field(default=0)
+
+    def get(self, address: str) -> Any:
+        """A page, or JSON."""
+        return self.client.get(address)
+
+    def form(self, address: str, **fields: str) -> Any:
+        """Send a form; what it leads to is not followed."""
+        return self.client.post(address, data={"csrf": self.csrf, **fields}, follow_redirects=False)
+
+    def api(self, method: str, address: str, body: Any = None, *, key: str | None = None) -> Any:
+        """Change something, with a new key where none is given."""
+        self.keys += 1
+        headers = {"X-CSRF-Token": self.csrf, "Idempotency-Key": key or f"{self.name}-key-{self.keys:06d}"}
+        return self.client.request(method, address, json=body, headers=headers)
+
+    def next(self, queue: str) -> str:
+        """Take the next unit of a queue; the assignment's id."""
+        answer = self.form(f"/queues/{queue}/next")
+        assert answer.status_code == 303, answer.text
+        return str(answer.headers["location"]).removeprefix("/work/")
+
+    def save(self, assignment: str, place: str, value: Any) -> Any:
+        """Put a value at a place, over whatever is there."""
+        entries = self.get(f"/api/work/{assignment}").json()["entries"]
+        revision = entries.get(place, {"revision": 0})["revision"]
+        return self.api("PUT", f"/api/work/{assignment}/entries/{place}", {"revision": revision, "value": value})
+
+
+@dataclass
+class Team:
+    """A project and those who work on it."""
+
+    project: Project
+    app: Any
+
+    def member(self, name: str, role: str) -> Browser:
+        """Somebody new, signed in."""
+        project = self.project
+        with changing(project.database, OPERATOR) as change:
+            token = invite(change, project.secret, role)[1]
+        with changing(project.database, "") as change:
+            row = join(change, project.secret, token, name, PASSWORD)
+            cookie = start_session(change, project.secret, row.id)
+        client = TestClient(self.app, base_url="http://localhost")
+        client.cookies.set(cookie_name(project), cookie)
+        page = client.get("/").text
+        return Browser(name, row.id, client, page.split('name="csrf" content="')[1].split('"')[0])
+
+
+def make_team(folder: Path, content: Content | None = None, *, url: str | None = None, overlap: int = 1) -> Team:
+    """A team whose benchmark lies in `folder`."""
+    benchmark = Benchmark.create(folder / "bench")
+    benchmark.write_content(content if content is not None else small_content(), stage="test")
+    project = Project.open(folder / "bench", url=url)
+    load(project, Benchmark.open(folder / "bench"), serving=lambda _: {}, overlap=overlap)
+    return Team(project, create_app(project))
