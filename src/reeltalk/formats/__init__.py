@@ -11,5 +11,6 @@ FORMATS: dict[str, str] = {
     "ovo-bench": "OVO-Bench: questions at a moment of a stream",
     "folder": "a folder of videos with metadata.jsonl, .csv or .parquet",
     "hub": "a data set repository: Parquet, videos, data set card, Croissant 1.1",
+    "label-studio": "Label Studio: a task for each scene, drafts as predictions, and the annotations back",
 }
 """What each name on the command line means."""

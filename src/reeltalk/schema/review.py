@@ -18,6 +18,22 @@ class Decision(StrEnum):
     SKIP = "skip"
 
 
+class Reason(StrEnum):
+    """Why a turn is rejected."""
+
+    NOT_IN_VIDEO = "not_in_video"
+    AMBIGUOUS = "ambiguous"
+    LEAKS = "leaks"
+    """The answer is in the question, in the history, or known without the video."""
+    ABILITY_MISMATCH = "ability_mismatch"
+    TOO_EASY = "too_easy"
+    WRONG_TIME = "wrong_time"
+    WRONG_ANSWER = "wrong_answer"
+    LANGUAGE = "language"
+    OTHER = "other"
+    """With a note that says what."""
+
+
 class FieldEdit(Record):
     """One field of a record, as it was read and as it should be."""
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -14,29 +13,13 @@ from reeltalk.schema.gates import GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Name, Seconds
-from reeltalk.schema.review import Decision
+from reeltalk.schema.review import Decision, Reason
 from reeltalk.store.content import Content
 
 M = TypeVar("M", bound=BaseModel)
 
 LONGEST_TEXT: Final = 20_000
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-
-
-class Reason(StrEnum):
-    """Why a turn is rejected."""
-
-    NOT_IN_VIDEO = "not_in_video"
-    AMBIGUOUS = "ambiguous"
-    LEAKS = "leaks"
-    """The answer is in the question, in the history, or known without the video."""
-    ABILITY_MISMATCH = "ability_mismatch"
-    TOO_EASY = "too_easy"
-    WRONG_TIME = "wrong_time"
-    WRONG_ANSWER = "wrong_answer"
-    LANGUAGE = "language"
-    OTHER = "other"
-    """With a note that says what."""
 
 
 class TurnValue(BaseModel):

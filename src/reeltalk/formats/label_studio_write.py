@@ -1,0 +1,256 @@
+"""Tasks for a Label Studio project, with drafts as predictions, videos, a config, and what no task holds."""
+
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.errors import InputError, SettingError
+from reeltalk.formats.file_names import as_file_stem
+from reeltalk.formats.label_studio_config import labelling_config
+from reeltalk.formats.label_studio_documents import KEPT, LAYOUT, SOURCE
+from reeltalk.formats.label_studio_fields import RULER_HZ, SCENE, VIDEO, draft_regions, mark, turn_name
+from reeltalk.formats.label_studio_readme import readme
+from reeltalk.formats.label_studio_text import Remarks, heading, scenes_of, title
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import Json, Record
+from reeltalk.store.content import Content
+from reeltalk.store.documents import write_json
+
+TASKS: Final = "tasks.json"
+CONFIG: Final = "config.xml"
+README: Final = "README.md"
+VIDEOS: Final = "videos"
+GRAPHS: Final = "graphs.jsonl"
+LOCAL: Final = "/data/local-files/?d=videos/"
+"""Label Studio's own route to files below its document root, which is the exported folder."""
+MODEL_VERSION: Final = "reeltalk draft"
+FASTEST_HZ: Final = 1000.0
+
+
+class LabelStudioOptions(BaseModel):
+    """Where a Label Studio server finds the videos."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    media_url: str | None = None
+    """Address before each video's name, as https://host/videos/; by default the server's own local files."""
+    videos: Literal["copy", "link", "none"] = "copy"
+    """copy: videos lie in the folder; link: as hard links, where the file system allows; none: they are elsewhere."""
+
+
+DEFAULTS: Final = LabelStudioOptions()
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A chain or dialogue with its place in its table."""
+
+    table: Literal["chains", "dialogues"]
+    row: int
+    record: QAChain | Dialogue
+
+    @property
+    def clip_ids(self) -> tuple[str, ...]:
+        """The clips that it is about."""
+        if isinstance(self.record, QAChain):
+            return (self.record.clip_id,) if self.record.clip_id else ()
+        return self.record.clip_ids
+
+
+class Writer:
+    """Writes one benchmark.
+
+    Args:
+        content: The benchmark.
+        folder: An empty folder.
+        options: Where the videos are.
+
+    Raises:
+        SettingError: The address of the videos is none.
+    """
+
+    def __init__(self, content: Content, folder: Path, options: LabelStudioOptions) -> None:
+        prefix = options.media_url
+        if prefix is not None and not prefix.startswith(("http://", "https://", "/")):
+            raise SettingError(f"--media-url {prefix}: expected an address that begins with https://, http:// or /")
+        self.content, self.folder, self.options = content, folder, options
+        self.prefix = LOCAL if prefix is None else prefix
+        self.videos: dict[str, tuple[int, Video]] = {row.id: (n, row) for n, row in enumerate(content.videos)}
+        self.clips: dict[str, tuple[int, Clip]] = {row.id: (n, row) for n, row in enumerate(content.clips)}
+        self.linkages: dict[tuple[str, str], list[tuple[int, Linkage]]] = defaultdict(list)
+        for number, linkage in enumerate(content.linkages):
+            for ref in dict.fromkeys((linkage.source, linkage.target)):
+                self.linkages[f"{ref.unit}s", ref.unit_id].append((number, linkage))
+        self.remarks = Remarks(content)
+        self.held: set[tuple[str, int]] = set()
+        """Rows that stand in tasks, by table and place."""
+
+    def write(self) -> list[str]:
+        """Write all; one line for each thing that does not come back."""
+        content = self.content
+        if not content.graphs and not content.media and not any(rows for _, rows in content.rows()):
+            return ["the benchmark holds nothing that could be written"]
+        groups = [(units, self._rows(units)) for units in self._groups()]
+        kept = self._write_kept()
+        names = self._write_videos()
+        tasks = [self._task(units, rows, names, kept) for units, rows in groups]
+        (self.folder / TASKS).write_text(write_json(tasks), encoding="utf-8", newline="\n")
+        turns = [turn for units, _ in groups for unit in units for turn in unit.record.turns]
+        (self.folder / CONFIG).write_text(labelling_config(turns), encoding="utf-8", newline="\n")
+        missing = sorted({names[unit.record.video_id] for units, _ in groups for unit in units if self._absent(unit)})
+        text = readme(len(tasks), len(turns), kept, missing, self.options.media_url)
+        (self.folder / README).write_text(text, encoding="utf-8", newline="\n")
+        return [] if tasks else ["there is no turn to review, so that no task was made"]
+
+    def _absent(self, unit: Unit) -> bool:
+        video = self.videos.get(unit.record.video_id)
+        return self.options.media_url is None and (
+            self.options.videos == "none" or video is None or video[1].sha256 not in self.content.media
+        )
+
+    def _groups(self) -> list[list[Unit]]:
+        """Units by task: those about the same one clip share a task, every other has its own."""
+        groups: dict[tuple[str, str], list[Unit]] = defaultdict(list)
+        for unit in self._units():
+            clips = unit.clip_ids
+            one = len(clips) == 1 and clips[0] in self.clips
+            groups[("clip", clips[0]) if one else (unit.table, unit.record.id)].append(unit)
+        return list(groups.values())
+
+    def _units(self) -> Iterator[Unit]:
+        for row, chain in enumerate(self.content.chains):
+            if chain.turns:
+                yield Unit("chains", row, chain)
+        for row, dialogue in enumerate(self.content.dialogues):
+            if dialogue.turns:
+                yield Unit("dialogues", row, dialogue)
+
+    def _rows(self, units: list[Unit]) -> list[dict[str, Json]]:
+        rows: dict[tuple[str, int], Record] = {}
+        for unit in units:
+            self.held.add((unit.table, unit.row))
+            found = [("videos", self.videos.get(unit.record.video_id))]
+            found += [("clips", self.clips.get(clip_id)) for clip_id in unit.clip_ids]
+            found += [("linkages", linkage) for linkage in self.linkages[unit.table, unit.record.id]]
+            for table, numbered in found:
+                if numbered is not None:
+                    rows[table, numbered[0]] = numbered[1]
+        self.held |= rows.keys()
+        return [_row(table, number, record) for (table, number), record in rows.items()]
+
+    def _task(
+        self, units: list[Unit], rows: list[dict[str, Json]], names: dict[str, str], kept: dict[str, int]
+    ) -> dict[str, Json]:
+        video_id = units[0].record.video_id
+        video = self.videos[video_id][1] if video_id in self.videos else None
+        rate_hz = _rate_hz(video)
+        places = [(unit, index, turn) for unit in units for index, turn in enumerate(unit.record.turns)]
+        clips = [self.clips[name][1] for unit in units for name in unit.clip_ids if name in self.clips]
+        scenes = scenes_of(clips)
+        regions = [
+            mark(f"scene{place}", SCENE, clip.interval, rate_hz) for place, clip in enumerate(scenes) if clip.interval
+        ]
+        for number, (_, _, turn) in enumerate(places):
+            regions += draft_regions(turn, number, rate_hz)
+        source = {
+            "layout": LAYOUT,
+            "units": [_row(unit.table, unit.row, unit.record) for unit in units],
+            "rows": rows,
+            "rate_hz": rate_hz,
+            "kept": kept,
+        }
+        data = {
+            VIDEO: self.prefix + quote(names[video_id]),
+            "fps": rate_hz,
+            "title": title(video_id, scenes, [unit.record for unit in units]),
+            "turns": [
+                {
+                    "heading": heading(unit.record, index, number),
+                    "text": self.remarks.text(unit.record, index),
+                }
+                for number, (unit, index, _) in enumerate(places)
+            ],
+            "turn_names": [{"value": SCENE}, *({"value": turn_name(number)} for number in range(len(places)))],
+            SOURCE: source,
+        }
+        return {"data": data, "predictions": [{"model_version": MODEL_VERSION, "result": regions}]}
+
+    def _write_kept(self) -> dict[str, int]:
+        """Write the rows that no task holds; their number by table."""
+        kept: dict[str, int] = {}
+        for table, records in self.content.rows():
+            rest = [(number, row) for number, row in enumerate(records) if (table, number) not in self.held]
+            if rest:
+                lines = [_line(_row(table, number, record)) for number, record in rest]
+                _write_lines(self.folder / KEPT / f"{table}.jsonl", lines)
+                kept[table] = len(rest)
+        if self.content.graphs:
+            lines = [_line({"name": name, "quads": quads}) for name, quads in self.content.graphs.items()]
+            _write_lines(self.folder / KEPT / GRAPHS, lines)
+            kept["graphs"] = len(self.content.graphs)
+        return kept
+
+    def _write_videos(self) -> dict[str, str]:
+        """Bring the media files; the name of each video's file, by the video's identifier."""
+        endings: dict[str, str] = {}
+        names: dict[str, str] = {}
+        owners = [*self.content.chains, *self.content.dialogues]
+        for video_id in dict.fromkeys([*self.videos, *(unit.video_id for unit in owners)]):
+            video = self.videos[video_id][1] if video_id in self.videos else None
+            file = (video.file if video else None) or str(video_id)
+            suffix = PurePosixPath(file).suffix
+            ending = suffix if suffix[1:].isalnum() and suffix.isascii() and len(suffix) < 7 else ".mp4"
+            if self.options.media_url is not None and self.options.videos == "none":
+                # The person who serves the videos named them as their source did.
+                names[video_id] = file
+            elif video is not None and video.sha256 in self.content.media:
+                endings.setdefault(video.sha256 or "", ending)
+                names[video_id] = f"{video.sha256}{endings[video.sha256 or '']}"
+            else:
+                names[video_id] = as_file_stem(file, otherwise="video") + ("" if suffix == ending else ending)
+        if self.options.videos != "none":
+            for sha256, path in self.content.media.items():
+                self._bring(path, self.folder / VIDEOS / f"{sha256}{endings.get(sha256, '.mp4')}")
+        return names
+
+    def _bring(self, source: Path, target: Path) -> None:
+        target.parent.mkdir(exist_ok=True)
+        try:
+            if self.options.videos == "link":
+                try:
+                    os.link(source, target)
+                except OSError:  # another file system, or one without links
+                    shutil.copyfile(source, target)
+            else:
+                shutil.copyfile(source, target)
+        except OSError as error:
+            raise InputError(f"cannot be copied: {error.strerror}", file=source) from None
+
+
+def _rate_hz(video: Video | None) -> float:
+    rate_hz = float(video.frame_rate) if video is not None and video.frame_rate else RULER_HZ
+    # A rate below 1 is read by Label Studio as seconds per frame.
+    return rate_hz if 1 <= rate_hz <= FASTEST_HZ else RULER_HZ
+
+
+def _row(table: str, row: int, record: Record) -> dict[str, Json]:
+    return {"table": table, "row": row, "record": json.loads(record.to_json())}
+
+
+def _line(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(lines)
