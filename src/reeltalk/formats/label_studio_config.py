@@ -19,8 +19,10 @@ from reeltalk.formats.label_studio_fields import (
     OPTIONS,
     QUESTION,
     REASONS,
+    SCENE,
     VIDEO,
     expressible,
+    turn_name,
 )
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import VOCABULARIES
@@ -46,17 +48,21 @@ REASON_WORDS: Final = {
 }
 
 
-def labelling_config(turns: Iterable[Turn]) -> str:
+def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
     """The config for tasks with these turns, as XML.
 
     Args:
         turns: All turns; labels that no known vocabulary has are offered too.
+        most: How many turns the largest task has.
     """
     turns = list(turns)
     view = ET.Element("View")
     ET.SubElement(view, "Header", value="$title", size="4")
     ET.SubElement(view, "Video", name=VIDEO, value="$video", framerate="$fps", timelineHeight="120")
-    ET.SubElement(view, "TimelineLabels", name=EVIDENCE, toName=VIDEO, value="$turn_names")
+    # A server refuses tasks that bring the labels of a time line with them, so all have those of the largest.
+    marks = ET.SubElement(view, "TimelineLabels", name=EVIDENCE, toName=VIDEO)
+    for name in (SCENE, *map(turn_name, range(most))):
+        ET.SubElement(marks, "Label", value=name)
     turn = ET.SubElement(view, "Repeater", on="$turns", indexFlag=INDEX)
     ET.SubElement(turn, "Header", value=f"$turns[{INDEX}].heading", size="4")
     ET.SubElement(turn, "Text", name=f"turn_{INDEX}", value=f"$turns[{INDEX}].text")

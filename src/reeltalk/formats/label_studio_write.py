@@ -6,6 +6,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.file_names import as_file_stem
 from reeltalk.formats.label_studio_config import labelling_config
 from reeltalk.formats.label_studio_documents import KEPT, LAYOUT, SOURCE
-from reeltalk.formats.label_studio_fields import RULER_HZ, SCENE, VIDEO, draft_regions, mark, turn_name
+from reeltalk.formats.label_studio_fields import RULER_HZ, SCENE, VIDEO, draft_regions, mark
 from reeltalk.formats.label_studio_readme import readme
 from reeltalk.formats.label_studio_text import Remarks, heading, scenes_of, title
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
@@ -104,8 +105,10 @@ class Writer:
         names = self._write_videos()
         tasks = [self._task(units, rows, names, kept) for units, rows in groups]
         (self.folder / TASKS).write_text(write_json(tasks), encoding="utf-8", newline="\n")
-        turns = [turn for units, _ in groups for unit in units for turn in unit.record.turns]
-        (self.folder / CONFIG).write_text(labelling_config(turns), encoding="utf-8", newline="\n")
+        by_task = [[turn for unit in units for turn in unit.record.turns] for units, _ in groups]
+        turns = list(chain.from_iterable(by_task))
+        config = labelling_config(turns, most=max(map(len, by_task), default=0))
+        (self.folder / CONFIG).write_text(config, encoding="utf-8", newline="\n")
         missing = sorted({names[unit.record.video_id] for units, _ in groups for unit in units if self._absent(unit)})
         text = readme(len(tasks), len(turns), kept, missing, self.options.media_url)
         (self.folder / README).write_text(text, encoding="utf-8", newline="\n")
@@ -127,9 +130,9 @@ class Writer:
         return list(groups.values())
 
     def _units(self) -> Iterator[Unit]:
-        for row, chain in enumerate(self.content.chains):
-            if chain.turns:
-                yield Unit("chains", row, chain)
+        for row, unit in enumerate(self.content.chains):
+            if unit.turns:
+                yield Unit("chains", row, unit)
         for row, dialogue in enumerate(self.content.dialogues):
             if dialogue.turns:
                 yield Unit("dialogues", row, dialogue)
@@ -179,7 +182,6 @@ class Writer:
                 }
                 for number, (unit, index, _) in enumerate(places)
             ],
-            "turn_names": [{"value": SCENE}, *({"value": turn_name(number)} for number in range(len(places)))],
             SOURCE: source,
         }
         return {"data": data, "predictions": [{"model_version": MODEL_VERSION, "result": regions}]}
