@@ -32,6 +32,7 @@ FORMAT_OF = {
     "ovo-bench": "ovo-bench",
     "folder": "folder",
     "hub": "hub",
+    "label-studio": "label-studio",
 }
 TEXT = {".json", ".jsonl", ".csv", ".txt", ".nt", ".md", ".yaml"}
 FOLDERS = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())

@@ -13,10 +13,13 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS
+from reeltalk.formats.label_studio_options import DEFAULTS as LABEL_STUDIO_DEFAULTS
+from reeltalk.formats.label_studio_options import LabelStudioOptions
 
 CURATE_DEFAULTS = CurateSettings()
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
 TARGET = Parameter(help=f"Layout: {', '.join(FORMATS)}; or a task for {' or '.join(HARNESSES)}.")
+LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*")]
 ACCEPT = Parameter(name="--accept-licence", negative="")
 
 
@@ -230,12 +233,14 @@ def export(
     /,
     *,
     harness: Harness = HARNESS_DEFAULTS,
+    label_studio: LabelStudio = LABEL_STUDIO_DEFAULTS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write a benchmark in a published layout, or as a task of another evaluation harness.
 
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, or `reeltalk export lmms-eval benchmarks/kitchen
-    out/kitchen-lmms --split test`. Says what a layout cannot express. All options but --overwrite are for harnesses.
+    out/kitchen-lmms --split test`. Says what a layout cannot express. --media-url and --videos are for label-studio, all other
+    options but --overwrite for harnesses.
 
     Parameters
     ----------
@@ -252,6 +257,8 @@ def export(
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.benchmark import Benchmark
 
+    if label_studio != LABEL_STUDIO_DEFAULTS and format != "label-studio":
+        raise SettingError("--media-url and --videos are for label-studio only")
     if format in HARNESSES:
         lies_at = out.resolve()
         with writing_directory(out, overwrite=overwrite) as folder:
@@ -261,13 +268,21 @@ def export(
     if format not in FORMATS:
         raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *HARNESSES))}")
     if harness != HARNESS_DEFAULTS:
-        raise SettingError(f"{format} is a layout, which holds the whole benchmark; --overwrite is its only option")
+        only = "--overwrite is its only option"
+        if format == "label-studio":
+            only = "--media-url, --videos and --overwrite are its only options"
+        raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
     layout = load_format(format)
     opened = Benchmark.open(benchmark)
     content = opened.content()
     pictures = sum("/" in name and not name.startswith("graphs/") for name in opened.manifest.files)
     with writing_directory(out, overwrite=overwrite) as folder:
-        lost = layout.write(content, folder)
+        if format == "label-studio":
+            from reeltalk.formats.label_studio import write as write_label_studio
+
+            lost = write_label_studio(content, folder, label_studio)
+        else:
+            lost = layout.write(content, folder)
         lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
         files = sum(path.is_file() for path in folder.rglob("*"))
     for line in lost:

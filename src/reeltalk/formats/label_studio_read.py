@@ -94,6 +94,9 @@ class Reader:
                     graph = parse(dict[str, str], value, file=path, line=line)
                     if graph.keys() != {"name", "quads"}:
                         raise InputError("must have name and quads", file=path, line=line)
+                    name = graph["name"]
+                    if not name or name.startswith(".") or set("/\\\0") & set(name):
+                        raise InputError("no graph can have this name", file=path, line=line, place="$.name", value=name)
                     self.content.graphs[graph["name"]] = graph["quads"]
                     continue
                 self._add(parse(Row, value, file=path, line=line), path, f"line {line}")

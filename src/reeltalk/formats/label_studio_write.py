@@ -11,13 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict
-
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.file_names import as_file_stem
 from reeltalk.formats.label_studio_config import labelling_config
 from reeltalk.formats.label_studio_documents import KEPT, LAYOUT, SOURCE
 from reeltalk.formats.label_studio_fields import RULER_HZ, SCENE, VIDEO, draft_regions, mark
+from reeltalk.formats.label_studio_options import LabelStudioOptions
 from reeltalk.formats.label_studio_readme import readme
 from reeltalk.formats.label_studio_text import Remarks, heading, scenes_of, title
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
@@ -35,20 +34,6 @@ LOCAL: Final = "/data/local-files/?d=videos/"
 """Label Studio's own route to files below its document root, which is the exported folder."""
 MODEL_VERSION: Final = "reeltalk draft"
 FASTEST_HZ: Final = 1000.0
-
-
-class LabelStudioOptions(BaseModel):
-    """Where a Label Studio server finds the videos."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    media_url: str | None = None
-    """Address before each video's name, as https://host/videos/; by default the server's own local files."""
-    videos: Literal["copy", "link", "none"] = "copy"
-    """copy: videos lie in the folder; link: as hard links, where the file system allows; none: they are elsewhere."""
-
-
-DEFAULTS: Final = LabelStudioOptions()
 
 
 @dataclass(frozen=True)
@@ -204,6 +189,7 @@ class Writer:
     def _write_videos(self) -> dict[str, str]:
         """Bring the media files; the name of each video's file, by the video's identifier."""
         endings: dict[str, str] = {}
+        taken: set[str] = set()
         names: dict[str, str] = {}
         owners = [*self.content.chains, *self.content.dialogues]
         for video_id in dict.fromkeys([*self.videos, *(unit.video_id for unit in owners)]):
@@ -218,7 +204,9 @@ class Writer:
                 endings.setdefault(video.sha256 or "", ending)
                 names[video_id] = f"{video.sha256}{endings[video.sha256 or '']}"
             else:
-                names[video_id] = as_file_stem(file, otherwise="video") + ("" if suffix == ending else ending)
+                wanted = as_file_stem(file, otherwise="video") + ("" if suffix == ending else ending)
+                names[video_id] = wanted if wanted not in taken else f"{len(names)}-{wanted}"
+                taken.add(names[video_id])
         if self.options.videos != "none":
             for sha256, path in self.content.media.items():
                 self._bring(path, self.folder / VIDEOS / f"{sha256}{endings.get(sha256, '.mp4')}")
