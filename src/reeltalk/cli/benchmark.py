@@ -239,8 +239,8 @@ def export(
     """Write a benchmark in a published layout, or as a task of another evaluation harness.
 
     Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, or `reeltalk export lmms-eval benchmarks/kitchen
-    out/kitchen-lmms --split test`. Says what a layout cannot express. --media-url and --videos are for label-studio, all other
-    options but --overwrite for harnesses.
+    out/kitchen-lmms --split test`. Says what a layout cannot express. --media-url and --videos are for
+    label-studio, all other options but --overwrite for harnesses.
 
     Parameters
     ----------

@@ -267,7 +267,9 @@ def _labels(turn: Turn, paths: Iterable[tuple[str, ...]]) -> dict[str, tuple[str
         if label not in labels.setdefault(vocabulary, []):
             labels[vocabulary].append(label)
     return {
-        vocabulary: tuple(given) for vocabulary, given in labels.items() if given or not turn.labels.get(vocabulary, (1,))
+        vocabulary: tuple(given)
+        for vocabulary, given in labels.items()
+        if given or not turn.labels.get(vocabulary, (1,))
     }
 
 

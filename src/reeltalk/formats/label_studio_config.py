@@ -66,12 +66,12 @@ def labelling_config(turns: Iterable[Turn], *, most: int) -> str:
     turn = ET.SubElement(view, "Repeater", on="$turns", indexFlag=INDEX)
     ET.SubElement(turn, "Header", value=f"$turns[{INDEX}].heading", size="4")
     ET.SubElement(turn, "Text", name=f"turn_{INDEX}", value=f"$turns[{INDEX}].text")
-    decision = _control(turn, "Choices", DECISION, choice="single", showInline="true", required="true")
-    decision.set("requiredMessage", "Every turn needs a decision")
+    decision = _control(turn, "Choices", DECISION, choice="single", showInline="true")
+    decision.attrib |= {"required": "true", "requiredMessage": "Every turn needs a decision"}
     for value, words in DECISIONS.items():
         ET.SubElement(decision, "Choice", value=words, alias=value)
-    condition = {"whenTagName": f"{DECISION}_{INDEX}", "whenChoiceValue": DECISIONS[Decision.REJECT]}
-    reasons = _control(turn, "Choices", REASONS, choice="multiple", visibleWhen="choice-selected", **condition)
+    reasons = _control(turn, "Choices", REASONS, choice="multiple", visibleWhen="choice-selected")
+    reasons.attrib |= {"whenTagName": f"{DECISION}_{INDEX}", "whenChoiceValue": DECISIONS[Decision.REJECT]}
     for reason, words in REASON_WORDS.items():
         ET.SubElement(reasons, "Choice", value=words, alias=reason)
     _text(turn, "Question", QUESTION, maxSubmissions="1")
@@ -107,7 +107,7 @@ def offered_labels(turns: Iterable[Turn]) -> dict[str, list[str]]:
 
 def _control(turn: ET.Element, tag: str, name: str, **attributes: str) -> ET.Element:
     # The converter of exports knows a repeated control by the index in `toName`.
-    return ET.SubElement(turn, tag, name=f"{name}_{INDEX}", toName=f"turn_{INDEX}", **attributes)
+    return ET.SubElement(turn, tag, {"name": f"{name}_{INDEX}", "toName": f"turn_{INDEX}", **attributes})
 
 
 def _text(turn: ET.Element, heading: str, name: str, **attributes: str) -> None:

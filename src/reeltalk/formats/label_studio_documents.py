@@ -115,9 +115,7 @@ def read_tasks(file: Path, value: Json) -> list[Task]:
 def _full_task(file: Path, place: str, item: Json) -> Task:
     full = parse(FullTask, item, file=file, place=place)
     source = _source(file, f"{place}.data", full.data)
-    annotations = [
-        (f"{place}.annotations[{number}]", annotation) for number, annotation in enumerate(full.annotations)
-    ]
+    annotations = [(f"{place}.annotations[{number}]", annotation) for number, annotation in enumerate(full.annotations)]
     return Task(file, place, source, full.id, annotations, len(full.drafts or ()))
 
 

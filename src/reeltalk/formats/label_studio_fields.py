@@ -67,8 +67,11 @@ def turn_name(number: int) -> str:
 
 
 def expressible(label: str) -> bool:
-    """True if a labelling config can hold a label: `$` begins a field of the task, `{{idx}}` is the turn's number."""
-    return bool(label.strip()) and label == label.strip() and not label.startswith("$") and "{{" not in label
+    """True if a labelling config can hold a label: `$` begins a field of the task, `{{idx}}` is the turn's number.
+
+    An XML document cannot hold control characters.
+    """
+    return label != "" and label == label.strip() and label.isprintable() and label[0] != "$" and "{{" not in label
 
 
 def ticks(interval: Interval, rate_hz: float) -> dict[str, Json]:
@@ -197,6 +200,7 @@ def _values(name: str, value: Mapping[str, Any], control: str, read: Read) -> tu
     """What a region says: texts, a number, names, or paths; each of the type that its control has."""
     found = value.get(VALUE_KEYS[KINDS[name]])
     items = found if isinstance(found, list) else [] if found is None else [found]
+    good: list[Any]
     if KINDS[name] == "number":
         good = [float(item) for item in items if _is_number(item)]
     elif KINDS[name] == "taxonomy":

@@ -63,7 +63,9 @@ class Reader:
         paths = sorted(path for path in self.source.glob("*.json") if not path.name.startswith("."))
         if not paths:
             raise InputError(
-                "no tasks or exports here", file=self.source, hint="expected tasks.json, or an export as JSON or JSON-MIN"
+                "no tasks or exports here",
+                file=self.source,
+                hint="expected tasks.json, or an export as JSON or JSON-MIN",
             )
         return [task for path in paths for task in read_tasks(path, read_json(path))]
 
@@ -96,7 +98,9 @@ class Reader:
                         raise InputError("must have name and quads", file=path, line=line)
                     name = graph["name"]
                     if not name or name.startswith(".") or set("/\\\0") & set(name):
-                        raise InputError("no graph can have this name", file=path, line=line, place="$.name", value=name)
+                        raise InputError(
+                            "no graph can have this name", file=path, line=line, place="$.name", value=name
+                        )
                     self.content.graphs[graph["name"]] = graph["quads"]
                     continue
                 self._add(parse(Row, value, file=path, line=line), path, f"line {line}")

@@ -126,7 +126,7 @@ class Writer:
         rows: dict[tuple[str, int], Record] = {}
         for unit in units:
             self.held.add((unit.table, unit.row))
-            found = [("videos", self.videos.get(unit.record.video_id))]
+            found: list[tuple[str, tuple[int, Record] | None]] = [("videos", self.videos.get(unit.record.video_id))]
             found += [("clips", self.clips.get(clip_id)) for clip_id in unit.clip_ids]
             found += [("linkages", linkage) for linkage in self.linkages[unit.table, unit.record.id]]
             for table, numbered in found:
@@ -191,7 +191,7 @@ class Writer:
         endings: dict[str, str] = {}
         taken: set[str] = set()
         names: dict[str, str] = {}
-        owners = [*self.content.chains, *self.content.dialogues]
+        owners: list[QAChain | Dialogue] = [*self.content.chains, *self.content.dialogues]
         for video_id in dict.fromkeys([*self.videos, *(unit.video_id for unit in owners)]):
             video = self.videos[video_id][1] if video_id in self.videos else None
             file = (video.file if video else None) or str(video_id)
