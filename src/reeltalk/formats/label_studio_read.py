@@ -17,6 +17,8 @@ from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
 
 UNITS: Final = {"chains": QAChain, "dialogues": Dialogue}
+LONGEST_GRAPH_NAME_BYTES: Final = 200
+"""A file system takes 255, of which the ending and a file that is still being written need some."""
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -97,7 +99,7 @@ class Reader:
                     if graph.keys() != {"name", "quads"}:
                         raise InputError("must have name and quads", file=path, line=line)
                     name = graph["name"]
-                    if not name or name.startswith(".") or set("/\\\0") & set(name):
+                    if not _names_a_file(name):
                         raise InputError(
                             "no graph can have this name", file=path, line=line, place="$.name", value=name
                         )
@@ -145,3 +147,9 @@ class Reader:
             self.content.warnings.append(
                 f"tasks do not hold {', '.join(absent)}: import the folder that was exported, with the export in it"
             )
+
+
+def _names_a_file(name: str) -> bool:
+    """True if the benchmark can hold a graph of this name."""
+    fits = len(name.encode(errors="replace")) <= LONGEST_GRAPH_NAME_BYTES
+    return name != "" and not name.startswith(".") and not set("/\\\0") & set(name) and fits
