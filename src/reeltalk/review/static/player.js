@@ -1,0 +1,500 @@
+// @ts-check
+/**
+ * Plays a video by its frames: every seek lands on the frame that was asked for, and a step is exactly one frame.
+ *
+ *     import { Player } from "./player.js";
+ *     const player = new Player(document.querySelector("video"));
+ *     const { pts_s } = await (await fetch("/media/SHA/frames")).json();
+ *     await player.load("/media/SHA", pts_s);
+ *     await player.seek(12.5);                      // the frame that is on the screen at 12.5 s
+ *     await player.step(-1);                        // one frame back; also while an earlier seek is on its way
+ *     player.playIntervals([{ start_s: 3, end_s: 8 }], { loop: true });
+ *
+ * Times are seconds of the video as the benchmark counts them: 0 is the first frame. The browser's own clock may start
+ * elsewhere (`pts_s[0]`); nothing outside this file needs to know. Intervals are half-open, `[start_s, end_s)`.
+ *
+ *     load(src, pts_s)          a video and the presentation times of its frames; rejects where it will not play
+ *     unload()                  lets go of the video
+ *     seek(time_s)              to the frame on the screen at that time; gives the frame's number once it is shown
+ *     seekFrame(n)              to a frame by its number, from 0
+ *     step(n)                   pauses and goes n frames forward (back where n < 0)
+ *     play() pause() toggle()   go on within the intervals that are set
+ *     playIntervals(list, o)    plays parts one after the other, `o.loop` over and over; `o.play: false` only sets them
+ *     clearIntervals()          plays on without bounds
+ *     frameAt(time_s)           number of the frame on the screen at a time
+ *     timeOf(n)                 when frame n appears
+ *     frame time_s              what is on the screen now
+ *     frames duration_s         how many there are; when the last one ends
+ *     rate paused intervals looping
+ *
+ * Events (CustomEvent, dispatched on the player):
+ *
+ *     frame       {frame, time_s}               another frame is on the screen
+ *     state       {paused, rate}                it started, stopped, or changed its speed
+ *     interval    {index, interval}             a part of the list begins
+ *     intervals   {intervals, loop}             the list changed; it is dropped by a seek to outside of it
+ *     end         {}                            the list, or the video, was played to its end
+ *     problem     {message}                     the video stopped working; the message is for people
+ */
+
+/** @typedef {{start_s: number, end_s: number}} Interval */
+
+/** What is nearer than this is the same moment: clocks of browsers count whole microseconds. */
+const HAIR_S = 2e-6;
+/** How long one waits for a frame to be shown after its seek; it may have been on the screen already. */
+const SHOWN_MS = 400;
+const SLOWEST = 0.1;
+const FASTEST = 8;
+
+export class Player extends EventTarget {
+  /** @param {HTMLVideoElement} video */
+  constructor(video) {
+    super();
+    /** The element; controls of its own are left to the page. */
+    this.video = video;
+    /** @type {number[]} */
+    this._pts = [];
+    this._frame = 0;
+    /** @type {number | null} Frame that was told last. */
+    this._told = null;
+    /** @type {Interval[]} */
+    this._intervals = [];
+    this._loop = false;
+    this._index = 0;
+    /** @type {number | null} Frame that the last seek asked for, until it is shown. */
+    this._wanted = null;
+    /** @type {Promise<number> | null} */
+    this._chase = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this._timer = undefined;
+    this._loads = 0;
+    this._hasCallback = "requestVideoFrameCallback" in video;
+    /** @type {Set<(clock_s: number) => void>} Who waits for a frame. */
+    this._waiting = new Set();
+    for (const name of ["play", "pause", "ratechange"]) {
+      video.addEventListener(name, () => this._tell("state", { paused: this.paused, rate: this.rate }));
+    }
+    video.addEventListener("timeupdate", () => this._look(video.currentTime, false));
+    video.addEventListener("pause", () => clearTimeout(this._timer));
+    video.addEventListener("ended", () => this._ended());
+    video.addEventListener("error", () => {
+      if (this._pts.length) this._tell("problem", { message: problemOf(video) });
+    });
+    this._listen();
+  }
+
+  /**
+   * Opens a video; what was open before is let go of.
+   * @param {string} src
+   * @param {number[]} pts_s Presentation times of all frames as the browser counts them, rising.
+   * @returns {Promise<void>} Once the first frame is there.
+   */
+  async load(src, pts_s) {
+    if (!pts_s.length) throw new Error("The times of this video's frames are not known.");
+    this.unload();
+    const mine = ++this._loads;
+    const { video } = this;
+    video.preload = "auto";
+    video.src = src;
+    await new Promise((resolve, reject) => {
+      const done = () => {
+        video.removeEventListener("loadeddata", done);
+        video.removeEventListener("error", done);
+        video.removeEventListener("emptied", done);
+        if (video.error) reject(new Error(problemOf(video)));
+        else if (mine !== this._loads) reject(new Error("Another video was opened."));
+        else resolve(undefined);
+      };
+      video.addEventListener("loadeddata", done);
+      video.addEventListener("error", done);
+      video.addEventListener("emptied", done);
+      video.load();
+    });
+    this._pts = pts_s;
+    await this.seekFrame(0);
+  }
+
+  /** Lets go of the video and of all that was set for it. */
+  unload() {
+    this._loads++;
+    clearTimeout(this._timer);
+    this._pts = [];
+    this._frame = 0;
+    this._wanted = null;
+    this._intervals = [];
+    this._loop = false;
+    if (this.video.hasAttribute("src")) {
+      this.video.pause();
+      this.video.removeAttribute("src");
+      this.video.load();
+    }
+  }
+
+  /** How many frames the video has. */
+  get frames() {
+    return this._pts.length;
+  }
+
+  /** Number of the frame on the screen, from 0; while a seek is on its way, of the frame that it asked for. */
+  get frame() {
+    return this._wanted ?? this._frame;
+  }
+
+  /** When the frame on the screen appeared, in seconds from the first frame. */
+  get time_s() {
+    return this.timeOf(this.frame);
+  }
+
+  /** When the last frame ends, in seconds from the first frame. */
+  get duration_s() {
+    return this._pts.length ? this._end(this._pts.length - 1) - this._pts[0] : 0;
+  }
+
+  get paused() {
+    return this.video.paused;
+  }
+
+  get rate() {
+    return this.video.playbackRate;
+  }
+
+  /** Speed: 1 is the video's own, 0.1 to 8. */
+  set rate(value) {
+    this.video.playbackRate = Math.min(Math.max(value, SLOWEST), FASTEST);
+  }
+
+  /** The parts that are played; empty where there are no bounds. */
+  get intervals() {
+    return this._intervals;
+  }
+
+  get looping() {
+    return this._loop;
+  }
+
+  /**
+   * When a frame appears, in seconds from the first frame.
+   * @param {number} n
+   */
+  timeOf(n) {
+    return this._pts.length ? this._pts[this._inside(n)] - this._pts[0] : 0;
+  }
+
+  /**
+   * Number of the frame that is on the screen at a time.
+   * @param {number} time_s Seconds from the first frame.
+   */
+  frameAt(time_s) {
+    return this._pts.length ? this._at(time_s + this._pts[0]) : 0;
+  }
+
+  /**
+   * Goes to the frame that is on the screen at a time.
+   * @param {number} time_s Seconds from the first frame; beyond either end gives the first or the last frame.
+   * @returns {Promise<number>} The frame that is shown: that of the latest call, where others came in between.
+   */
+  seek(time_s) {
+    return this.seekFrame(this.frameAt(time_s));
+  }
+
+  /**
+   * Goes to a frame.
+   * @param {number} n From 0.
+   * @returns {Promise<number>} As `seek`.
+   */
+  seekFrame(n) {
+    if (!this._pts.length) return Promise.resolve(0);
+    const frame = this._inside(n);
+    this._leave(frame);
+    return this._go(frame);
+  }
+
+  /**
+   * Pauses and goes some frames forward or back, counted from the frame that was asked for last.
+   * @param {number} n
+   */
+  step(n) {
+    this.pause();
+    return this.seekFrame(this.frame + n);
+  }
+
+  /** Plays, from the start where the end was reached. */
+  async play() {
+    if (!this._pts.length) return;
+    if (!this._intervals.length) {
+      if (this.video.ended || this.frame === this.frames - 1) await this._go(0);
+    } else if (!this._holds(this._index, this.frame) || this._isLast(this._index, this.frame)) {
+      await this._begin(this._isLast(this._index, this.frame) ? this._next() ?? 0 : this._index);
+    }
+    await this._start();
+  }
+
+  pause() {
+    this.video.pause();
+  }
+
+  toggle() {
+    if (!this.paused) return Promise.resolve(this.pause());
+    return this.play();
+  }
+
+  /**
+   * Plays parts of the video one after the other, and stops on the last frame of the last one.
+   * @param {Interval[]} intervals In seconds from the first frame; what lies outside the video is cut off.
+   * @param {{loop?: boolean, play?: boolean}} [options] `loop`: over and over; `play`: start now (as by default).
+   */
+  async playIntervals(intervals, { loop = false, play = true } = {}) {
+    const end = this.duration_s;
+    this._intervals = intervals
+      .map(({ start_s, end_s }) => ({ start_s: Math.max(start_s, 0), end_s: Math.min(end_s, end) }))
+      .filter(({ start_s, end_s }) => end_s > start_s);
+    this._loop = loop && this._intervals.length > 0;
+    this._index = 0;
+    clearTimeout(this._timer);
+    this._tell("intervals", { intervals: this._intervals, loop: this._loop });
+    if (!this._intervals.length) return;
+    await this._begin(0);
+    if (play) await this._start();
+  }
+
+  /** Plays on without bounds. */
+  clearIntervals() {
+    clearTimeout(this._timer);
+    if (!this._intervals.length) return;
+    this._intervals = [];
+    this._loop = false;
+    this._index = 0;
+    this._tell("intervals", { intervals: [], loop: false });
+  }
+
+  // ---- frames and times --------------------------------------------------------------------------------------------
+
+  /** @param {number} n */
+  _inside(n) {
+    return Math.min(Math.max(Math.round(n) || 0, 0), this._pts.length - 1);
+  }
+
+  /** @param {number} clock_s On the browser's clock. */
+  _at(clock_s) {
+    // The last frame whose time is not after the moment.
+    let low = 0;
+    let high = this._pts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this._pts[middle] <= clock_s + HAIR_S) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** @param {number} clock_s A frame's own time as the browser tells it, which containers and browsers round. */
+  _nearest(clock_s) {
+    const frame = this._at(clock_s);
+    if (frame + 1 === this._pts.length) return frame;
+    return this._pts[frame + 1] - clock_s < clock_s - this._pts[frame] ? frame + 1 : frame;
+  }
+
+  /** @param {number} n When frame n ends, on the browser's clock. */
+  _end(n) {
+    if (n + 1 < this._pts.length) return this._pts[n + 1];
+    const { duration } = this.video;
+    if (Number.isFinite(duration) && duration > this._pts[n]) return duration;
+    return this._pts[n] + (n > 0 ? this._pts[n] - this._pts[n - 1] : 0.04);
+  }
+
+  // ---- seeking -----------------------------------------------------------------------------------------------------
+
+  /** @param {number} frame */
+  _go(frame) {
+    clearTimeout(this._timer);
+    this._wanted = frame;
+    this._chase ??= this._pursue().finally(() => {
+      this._chase = null;
+    });
+    return this._chase;
+  }
+
+  /** One seek at a time: what is asked for meanwhile replaces what was asked for before. */
+  async _pursue() {
+    while (this._wanted !== null) {
+      const frame = this._wanted;
+      if (!(await this._jump(frame))) {
+        this._wanted = null;
+        break;
+      }
+      if (this._wanted === frame) this._wanted = null;
+      this._show(frame);
+    }
+    return this._frame;
+  }
+
+  /**
+   * @param {number} frame
+   * @returns {Promise<boolean>} False where the video was let go of, or failed.
+   */
+  async _jump(frame) {
+    const { video } = this;
+    const loads = this._loads;
+    if (video.paused && !video.ended && frame === this._told && this._at(video.currentTime) === frame) return true;
+    /** @type {() => void} */
+    let stop = () => {};
+    const shown = new Promise((resolve) => {
+      /** @param {number} clock_s */
+      const see = (clock_s) => {
+        if (this._nearest(clock_s) === frame) resolve(true);
+      };
+      this._waiting.add(see);
+      stop = () => this._waiting.delete(see);
+    });
+    await new Promise((resolve) => {
+      const done = () => {
+        for (const name of ["seeked", "error", "emptied"]) video.removeEventListener(name, done);
+        resolve(undefined);
+      };
+      for (const name of ["seeked", "error", "emptied"]) video.addEventListener(name, done);
+      // To the middle: whatever way a browser rounds, that is inside of the frame.
+      video.currentTime = (this._pts[frame] + this._end(frame)) / 2;
+    });
+    if (this._hasCallback && !video.error && loads === this._loads && !document.hidden) {
+      await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, SHOWN_MS))]);
+    }
+    stop();
+    return !video.error && loads === this._loads;
+  }
+
+  // ---- what is on the screen ---------------------------------------------------------------------------------------
+
+  _listen() {
+    if (!this._hasCallback) return;
+    const { video } = this;
+    /** @type {VideoFrameRequestCallback} */
+    const hear = (_, { mediaTime }) => {
+      video.requestVideoFrameCallback(hear);
+      for (const see of this._waiting) see(mediaTime);
+      this._look(mediaTime, true);
+    };
+    video.requestVideoFrameCallback(hear);
+  }
+
+  /** @param {number} clock_s @param {boolean} own Whether that is a frame's own time, or any moment. */
+  _look(clock_s, own) {
+    if (!this._pts.length || this._wanted !== null || this.video.seeking) return;
+    const frame = own ? this._nearest(clock_s) : this._at(clock_s);
+    if (!this.video.paused) this._watch(frame, clock_s);
+    if (this._wanted === null) this._show(frame);
+  }
+
+  /** @param {number} frame */
+  _show(frame) {
+    if (frame === this._frame && this._told === frame) return;
+    this._frame = frame;
+    this._told = frame;
+    this._tell("frame", { frame, time_s: this.timeOf(frame) });
+  }
+
+  // ---- parts -------------------------------------------------------------------------------------------------------
+
+  /** @param {number} index @param {number} frame */
+  _holds(index, frame) {
+    const [first, last] = this._bounds(index);
+    return first <= frame && frame <= last;
+  }
+
+  /** @param {number} index @param {number} frame */
+  _isLast(index, frame) {
+    return frame === this._bounds(index)[1];
+  }
+
+  /** @param {number} index First and last frame of a part. */
+  _bounds(index) {
+    const { start_s, end_s } = this._intervals[index];
+    const first = this.frameAt(start_s);
+    const after = this.frameAt(end_s);
+    const last = this.timeOf(after) >= end_s - HAIR_S ? after - 1 : after;
+    return [first, Math.max(first, last)];
+  }
+
+  _next() {
+    if (this._index + 1 < this._intervals.length) return this._index + 1;
+    return this._loop ? 0 : null;
+  }
+
+  /** @param {number} frame */
+  _leave(frame) {
+    if (!this._intervals.length) return;
+    const index = this._holds(this._index, frame)
+      ? this._index
+      : this._intervals.findIndex((_, each) => this._holds(each, frame));
+    if (index < 0) this.clearIntervals();
+    else this._index = index;
+  }
+
+  /** @param {number} index */
+  async _begin(index) {
+    this._index = index;
+    this._tell("interval", { index, interval: this._intervals[index] });
+    await this._go(this._bounds(index)[0]);
+  }
+
+  /** @param {number} frame @param {number} clock_s */
+  _watch(frame, clock_s) {
+    if (!this._intervals.length) return;
+    const [, last] = this._bounds(this._index);
+    if (frame > last) this._passed();
+    else if (frame === last) {
+      clearTimeout(this._timer);
+      const left_s = this._pts[0] + this._intervals[this._index].end_s - clock_s;
+      this._timer = setTimeout(() => this._passed(), Math.max(0, (left_s / this.rate) * 1000));
+    }
+  }
+
+  _passed() {
+    clearTimeout(this._timer);
+    if (!this._intervals.length || this.video.paused || this._wanted !== null) return;
+    const next = this._next();
+    if (next !== null) {
+      void this._begin(next);
+      return;
+    }
+    this.video.pause();
+    void this._go(this._bounds(this._index)[1]);
+    this._tell("end", {});
+  }
+
+  _ended() {
+    const next = this._intervals.length ? this._next() : null;
+    if (next === null) {
+      this._tell("end", {});
+      return;
+    }
+    void this._begin(next).then(() => this._start());
+  }
+
+  async _start() {
+    try {
+      await this.video.play();
+    } catch (error) {
+      // A pause that comes before the first frame ends the promise; it is no problem.
+      if (/** @type {DOMException} */ (error).name !== "AbortError") {
+        this._tell("problem", { message: "The browser does not let the video play. Press play again." });
+      }
+    }
+  }
+
+  /** @param {string} name @param {object} detail */
+  _tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}
+
+/** @param {HTMLVideoElement} video */
+function problemOf(video) {
+  const words = [
+    "The video stopped working.",
+    "Loading the video was stopped.",
+    "The video could not be loaded: the connection was lost. Reload the page.",
+    "The video is damaged from here on and cannot be played.",
+    "The browser cannot play this video.",
+  ];
+  return words[video.error?.code ?? 0] ?? words[0];
+}
