@@ -1,0 +1,113 @@
+"""Whether browsers play a file, and when each of its frames appears on a browser's clock; no more than one is decoded.
+
+Found in Chromium by experiment: `currentTime` is the presentation time that FFmpeg gives a frame, edit lists applied.
+The first frame of a file that starts at 5 s is at 5 s, not at 0. Only what starts before 0 is moved, so such a file is
+not left as it is.
+"""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import av.error
+
+from reeltalk.video.serving import REFUSED
+from reeltalk.video.stream import Source, VideoError, open_video, rgb
+
+MP4: Final = "video/mp4"
+WEBM: Final = "video/webm"
+MEDIA_TYPES: Final = {"mov,mp4,m4a,3gp,3g2,mj2": MP4, "matroska,webm": WEBM}
+"""By FFmpeg's name of the container. Matroska with codecs that WebM may hold is WebM but for a word in its header."""
+SHALLOW: Final = frozenset({"yuv420p", "yuvj420p"})
+DEEP: Final = SHALLOW | {"yuv420p10le"}
+VIDEO: Final = {
+    MP4: {"h264": SHALLOW, "vp9": DEEP, "av1": DEEP},
+    WEBM: {"vp8": SHALLOW, "vp9": DEEP, "av1": DEEP},
+}
+"""Codecs and pixel formats that Chromium and Firefox decode without help of the machine's hardware."""
+AUDIO: Final = {MP4: frozenset({"aac", "mp3", "opus", "flac"}), WEBM: frozenset({"opus", "vorbis"})}
+DECIMALS: Final = 6
+"""Browsers count whole microseconds."""
+
+
+class Playable(NamedTuple):
+    """What a browser makes of a file."""
+
+    media_type: str | None
+    """`video/mp4` or `video/webm`; None where browsers do not play it."""
+    why: str
+    """Why they do not; empty where they do."""
+    pts_s: tuple[float, ...]
+    """When each frame appears, in seconds of the browser's `currentTime`, rising."""
+
+
+def playable(path: Path) -> Playable:
+    """Look at a file's headers and packets, and at its first frame.
+
+    Raises:
+        VideoError: It is no video that we read, or its first frame cannot be decoded.
+    """
+    with open_video(path) as source:
+        media_type = MEDIA_TYPES.get(source.container.format.name)
+        why = _why_not(source, media_type)
+        # A file that lost its middle still has headers: what cannot show its first frame is refused here.
+        first = rgb(next(source.frames()).picture)
+        assert first.size
+    if why:
+        return Playable(None, why, ())
+    with open_video(path) as source:
+        pts = _presentation_times(source)
+        tick_s = source.time_base
+    if not pts:
+        return Playable(None, "its frames have no presentation times", ())
+    if pts[0] < 0:
+        return Playable(None, "its first frame comes before time 0", ())
+    times = dict.fromkeys(round(float(stamp * tick_s), DECIMALS) for stamp in pts)
+    return Playable(media_type, "", tuple(times))
+
+
+def look(argument: dict[str, Any]) -> dict[str, Any]:
+    """`playable` in a child process.
+
+    Args:
+        argument: `path`.
+
+    Returns:
+        `media_type`, `why` and `pts_s`; or `refused`.
+    """
+    try:
+        return playable(Path(argument["path"]))._asdict()
+    except VideoError as error:
+        return {REFUSED: str(error)}
+
+
+def _why_not(source: Source, media_type: str | None) -> str:
+    if media_type is None:
+        return f"browsers do not open {source.container.format.long_name or source.container.format.name} files"
+    pixels = VIDEO[media_type].get(source.codec)
+    kind = media_type.removeprefix("video/").upper()
+    if pixels is None:
+        return f"browsers do not play {source.codec} in {kind} files"
+    pixel_format = source.stream.codec_context.pix_fmt or "unknown"
+    if pixel_format not in pixels:
+        return f"browsers do not play {source.codec} with pixels of format {pixel_format}"
+    sound = next((s.codec_context.name for s in source.container.streams.audio if s.codec_context), None)
+    # FFmpeg has two decoders of MP3, and names the one that is used.
+    if sound is not None and sound.removesuffix("float") not in AUDIO[media_type]:
+        return f"browsers do not play sound of {sound} in {kind} files"
+    return ""
+
+
+def _presentation_times(source: Source) -> list[int]:
+    """Time stamps of all frames that are shown, rising."""
+    # In VP8, frames that are only predicted from have packets of their own.
+    if source.codec == "vp8":
+        return sorted({frame.pts for frame in source.frames()})
+    stamps: set[int] = set()
+    try:
+        for packet in source.container.demux(source.stream):
+            # Those that an edit list cuts off are decoded and not shown.
+            if packet.size and packet.pts is not None and not packet.is_discard:
+                stamps.add(packet.pts)
+    except (av.error.FFmpegError, ValueError, OSError) as error:
+        raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
+    return sorted(stamps)
