@@ -41,14 +41,17 @@ def serve(
         How many people do each unit, blind to each other. Counts when the benchmark is loaded first.
     """
     from reeltalk.review.loading import load
-    from reeltalk.review.project import Project
+    from reeltalk.review.playable import prepare, renew
+    from reeltalk.review.project import PLAYABLE, Project
     from reeltalk.review.serving import first_invitation, listen
     from reeltalk.review.serving import serve as run
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(benchmark)
     project = Project.open(benchmark, url=database)
-    load(project, opened, serving=lambda _: {}, overlap=overlap, progress=say)
+    served = prepare(opened, project.folder / PLAYABLE, progress=say)
+    load(project, opened, serving=lambda _: served, overlap=overlap, progress=say)
+    renew(project, served)
     listening = listen(host, port)
     address = f"http://{host}:{listening.getsockname()[1]}"
     token = first_invitation(project)

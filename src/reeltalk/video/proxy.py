@@ -18,7 +18,7 @@ import av.error
 from av.video.frame import PictureType
 
 from reeltalk.video.encode import upright
-from reeltalk.video.playable import MP4, WEBM
+from reeltalk.video.playable import MP4, WEBM, playable
 from reeltalk.video.serving import REFUSED, UNWRITABLE
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
@@ -102,7 +102,7 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
         argument: `path`, `target`, `media_type`.
 
     Returns:
-        `frames`, how many there are; or `refused`; or `unwritable`.
+        `pts_s`, when each frame of the proxy appears, as `playable` tells it; or `refused`; or `unwritable`.
     """
     path, target = Path(argument["path"]), Path(argument["target"])
     try:
@@ -110,7 +110,9 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
             picture: Any = next(source.frames()).picture
             # PyAV counts anticlockwise.
             turned = round(-picture.rotation / 90) % 4 * 90
-        return {"frames": make_proxy(path, target, media_type=argument["media_type"], rotation_deg=turned)}
+        make_proxy(path, target, media_type=argument["media_type"], rotation_deg=turned)
+        made = playable(target)
+        return {"pts_s": made.pts_s} if made.media_type is not None else {REFUSED: f"its proxy does not play: {made.why}"}
     except VideoError as error:
         return {REFUSED: str(error)}
     except OSError as error:

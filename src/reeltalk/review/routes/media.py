@@ -1,0 +1,91 @@
+"""Videos by content hash, in byte ranges, and the times of their frames.
+
+What is served for a name is the file that was decided on when the benchmark was loaded: the original or its proxy. No
+other file can be named.
+"""
+
+import re
+import stat
+from pathlib import Path
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, Response
+from sqlalchemy import select
+from starlette.types import Receive, Scope, Send
+
+from reeltalk.review.access import Action
+from reeltalk.review.people import Person
+from reeltalk.review.playable import PlayableFolder
+from reeltalk.review.project import PLAYABLE, Project
+from reeltalk.review.refusals import NotThereError
+from reeltalk.review.tables import VideoRow
+from reeltalk.review.viewing import may_see
+from reeltalk.review.web import ProjectHere, seeing
+from reeltalk.store.media import MediaStore
+
+router = APIRouter(prefix="/media")
+NAME: Final = re.compile(r"[0-9a-f]{64}")
+RANGE: Final = re.compile(rb"bytes=(?:(\d{1,18})-(\d{0,18})|-\d{1,18})")
+"""A single range. Whoever asks for several, or for what is none, gets the whole file, as RFC 9110 allows: players ask
+for one, and many small ones would cost more than they fetch."""
+CACHING: Final = "private, max-age=3600"
+"""In the person's own browser only: what they may see is not what others may."""
+Viewer = Annotated[Person, seeing(Action.LOOK)]
+
+
+@router.api_route("/{sha256}", methods=["GET", "HEAD"])
+def video(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
+    """The video's file, or its proxy."""
+    path, media_type = _served(project, person, sha256, frames=False)
+    return _answer(request, path, media_type, sha256)
+
+
+@router.get("/{sha256}/frames")
+def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
+    """When each frame of what is served appears on the browser's clock: `{"pts_s": [...]}`, in seconds."""
+    path, _ = _served(project, person, sha256, frames=True)
+    return _answer(request, path, "application/json", sha256)
+
+
+class OneRange(FileResponse):
+    """A file of which at most one range is sent."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        headers = [(name, value) for name, value in scope["headers"] if name != b"range" or _is_one(value)]
+        await super().__call__({**scope, "headers": headers}, receive, send)
+
+
+def _is_one(value: bytes) -> bool:
+    found = RANGE.fullmatch(value)
+    return found is not None and (not found[2] or int(found[1]) <= int(found[2]))
+
+
+def _served(project: Project, person: Person, sha256: str, *, frames: bool) -> tuple[Path, str]:
+    # What this person may not see is not there for them: a hash tells nobody whether others have it.
+    missing = NotThereError("there is no such video, or none that you may see")
+    if NAME.fullmatch(sha256) is None:
+        raise missing
+    with project.database.reading() as session:
+        row = session.scalars(select(VideoRow).where(VideoRow.sha256 == sha256, VideoRow.file.is_not(None))).first()
+        if row is None or row.file is None or not may_see(session, person, sha256):
+            raise missing
+        file, media_type = row.file, row.media_type or "application/octet-stream"
+    folder = PlayableFolder(project.folder / PLAYABLE, MediaStore(project.benchmark))
+    return (folder.frames(sha256) if frames else folder.path(sha256, file)), media_type
+
+
+def _answer(request: Request, path: Path, media_type: str, sha256: str) -> Response:
+    try:
+        status = path.stat()
+    except OSError:
+        status = None
+    if status is None or not stat.S_ISREG(status.st_mode):
+        raise NotThereError("this video's file is gone; start the server again, and it says what is missing")
+    etag = f'"{sha256[:32]}-{status.st_size:x}-{status.st_mtime_ns:x}"'
+    headers = {"etag": etag, "cache-control": CACHING, "vary": "Cookie, Authorization"}
+    headers |= {"x-content-type-options": "nosniff"}
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    return OneRange(path, media_type=media_type, headers=headers, stat_result=status)
