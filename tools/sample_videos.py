@@ -96,6 +96,8 @@ class Numbered:
     audio: bool = False
     options: dict[str, str] = field(default_factory=dict)
     pixel_format: str = "yuv420p"
+    start_s: Fraction = Fraction(0)
+    """Presentation time of the first frame; `times` count from it where it is not 0."""
 
     def make(self) -> tuple[Path, list[Fraction]]:
         """The video and the presentation time of each frame."""
@@ -119,7 +121,7 @@ class Numbered:
             for number, time in enumerate(self.times()):
                 frame = av.VideoFrame.from_ndarray(numbered_picture(number), format="rgb24")
                 frame = frame.reformat(format=self.pixel_format)
-                frame.pts, frame.time_base = round(time / base), base
+                frame.pts, frame.time_base = round((time + self.start_s) / base), base
                 output.mux(stream.encode(frame))
             output.mux(stream.encode(None))
             if sound is not None:

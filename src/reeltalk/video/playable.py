@@ -1,13 +1,15 @@
 """Whether browsers play a file, and when each of its frames appears on a browser's clock; no more than one is decoded.
 
 Found in Chromium by experiment: `currentTime` is the presentation time that FFmpeg gives a frame, edit lists applied.
-The first frame of a file that starts at 5 s is at 5 s, not at 0. Only what starts before 0 is moved, so such a file is
-not left as it is.
+The first frame of a file that starts at 5 s is at 5 s, not at 0. What starts before 0, or has frames after the length
+that is read from its header, is not played frame for frame.
 """
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import av
 import av.error
 
 from reeltalk.video.serving import REFUSED
@@ -25,6 +27,8 @@ VIDEO: Final = {
 }
 """Codecs and pixel formats that Chromium and Firefox decode without help of the machine's hardware."""
 AUDIO: Final = {MP4: frozenset({"aac", "mp3", "opus", "flac"}), WEBM: frozenset({"opus", "vorbis"})}
+SHORTEST_LAST_S: Final = Fraction(1, 1000)
+"""For how long the last frame must be there to be sought."""
 DECIMALS: Final = 6
 """Browsers count whole microseconds."""
 
@@ -56,11 +60,14 @@ def playable(path: Path) -> Playable:
         return Playable(None, why, ())
     with open_video(path) as source:
         pts = _presentation_times(source)
-        tick_s = source.time_base
+        tick_s, length = source.time_base, source.container.duration
     if not pts:
         return Playable(None, "its frames have no presentation times", ())
     if pts[0] < 0:
         return Playable(None, "its first frame comes before time 0", ())
+    # Chromium's clock stops at the length that FFmpeg reads, also where times start later: no seek gets beyond.
+    if length is None or pts[-1] * tick_s > Fraction(length, av.time_base) - SHORTEST_LAST_S:
+        return Playable(None, "its last frame comes after the end that its header names", ())
     times = dict.fromkeys(round(float(stamp * tick_s), DECIMALS) for stamp in pts)
     return Playable(media_type, "", tuple(times))
 
