@@ -135,6 +135,32 @@ class Numbered:
             _rotate(path, self.rotation_deg)
 
 
+def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s: int) -> Path:
+    """A film of two seconds with a tone from a moment on; its picture may begin later than its sound."""
+
+    def write(path: Path) -> None:
+        with av.open(str(path), "w") as output:
+            stream: Any = output.add_stream("libx264", rate=24, options={"bf": "0"})
+            stream.width, stream.height, stream.pix_fmt = 320, 96, "yuv420p"
+            stream.time_base = stream.codec_context.time_base = Fraction(1, 24)
+            sound: Any = output.add_stream(sound_codec, rate=48_000, layout="mono")
+            for number in range(48):
+                frame = av.VideoFrame.from_ndarray(numbered_picture(number), format="rgb24").reformat(format="yuv420p")
+                frame.pts, frame.time_base = number + int(picture_from_s * 24), Fraction(1, 24)
+                output.mux(stream.encode(frame))
+            output.mux(stream.encode(None))
+            size = sound.codec_context.frame_size or 1024
+            for start in range(0, 3 * 48_000, size):
+                at = np.arange(start, start + size)
+                wave = np.where(at >= beep_at_s * 48_000, np.sin(at / 9) / 2, 0).astype(np.float32)[None]
+                part = av.AudioFrame.from_ndarray(wave, format="fltp", layout="mono")
+                part.sample_rate, part.pts, part.time_base = 48_000, start, Fraction(1, 48_000)
+                output.mux(sound.encode(part))
+            output.mux(sound.encode(None))
+
+    return cached(name, f"{sound_codec} {picture_from_s} {beep_at_s}", write)
+
+
 def numbered_picture(number: int) -> Picture:
     """A picture that carries a number below 2^14 as black and white blocks, over a background that moves."""
     y, x = np.mgrid[0:96, 0:320]

@@ -35,7 +35,10 @@ OPTIONS: Final = {
     MP4: {"preset": "veryfast", "crf": "23", "bf": "0", "forced-idr": "1", "threads": "1"},
     WEBM: {"deadline": "realtime", "cpu-used": "7", "crf": "33", "b": "0", "row-mt": "0", "threads": "1"},
 }
-NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EFBIG, errno.EDQUOT, errno.EIO})
+TARGETS_FAULT: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
+)
+"""Errors that a disk or a folder gives, and no encoder."""
 KEEP_COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 
@@ -89,7 +92,7 @@ def make_proxy(path: Path, target: Path, *, media_type: str, rotation_deg: int =
             sound.close()
             pictures.finish()
     except (av.error.FFmpegError, ValueError, TypeError, IndexError) as error:
-        if getattr(error, "errno", None) in NO_ROOM:
+        if getattr(error, "errno", None) in TARGETS_FAULT:
             raise OSError(error.errno, error.strerror) from None  # type: ignore[union-attr]
         raise VideoError(f"it cannot be encoded ({str(error)[:100]})") from None
     return pictures.count
