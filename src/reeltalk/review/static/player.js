@@ -63,11 +63,15 @@ export class Player extends EventTarget {
     this._index = 0;
     /** @type {number | null} Frame that the last seek asked for, until it is shown. */
     this._wanted = null;
+    /** @type {number | null} Frame on which a seek ended, until the video plays again: what is there need not be sought. */
+    this._still = null;
     /** @type {Promise<number> | null} */
     this._chase = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this._timer = undefined;
     this._loads = 0;
+    /** Ends the wait for a video that is no longer wanted. */
+    this._abandon = () => {};
     this._hasCallback = "requestVideoFrameCallback" in video;
     /** @type {Set<(clock_s: number) => void>} Who waits for a frame. */
     this._waiting = new Set();
@@ -75,6 +79,7 @@ export class Player extends EventTarget {
       video.addEventListener(name, () => this._tell("state", { paused: this.paused, rate: this.rate }));
     }
     video.addEventListener("timeupdate", () => this._look(video.currentTime, false));
+    video.addEventListener("play", () => (this._still = null));
     video.addEventListener("pause", () => clearTimeout(this._timer));
     video.addEventListener("ended", () => this._ended());
     video.addEventListener("error", () => {
@@ -100,14 +105,14 @@ export class Player extends EventTarget {
       const done = () => {
         video.removeEventListener("loadeddata", done);
         video.removeEventListener("error", done);
-        video.removeEventListener("emptied", done);
-        if (video.error) reject(new Error(problemOf(video)));
-        else if (mine !== this._loads) reject(new Error("Another video was opened."));
+        if (mine !== this._loads) reject(new Error("Another video was opened."));
+        else if (video.error) reject(new Error(problemOf(video)));
         else resolve(undefined);
       };
+      // Not `emptied`: letting go of the video before tells that, too, and only after this.
       video.addEventListener("loadeddata", done);
       video.addEventListener("error", done);
-      video.addEventListener("emptied", done);
+      this._abandon = done;
       video.load();
     });
     this._pts = pts_s;
@@ -117,10 +122,13 @@ export class Player extends EventTarget {
   /** Lets go of the video and of all that was set for it. */
   unload() {
     this._loads++;
+    this._abandon();
     clearTimeout(this._timer);
     this._pts = [];
     this._frame = 0;
     this._wanted = null;
+    this._still = null;
+    this._told = null;
     this._intervals = [];
     this._loop = false;
     if (this.video.hasAttribute("src")) {
@@ -335,7 +343,7 @@ export class Player extends EventTarget {
   async _jump(frame) {
     const { video } = this;
     const loads = this._loads;
-    if (video.paused && !video.ended && frame === this._told && this._at(video.currentTime) === frame) return true;
+    if (this._still === frame) return true;
     /** @type {() => void} */
     let stop = () => {};
     const shown = new Promise((resolve) => {
@@ -353,13 +361,16 @@ export class Player extends EventTarget {
       };
       for (const name of ["seeked", "error", "emptied"]) video.addEventListener(name, done);
       // To the middle: whatever way a browser rounds, that is inside of the frame.
+      this._still = null;
       video.currentTime = (this._pts[frame] + this._end(frame)) / 2;
     });
     if (this._hasCallback && !video.error && loads === this._loads && !document.hidden) {
       await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, SHOWN_MS))]);
     }
     stop();
-    return !video.error && loads === this._loads;
+    const done = !video.error && loads === this._loads;
+    if (done && video.paused) this._still = frame;
+    return done;
   }
 
   // ---- what is on the screen ---------------------------------------------------------------------------------------
@@ -381,7 +392,8 @@ export class Player extends EventTarget {
     if (!this._pts.length || this._wanted !== null || this.video.seeking) return;
     const frame = own ? this._nearest(clock_s) : this._at(clock_s);
     if (!this.video.paused) this._watch(frame, clock_s);
-    if (this._wanted === null) this._show(frame);
+    // The clock runs ahead of the screen: it tells the frame only where nothing better does.
+    if (this._wanted === null && (own || !this._hasCallback || document.hidden)) this._show(frame);
   }
 
   /** @param {number} frame */
