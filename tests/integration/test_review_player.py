@@ -116,9 +116,7 @@ def test_a_part_is_played_to_its_last_frame_and_no_further(page: "Page") -> None
 @pytest.mark.browser
 def test_parts_are_played_one_after_the_other(page: "Page") -> None:
     parts = [part(100, 106), part(10, 16), part(200, 206)]
-    page.evaluate(
-        "async (parts) => { const end = until('end'); await player.playIntervals(parts); await end; }", parts
-    )
+    page.evaluate("async (parts) => { const end = until('end'); await player.playIntervals(parts); await end; }", parts)
     assert [detail["index"] for detail in heard(page, "interval")] == [0, 1, 2]
     assert page.evaluate("async () => player.seekFrame(player.frame)") == 205
     frames = [detail["frame"] for detail in heard(page, "frame")]
@@ -191,6 +189,13 @@ def test_another_video_that_is_opened_meanwhile_counts(page: "Page", site: Revie
 
 @pytest.mark.browser
 def test_playing_goes_on_from_the_start_after_the_end(page: "Page") -> None:
-    page.evaluate("async () => { await player.seekFrame(237); const end = until('end'); await player.play(); await end; }")
+    page.evaluate(
+        "async () => { await player.seekFrame(237); const end = until('end'); await player.play(); await end; }"
+    )
     assert page.evaluate("() => player.paused")
-    assert page.evaluate("async () => { await player.play(); await until('frame', 3); player.pause(); return player.frame }") < 30
+    assert (
+        page.evaluate(
+            "async () => { await player.play(); await until('frame', 3); player.pause(); return player.frame }"
+        )
+        < 30
+    )

@@ -191,7 +191,15 @@ def test_a_step_is_one_frame_and_the_start_of_a_frame_is_that_frame(
     site: ReviewSite, page: "Page", film: Numbered
 ) -> None:
     path, _ = film.make()
-    wanted = [("seekFrame", 46), ("step", 1), ("step", 1), ("step", 1), ("step", -1), ("step", -2), ("step", 10_000)]
+    wanted: list[tuple[str, float]] = [
+        ("seekFrame", 46),
+        ("step", 1),
+        ("step", 1),
+        ("step", 1),
+        ("step", -1),
+        ("step", -2),
+        ("step", 10_000),
+    ]
     wanted += [("step", 1), ("step", -1), ("seekFrame", 0), ("step", -1), ("step", 1)]
     wanted += [("seek", float(film.times()[n])) for n in (17, 100)]
     answer = played(site, page, path, wanted)

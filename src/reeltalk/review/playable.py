@@ -144,7 +144,7 @@ def _decide(
     decided = {sha256: served for sha256 in here if (served := place.known(sha256)) is not None}
     new = [sha256 for sha256 in here if sha256 not in decided]
     if new:
-        progress(f"looking at {len(new):,} videos")
+        progress(f"looking for what browsers play, videos: {len(new):,}")
     to_make: list[str] = []
     for sha256, outcome in _looked(place, new, executor):
         reason = _refusal(outcome)
@@ -156,10 +156,12 @@ def _decide(
             served = ServedVideo(ORIGINAL, outcome["media_type"], None)
             decided[sha256] = place.keep(sha256, served, outcome["pts_s"])
     if to_make:
-        progress(f"making proxies of {len(to_make):,} videos that browsers do not play")
+        progress(f"making proxies of what browsers do not play, videos: {len(to_make):,}")
     for done, (sha256, made) in enumerate(_proxies(place, here, to_make, executor), 1):
         decided[sha256] = made
-        progress(f"{done:,} of {len(to_make):,} proxies: {here[sha256].id}" + (f": {made.problem}" * bool(made.problem)))
+        progress(
+            f"{done:,} of {len(to_make):,} proxies: {here[sha256].id}" + (f": {made.problem}" * bool(made.problem))
+        )
     return decided
 
 

@@ -115,7 +115,9 @@ def transcode(argument: dict[str, Any]) -> dict[str, Any]:
             turned = round(-picture.rotation / 90) % 4 * 90
         make_proxy(path, target, media_type=argument["media_type"], rotation_deg=turned)
         made = playable(target)
-        return {"pts_s": made.pts_s} if made.media_type is not None else {REFUSED: f"its proxy does not play: {made.why}"}
+        return (
+            {"pts_s": made.pts_s} if made.media_type is not None else {REFUSED: f"its proxy does not play: {made.why}"}
+        )
     except VideoError as error:
         return {REFUSED: str(error)}
     except OSError as error:
@@ -200,7 +202,7 @@ def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Ge
         for frame in resampler.resample(decoded):
             if frame.pts is None:
                 continue
-            pts = round(frame.pts * frame.time_base * SOUND_HZ) - zero
+            pts = round(frame.pts * Fraction(frame.time_base or 0) * SOUND_HZ) - zero
             # What is heard before the first frame is shown is left out; so is what goes back in time.
             if pts <= last:
                 continue
@@ -213,9 +215,16 @@ def _sound(heard: Source, output: Any, media_type: str, start_s: Fraction) -> Ge
 
 
 def _heard(container: Any, stream: Any) -> Iterator[Any]:
-    """Decoded sound; packets that are damaged are skipped, as players do."""
-    for packet in container.demux(stream):
+    """Decoded sound; what is damaged is skipped, as players do: a video without all of its sound is still one."""
+    packets = container.demux(stream)
+    while True:
         try:
-            yield from packet.decode()
-        except av.error.InvalidDataError:
+            packet = next(packets, None)
+            if packet is None:
+                return
+            frames = packet.decode()
+        except av.error.FFmpegError as error:
+            if isinstance(error, av.error.EOFError):
+                return
             continue
+        yield from frames

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings

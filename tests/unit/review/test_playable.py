@@ -118,8 +118,8 @@ def test_progress_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
     said: list[str] = []
     prepare(benchmark, tmp_path / "playable", progress=said.append)
     assert said == [
-        "looking at 3 videos",
-        "making proxies of 1 videos that browsers do not play",
+        "looking for what browsers play, videos: 3",
+        "making proxies of what browsers do not play, videos: 1",
         "1 of 1 proxies: strange",
     ]
 

@@ -1,4 +1,4 @@
-"""Whether browsers play a file is told by its container, codec, pixels and sound, and frames have the browser's times."""
+"""Container, codec, pixels and sound tell whether browsers play a file, and frames have the browser's own times."""
 
 from fractions import Fraction
 from pathlib import Path

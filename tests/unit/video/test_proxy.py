@@ -71,7 +71,7 @@ def test_sound_stays_beside_its_picture(media_type: str, tmp_path: Path) -> None
     with av.open(str(made(path, tmp_path, media_type))) as proxy:
         assert proxy.streams.audio[0].codec_context.name.startswith({MP4: "aac", WEBM: "opus"}[media_type])
         loud = [
-            float(frame.time) + first / frame.sample_rate
+            (frame.time or 0.0) + first / frame.sample_rate
             for frame in proxy.decode(audio=0)
             for first in np.flatnonzero(np.abs(frame.to_ndarray()[0]) > 0.1)[:1]
         ]
