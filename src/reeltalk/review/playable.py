@@ -4,6 +4,7 @@ What was decided is kept in the folder of proxies, a file for each video, so tha
 Videos are strangers' files: whatever decodes them runs in a child process with limits.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -127,7 +128,10 @@ def prepare(
         with FileLock(folder / ".lock"):
             for left in folder.glob(f"{PARTIAL_PREFIX}*"):
                 left.unlink(missing_ok=True)
-            decided = _decide(place, videos, executor or LocalExecutor(), progress)
+            with contextlib.ExitStack() as closing:
+                if executor is None:
+                    executor = closing.enter_context(contextlib.closing(LocalExecutor()))
+                decided = _decide(place, videos, executor, progress)
     return {video.id: _answer(video, decided) for video in videos}
 
 

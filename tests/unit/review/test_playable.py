@@ -9,7 +9,7 @@ import pytest
 from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.parallel import Call, LocalExecutor, Outcome
+from reeltalk.parallel import Call, Limits, LocalExecutor, Outcome
 from reeltalk.review.loading import load
 from reeltalk.review.playable import ORIGINAL, PlayableFolder, ServedVideo, prepare, renew
 from reeltalk.review.project import PLAYABLE, Project
@@ -157,3 +157,19 @@ def test_a_file_that_is_added_later_plays_from_the_next_start_on(benchmark: Benc
     with project.database.reading() as session:
         row = session.get_one(VideoRow, "fine")
         assert (row.file, row.media_type, row.problem) == (ORIGINAL, "video/mp4", None)
+
+
+class Hurried(LocalExecutor):
+    """Gives every call a hundredth of a second."""
+
+    def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
+        limits = Limits(wall_s=0.01)
+        return super().map(function, [Call(call.argument, limits) for call in calls])
+
+
+def test_a_video_that_takes_too_long_says_so_and_leaves_nothing(benchmark: Benchmark, tmp_path: Path) -> None:
+    folder = tmp_path / "playable"
+    served = prepare(benchmark, folder, executor=Hurried(workers=1))
+    assert "it took longer than" in f"{served['strange'].problem}"
+    assert not list(folder.glob(".partial-*"))
+    assert not list(folder.glob("*.mp4"))
