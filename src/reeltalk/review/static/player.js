@@ -37,10 +37,10 @@
  *     problem     {message}                     the video stopped working; the message is for people
  */
 
-/** @typedef {{start_s: number, end_s: number}} Interval */
+import { FrameTimes } from "./frame_times.js";
 
-/** What is nearer than this is the same moment: clocks of browsers count whole microseconds. */
-const HAIR_S = 2e-6;
+/** @typedef {import("./frame_times.js").Interval} Interval */
+
 /** How long one waits for a frame to be shown after its seek; it may have been on the screen already. */
 const SHOWN_MS = 400;
 const SLOWEST = 0.1;
@@ -52,8 +52,7 @@ export class Player extends EventTarget {
     super();
     /** The element; controls of its own are left to the page. */
     this.video = video;
-    /** @type {number[]} */
-    this._pts = [];
+    this._times = new FrameTimes([]);
     this._frame = 0;
     /** @type {number | null} Frame that was told last. */
     this._told = null;
@@ -83,7 +82,7 @@ export class Player extends EventTarget {
     video.addEventListener("pause", () => clearTimeout(this._timer));
     video.addEventListener("ended", () => this._ended());
     video.addEventListener("error", () => {
-      if (this._pts.length) this._tell("problem", { message: problemOf(video) });
+      if (this.frames) this._tell("problem", { message: problemOf(video) });
     });
     this._listen();
   }
@@ -115,7 +114,7 @@ export class Player extends EventTarget {
       this._abandon = done;
       video.load();
     });
-    this._pts = pts_s;
+    this._times = new FrameTimes(pts_s);
     await this.seekFrame(0);
   }
 
@@ -124,7 +123,7 @@ export class Player extends EventTarget {
     this._loads++;
     this._abandon();
     clearTimeout(this._timer);
-    this._pts = [];
+    this._times = new FrameTimes([]);
     this._frame = 0;
     this._wanted = null;
     this._still = null;
@@ -140,7 +139,7 @@ export class Player extends EventTarget {
 
   /** How many frames the video has. */
   get frames() {
-    return this._pts.length;
+    return this._times.count;
   }
 
   /** Number of the frame on the screen, from 0; while a seek is on its way, of the frame that it asked for. */
@@ -155,7 +154,8 @@ export class Player extends EventTarget {
 
   /** When the last frame ends, in seconds from the first frame. */
   get duration_s() {
-    return this._pts.length ? this._end(this._pts.length - 1) - this._pts[0] : 0;
+    if (!this.frames) return 0;
+    return this._times.clockEnd(this.frames - 1, this.video.duration) - this._times.clockStart;
   }
 
   get paused() {
@@ -185,7 +185,7 @@ export class Player extends EventTarget {
    * @param {number} n
    */
   timeOf(n) {
-    return this._pts.length ? this._pts[this._inside(n)] - this._pts[0] : 0;
+    return this._times.timeOf(n);
   }
 
   /**
@@ -193,7 +193,7 @@ export class Player extends EventTarget {
    * @param {number} time_s Seconds from the first frame.
    */
   frameAt(time_s) {
-    return this._pts.length ? this._at(time_s + this._pts[0]) : 0;
+    return this._times.frameAt(time_s);
   }
 
   /**
@@ -211,8 +211,8 @@ export class Player extends EventTarget {
    * @returns {Promise<number>} As `seek`.
    */
   seekFrame(n) {
-    if (!this._pts.length) return Promise.resolve(0);
-    const frame = this._inside(n);
+    if (!this.frames) return Promise.resolve(0);
+    const frame = this._times.inside(n);
     this._leave(frame);
     return this._go(frame);
   }
@@ -228,7 +228,7 @@ export class Player extends EventTarget {
 
   /** Plays, from the start where the end was reached. */
   async play() {
-    if (!this._pts.length) return;
+    if (!this.frames) return;
     if (!this._intervals.length) {
       if (this.video.ended || this.frame === this.frames - 1) await this._go(0);
     } else if (!this._holds(this._index, this.frame) || this._isLast(this._index, this.frame)) {
@@ -275,41 +275,6 @@ export class Player extends EventTarget {
     this._tell("intervals", { intervals: [], loop: false });
   }
 
-  // ---- frames and times --------------------------------------------------------------------------------------------
-
-  /** @param {number} n */
-  _inside(n) {
-    return Math.min(Math.max(Math.round(n) || 0, 0), this._pts.length - 1);
-  }
-
-  /** @param {number} clock_s On the browser's clock. */
-  _at(clock_s) {
-    // The last frame whose time is not after the moment.
-    let low = 0;
-    let high = this._pts.length;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this._pts[middle] <= clock_s + HAIR_S) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
-
-  /** @param {number} clock_s A frame's own time as the browser tells it, which containers and browsers round. */
-  _nearest(clock_s) {
-    const frame = this._at(clock_s);
-    if (frame + 1 === this._pts.length) return frame;
-    return this._pts[frame + 1] - clock_s < clock_s - this._pts[frame] ? frame + 1 : frame;
-  }
-
-  /** @param {number} n When frame n ends, on the browser's clock. */
-  _end(n) {
-    if (n + 1 < this._pts.length) return this._pts[n + 1];
-    const { duration } = this.video;
-    if (Number.isFinite(duration) && duration > this._pts[n]) return duration;
-    return this._pts[n] + (n > 0 ? this._pts[n] - this._pts[n - 1] : 0.04);
-  }
-
   // ---- seeking -----------------------------------------------------------------------------------------------------
 
   /** @param {number} frame */
@@ -349,7 +314,7 @@ export class Player extends EventTarget {
     const shown = new Promise((resolve) => {
       /** @param {number} clock_s */
       const see = (clock_s) => {
-        if (this._nearest(clock_s) === frame) resolve(true);
+        if (this._times.nearest(clock_s) === frame) resolve(true);
       };
       this._waiting.add(see);
       stop = () => this._waiting.delete(see);
@@ -362,7 +327,7 @@ export class Player extends EventTarget {
       for (const name of ["seeked", "error", "emptied"]) video.addEventListener(name, done);
       // To the middle: whatever way a browser rounds, that is inside of the frame.
       this._still = null;
-      video.currentTime = (this._pts[frame] + this._end(frame)) / 2;
+      video.currentTime = (this._times.pts_s[frame] + this._times.clockEnd(frame, video.duration)) / 2;
     });
     if (this._hasCallback && !video.error && loads === this._loads && !document.hidden) {
       await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, SHOWN_MS))]);
@@ -389,8 +354,8 @@ export class Player extends EventTarget {
 
   /** @param {number} clock_s @param {boolean} own Whether that is a frame's own time, or any moment. */
   _look(clock_s, own) {
-    if (!this._pts.length || this._wanted !== null || this.video.seeking) return;
-    const frame = own ? this._nearest(clock_s) : this._at(clock_s);
+    if (!this.frames || this._wanted !== null || this.video.seeking) return;
+    const frame = own ? this._times.nearest(clock_s) : this._times.at(clock_s);
     if (!this.video.paused) this._watch(frame, clock_s);
     // The clock runs ahead of the screen: it tells the frame only where nothing better does.
     if (this._wanted === null && (own || !this._hasCallback || document.hidden)) this._show(frame);
@@ -419,11 +384,7 @@ export class Player extends EventTarget {
 
   /** @param {number} index First and last frame of a part. */
   _bounds(index) {
-    const { start_s, end_s } = this._intervals[index];
-    const first = this.frameAt(start_s);
-    const after = this.frameAt(end_s);
-    const last = this.timeOf(after) >= end_s - HAIR_S ? after - 1 : after;
-    return [first, Math.max(first, last)];
+    return this._times.bounds(this._intervals[index]);
   }
 
   _next() {
@@ -455,7 +416,7 @@ export class Player extends EventTarget {
     if (frame > last) this._passed();
     else if (frame === last) {
       clearTimeout(this._timer);
-      const left_s = this._pts[0] + this._intervals[this._index].end_s - clock_s;
+      const left_s = this._times.clockStart + this._intervals[this._index].end_s - clock_s;
       this._timer = setTimeout(() => this._passed(), Math.max(0, (left_s / this.rate) * 1000));
     }
   }
