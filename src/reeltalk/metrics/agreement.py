@@ -1,13 +1,13 @@
 """How far two judges agree on the same turns: raw agreement and Cohen's kappa, of categories and of pass and fail."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.draws import Draws, Statistic
+from reeltalk.metrics.draws import Draws, Statistic, ratio_of_sums
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 Floats = NDArray[np.float64]
@@ -75,14 +75,7 @@ def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:
     if not len(first):
         return draws.statistic(None, None, reason=NO_ITEMS)
     same = (first == second).astype(np.float64)
-    sums = draws.summed(np.stack([same, np.ones_like(same)], axis=1)) if draws.videos > 1 else None
-    return draws.statistic(float(same.mean()), None if sums is None else _shares(sums))
-
-
-def _shares(sums: Floats) -> Floats:
-    """(R,) the first sum of the second; NaN where a draw holds none of the items."""
-    shares: Floats = np.where(sums[:, 1] > 0, sums[:, 0] / np.maximum(sums[:, 1], 1), np.nan)
-    return shares
+    return ratio_of_sums(same, np.ones_like(same), draws, reason=NO_ITEMS)
 
 
 def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights = "none") -> Statistic:
@@ -103,6 +96,53 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
     """
     if not len(first):
         return draws.statistic(None, None, reason=NO_ITEMS)
+    by_video, distance = _tables(first, second, draws, weights)
+    value = _kappa(by_video.sum(axis=0, keepdims=True), distance)[0]
+    if not np.isfinite(value):
+        return draws.statistic(None, None, reason=NO_CHANCE)
+    return draws.statistic(float(value), _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None)
+
+
+def mean_kappa_of_pairs(first: Floats, second: Floats, pairs: Sequence[str], draws: Draws) -> Statistic:
+    """Cohen's kappa of several pairs of judges, each on items of its own: their mean, weighted by the pairs' items.
+
+    Pairs that say the same one thing of all have no kappa, and do not count.
+
+    Args:
+        first: (N,) the categories of the one of a pair, always the same of the two.
+        second: (N,) the other's, of the same items.
+        pairs: (N,) names of the pairs.
+        draws: Of the items' videos.
+
+    Reference:
+        Light, "Measures of response agreement for qualitative data", Psychological Bulletin 76, 1971; there each pair
+        sees all items, and weights are equal.
+    """
+    if not len(first):
+        return draws.statistic(None, None, reason=NO_ITEMS)
+    named = np.asarray(pairs, dtype=np.str_)
+    whole, drawn = np.zeros(2), np.zeros((draws.resamples, 2))
+    for pair in np.unique(named):
+        rows = named == pair
+        some = draws.subset(rows)
+        by_video, distance = _tables(first[rows], second[rows], some, "none")
+        whole += _weighted(by_video.sum(axis=0, keepdims=True), distance)[0]
+        drawn += _weighted(some.weights @ by_video, distance)
+    if not whole[1]:
+        return draws.statistic(None, None, reason=NO_CHANCE)
+    means = np.divide(drawn[:, 0], drawn[:, 1], out=np.full(len(drawn), np.nan), where=drawn[:, 1] > 0)
+    return draws.statistic(float(whole[0] / whole[1]), means if draws.videos > 1 else None)
+
+
+def _weighted(tables: Floats, distance: Floats) -> Floats:
+    """(R, 2) kappas times items, and items; 0 where there is no kappa."""
+    kappas, items = _kappa(tables, distance), tables.sum(axis=1)
+    defined = np.isfinite(kappas)
+    return np.stack([np.where(defined, kappas * items, 0), np.where(defined, items, 0)], axis=1)
+
+
+def _tables(first: Floats, second: Floats, draws: Draws, weights: Weights) -> tuple[Floats, Floats]:
+    """(V, K * K) counts of pairs of categories by video, and (K, K) how far categories are apart."""
     values, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     count = len(values)
     place = np.arange(count, dtype=np.float64)
@@ -111,10 +151,7 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
     cells = codes[: len(first)] * count + codes[len(first) :]
     by_video = np.zeros((draws.videos, count * count))
     np.add.at(by_video, (draws.codes, cells), 1)
-    value = _kappa(by_video.sum(axis=0, keepdims=True), distance)[0]
-    if not np.isfinite(value):
-        return draws.statistic(None, None, reason=NO_CHANCE)
-    return draws.statistic(float(value), _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None)
+    return by_video, distance
 
 
 def _kappa(tables: Floats, distance: Floats) -> Floats:

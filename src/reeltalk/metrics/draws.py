@@ -126,6 +126,24 @@ def draw_videos(clusters: Sequence[str], *, resamples: int, seed: int) -> Draws:
     return Draws(codes.astype(np.intp), drawn_clusters(videos, resamples, seed))
 
 
+def ratio_of_sums(above: Floats, below: Floats, draws: Draws, *, reason: str | None) -> Statistic:
+    """A sum over the items over another, as a mean or a share is, with a 95 % interval.
+
+    Args:
+        above: (N,) what each item adds above the line.
+        below: (N,) and below it.
+        draws: Of the items' videos.
+        reason: Why there is no value where all is 0 below the line.
+    """
+    if not below.sum():
+        return draws.statistic(None, None, reason=reason)
+    drawn = None
+    if draws.videos > 1:
+        sums = draws.summed(np.stack([above, below], axis=1))
+        drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
+    return draws.statistic(float(above.sum() / below.sum()), drawn)
+
+
 def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
     """Which of several differences are more than chance, all judged together.
 

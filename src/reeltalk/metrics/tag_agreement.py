@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.metrics.agreement import cohen_kappa
-from reeltalk.metrics.draws import Draws, Floats, Statistic, draw_videos
+from reeltalk.metrics.draws import Draws, Floats, Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.reliability import krippendorff_alpha
 
 Bools = NDArray[np.bool_]
@@ -57,8 +57,8 @@ def tag_agreement(reference: Bools, proposed: Bools, draws: Draws) -> TagAgreeme
         len(reference),
         int(reference.sum()),
         int(proposed.sum()),
-        _ratio(shared, second, draws, reason=NEVER_PROPOSED),
-        _ratio(shared, first, draws, reason=IN_NO_REFERENCE),
+        ratio_of_sums(shared, second, draws, reason=NEVER_PROPOSED),
+        ratio_of_sums(shared, first, draws, reason=IN_NO_REFERENCE),
         cohen_kappa(first, second, draws),
         krippendorff_alpha(np.stack([first, second], axis=1), draws, scale="nominal"),
     )
@@ -83,18 +83,7 @@ def mean_kappa(reference: Bools, proposed: Bools) -> float | None:
 
 def mean_of(values: Floats, draws: Draws) -> Statistic:
     """The mean of (N,) values of turns."""
-    return _ratio(values, np.ones_like(values), draws, reason=None)
-
-
-def _ratio(above: Floats, below: Floats, draws: Draws, *, reason: str | None) -> Statistic:
-    """Sum of (N,) values over the sum of others."""
-    if not below.sum():
-        return draws.statistic(None, None, reason=reason)
-    drawn = None
-    if draws.videos > 1:
-        sums = draws.summed(np.stack([above, below], axis=1))
-        drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
-    return draws.statistic(float(above.sum() / below.sum()), drawn)
+    return ratio_of_sums(values, np.ones_like(values), draws, reason=None)
 
 
 def jaccard(reference: Bools, proposed: Bools) -> Floats:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from reeltalk.metrics.agreement import Weights, cohen_kappa, raw_agreement
+from reeltalk.metrics.agreement import Weights, cohen_kappa, mean_kappa_of_pairs, raw_agreement
 from reeltalk.metrics.correlation import (
     COEFFICIENTS,
     CONSTANT,
@@ -21,7 +21,15 @@ from reeltalk.metrics.correlation import (
     spearman_of_held_ranks,
 )
 from reeltalk.metrics.draws import Draws, draw_videos, surely_differ
-from reeltalk.metrics.reliability import ALL_ALIKE, NOBODY_TWICE, SCALES, Scale, krippendorff_alpha
+from reeltalk.metrics.reliability import (
+    ALL_ALIKE,
+    NOBODY_TWICE,
+    SCALES,
+    Scale,
+    distance_alpha,
+    krippendorff_alpha,
+    masi_distances,
+)
 
 EXACT = 1e-9
 
@@ -210,3 +218,72 @@ def test_judges_that_are_equal_are_seldom_told_apart() -> None:
         drawn = values + rng.normal(0, 1, (300, 10))
         wrong += bool(surely_differ(values[first] - values[second], drawn[:, first] - drawn[:, second]).any())
     assert wrong < 200 * 0.2
+
+
+def test_alpha_of_given_distances_is_the_reference_packages(tables: int) -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(tables):
+        n, people, count = int(rng.integers(1, 40)), int(rng.integers(2, 5)), int(rng.integers(2, 7))
+        distances = np.triu(rng.random((count, count)), 1)
+        distances += distances.T
+        ratings = rng.integers(0, count, (n, people)).astype(float)
+        ratings[rng.random((n, people)) < 0.3] = np.nan
+        found = distance_alpha(ratings, distances, draws_of(4, n))
+        paired = ratings[np.isfinite(ratings).sum(axis=1) >= 2]
+        if len(np.unique(paired[np.isfinite(paired)])) < 2:
+            assert found.value is None
+            continue
+
+        def between(first: np.ndarray, second: np.ndarray, **_: object) -> np.ndarray:
+            apart: np.ndarray = distances[first.astype(int), second.astype(int)]  # noqa: B023 -- used in this round only
+            return apart
+
+        expected = krippendorff.alpha(
+            reliability_data=ratings.T, level_of_measurement=between, value_domain=np.arange(count, dtype=float)
+        )
+        assert found.value == pytest.approx(expected, abs=EXACT)
+
+
+def test_alpha_of_equal_distances_is_nominal() -> None:
+    rng = np.random.default_rng(9)
+    ratings = rng.integers(0, 4, (60, 3)).astype(float)
+    ratings[rng.random((60, 3)) < 0.2] = np.nan
+    draws = draws_of(7, 60)
+    nominal = krippendorff_alpha(ratings, draws, scale="nominal")
+    given = distance_alpha(ratings, 1 - np.eye(4), draws)
+    assert (given.value, given.low, given.high) == pytest.approx((nominal.value, nominal.low, nominal.high))
+
+
+def test_masi_of_worked_pairs() -> None:
+    sets = [frozenset(tags) for tags in ("", "a", "ab", "bc", "abc", "d")]
+    found = masi_distances(sets)
+    assert found[0] == pytest.approx([0, 1, 1, 1, 1, 1])
+    assert found[1] == pytest.approx([1, 0, 1 - 1 / 2 * 2 / 3, 1, 1 - 1 / 3 * 2 / 3, 1])
+    assert found[2, 3] == pytest.approx(1 - 1 / 3 * 1 / 3)
+    assert found[3, 4] == pytest.approx(1 - 2 / 3 * 2 / 3)
+    assert (found == found.T).all()
+
+
+def test_mean_kappa_of_pairs_weighs_each_pairs_kappa_by_its_items(tables: int) -> None:
+    rng = np.random.default_rng(10)
+    for _ in range(tables // 4):
+        n = int(rng.integers(20, 90))
+        pairs = rng.choice(["a-b", "a-c", "b-c"], n)
+        first = rng.integers(0, 3, n).astype(float)
+        second = np.where(rng.random(n) < 0.5, first, rng.integers(0, 3, n)).astype(float)
+        draws = draws_of(9, n)
+        sums = np.zeros(2)
+        for pair in np.unique(pairs):
+            rows = pairs == pair
+            if len(np.unique(np.concatenate([first[rows], second[rows]]))) > 1:
+                sums += np.array([cohen_kappa_score(first[rows], second[rows]), 1]) * rows.sum()
+        assert mean_kappa_of_pairs(first, second, pairs.tolist(), draws).value == pytest.approx(sums[0] / sums[1])
+
+
+def test_mean_kappa_of_one_pair_is_its_kappa() -> None:
+    rng = np.random.default_rng(11)
+    first = rng.integers(0, 3, 80).astype(float)
+    second = np.where(rng.random(80) < 0.5, first, rng.integers(0, 3, 80)).astype(float)
+    draws = draws_of(9, 80)
+    assert mean_kappa_of_pairs(first, second, ["p"] * 80, draws) == cohen_kappa(first, second, draws)
+    assert mean_kappa_of_pairs(first * 0, first * 0, ["p"] * 80, draws).value is None
