@@ -103,7 +103,9 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
     return draws.statistic(float(value), _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None)
 
 
-def mean_kappa_of_pairs(first: Floats, second: Floats, pairs: Sequence[str], draws: Draws) -> Statistic:
+def mean_kappa_of_pairs(
+    first: Floats, second: Floats, pairs: Sequence[str], draws: Draws, *, weights: Weights = "none"
+) -> Statistic:
     """Cohen's kappa of several pairs of judges, each on items of its own: their mean, weighted by the pairs' items.
 
     Pairs that say the same one thing of all have no kappa, and do not count.
@@ -113,6 +115,7 @@ def mean_kappa_of_pairs(first: Floats, second: Floats, pairs: Sequence[str], dra
         second: (N,) the other's, of the same items.
         pairs: (N,) names of the pairs.
         draws: Of the items' videos.
+        weights: As of `cohen_kappa`.
 
     Reference:
         Light, "Measures of response agreement for qualitative data", Psychological Bulletin 76, 1971; there each pair
@@ -125,7 +128,7 @@ def mean_kappa_of_pairs(first: Floats, second: Floats, pairs: Sequence[str], dra
     for pair in np.unique(named):
         rows = named == pair
         some = draws.subset(rows)
-        by_video, distance = _tables(first[rows], second[rows], some, "none")
+        by_video, distance = _tables(first[rows], second[rows], some, weights)
         whole += _weighted(by_video.sum(axis=0, keepdims=True), distance)[0]
         drawn += _weighted(some.weights @ by_video, distance)
     if not whole[1]:
