@@ -8,29 +8,29 @@ from reeltalk.metrics.resampling import CONFIDENCE
 class Proportion(NamedTuple):
     """So many of so many, with Wilson's interval."""
 
-    count: int
-    of: int
+    successes: int
+    trials: int
     share: float | None
     """None of none."""
     low: float | None
     high: float | None
 
 
-def wilson(count: int, of: int, *, confidence: float = CONFIDENCE) -> Proportion:
+def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Proportion:
     """The share of trials that succeeded, with Wilson's score interval.
 
     Args:
-        count: Successes, 0 to `of`.
-        of: Independent trials.
+        successes: 0 to `trials`.
+        trials: Independent ones.
         confidence: Of the interval.
 
     Reference:
         Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22, 1927.
     """
-    if not of:
+    if not trials:
         return Proportion(0, 0, None, None, None)
     # scipy takes a quarter of a second to import.
     from scipy.stats import binomtest
 
-    interval = binomtest(count, of).proportion_ci(confidence_level=confidence, method="wilson")
-    return Proportion(count, of, count / of, float(interval.low), float(interval.high))
+    interval = binomtest(successes, trials).proportion_ci(confidence_level=confidence, method="wilson")
+    return Proportion(successes, trials, successes / trials, float(interval.low), float(interval.high))

@@ -5,10 +5,10 @@ gold) is for the caller to see to: `review.board` reads it from the database.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,27 +16,16 @@ from numpy.typing import NDArray
 from reeltalk.metrics.agreement import Weights, mean_kappa_of_pairs, raw_agreement
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.edit_similarity import EditAgreement, edit_agreement
-from reeltalk.metrics.reliability import Scale, distance_alpha, krippendorff_alpha, masi_distances
+from reeltalk.metrics.reliability import distance_alpha, krippendorff_alpha, masi_distances
+from reeltalk.review.tasks.task import Code, Scale
+from reeltalk.schema.record import Json
 
 Floats = NDArray[np.float64]
-Measure = Literal["nominal", "ordinal", "interval", "tags", "spans", "text"]
-"""What differences of codes mean: categories, ranks, amounts, sets of tags, stretches of time in seconds, words."""
-Code = str | float | Sequence[str] | Sequence[tuple[float, float]]
 
 RESAMPLES: Final = 1000
 """Draws of videos behind an interval."""
 SEED: Final = 0
 NO_PAIRS: Final = "no place that two people judged"
-
-
-@dataclass(frozen=True)
-class Variable:
-    """Something that people say of a place, as whether they accept it."""
-
-    name: str
-    title: str
-    """As people read it."""
-    measure: Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +37,24 @@ class Coded:
     video: str
     """The source video, which intervals are clustered by."""
     person: str
-    codes: Mapping[str, Code | None]
-    """By variable; None or left out where the person says nothing of it."""
-    drafts: Mapping[str, str] = field(default_factory=dict)
-    """The text that everybody started from, by variable of measure `text`."""
+    codes: Mapping[str, Code]
+    """By variable; a code without a value is one that the person did not give."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far people agree on one variable, or on one tag of it."""
+    """How far people agree on one variable, or on one label of it."""
 
-    variable: Variable
-    tag: str | None
-    """The one tag that this is about; None for the whole variable."""
+    variable: str
+    scale: Scale
+    label: str | None
+    """The one label that this is about; None for the whole variable."""
     raw: Statistic
     """Share of pairs of codes that are the same; of `spans` the mean overlap, of `text` the mean edit similarity."""
     kappa: Statistic | None
-    """Cohen's kappa, the mean of all pairs of people; None where the measure has none."""
+    """Cohen's kappa, the mean of all pairs of people; None where the scale has none."""
     alpha: Statistic | None
-    """Krippendorff's alpha, by the variable's measure, of `tags` by MASI; None where the measure has none."""
+    """Krippendorff's alpha by the variable's scale, of a `set` by MASI; None where the scale has none."""
     text: EditAgreement | None = None
 
     @property
@@ -92,55 +80,42 @@ class PairAgreement:
 class _Pairs:
     """Every two people's codes of one place, as columns."""
 
-    first: list[Code]
-    second: list[Code]
+    variable: str
+    scale: Scale
+    first: list[Json]
+    second: list[Json]
     pairs: list[str]
     videos: list[str]
     drafts: list[str]
-    places: list[list[Code]]
+    places: list[list[Json]]
     """All codes of each place that at least two people coded."""
     place_videos: list[str]
 
 
-def agreement_by_variable(
-    rows: Iterable[Coded],
-    variables: Sequence[Variable],
-    *,
-    tags: bool = True,
-    resamples: int = RESAMPLES,
-) -> list[Agreement]:
-    """How far all people agree, variable by variable.
+def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True, resamples: int = RESAMPLES) -> list[Agreement]:
+    """How far all people agree, variable by variable, in the order in which a task names its variables.
 
     Args:
         rows: What was coded. Places that one person coded do not count.
-        variables: What to measure, in the order of the result.
-        tags: Also each tag of sets of tags, after its variable, as present or absent.
+        tags: Also each label of sets of labels, after its variable, as there or not.
         resamples: Draws of videos behind each interval.
     """
-    placed = _by_place(rows)
     found = []
-    for variable in variables:
-        pairs = _pairs(placed, variable.name)
-        found.append(_of(variable, pairs, resamples))
-        if tags and variable.measure == "tags":
-            found += _of_tags(variable, pairs, resamples)
+    for pairs in _pairs(_by_place(rows)):
+        found.append(_of(pairs, resamples))
+        if tags and pairs.scale == "set":
+            found += _of_labels(pairs, resamples)
     return found
 
 
-def agreement_by_pair(
-    rows: Iterable[Coded], variables: Sequence[Variable], *, resamples: int = RESAMPLES
-) -> list[PairAgreement]:
+def agreement_by_pair(rows: Iterable[Coded], *, resamples: int = RESAMPLES) -> list[PairAgreement]:
     """How far every two people agree that have judged a place in common, in the order of their ids."""
     together: dict[tuple[str, str], list[list[Coded]]] = defaultdict(list)
     for coded in _by_place(rows):
         for first, second in combinations(coded, 2):
             together[first.person, second.person].append([first, second])
     return [
-        PairAgreement(
-            people,
-            len(placed),
-            tuple(_of(variable, _pairs(placed, variable.name), resamples) for variable in variables),
-        )
+        PairAgreement(people, len(placed), tuple(_of(pairs, resamples) for pairs in _pairs(placed)))
         for people, placed in sorted(together.items())
     ]
 
@@ -153,77 +128,84 @@ def _by_place(rows: Iterable[Coded]) -> list[list[Coded]]:
     return [sorted(found, key=lambda row: row.person) for _, found in sorted(placed.items()) if len(found) > 1]
 
 
-def _pairs(placed: list[list[Coded]], name: str) -> _Pairs:
-    found = _Pairs([], [], [], [], [], [], [])
+def _pairs(placed: list[list[Coded]]) -> list[_Pairs]:
+    found: dict[str, _Pairs] = {}
     for rows in placed:
-        said = [(row, code) for row in rows if (code := row.codes.get(name)) is not None]
-        if len(said) < 2:
-            continue
-        found.places.append([code for _, code in said])
-        found.place_videos.append(said[0][0].video)
-        for (row, code), (other, other_code) in combinations(said, 2):
-            found.first.append(code)
-            found.second.append(other_code)
-            found.pairs.append(f"{row.person} {other.person}")
-            found.videos.append(row.video)
-            found.drafts.append(row.drafts.get(name, ""))
-    return found
+        for name in {name: None for row in rows for name in row.codes}:
+            codes = [(row, row.codes[name]) for row in rows if name in row.codes]
+            column = found.get(name)
+            if column is None:
+                column = found[name] = _Pairs(name, codes[0][1].scale, [], [], [], [], [], [], [])
+            said = [(row, code) for row, code in codes if code.value is not None]
+            if len(said) < 2:
+                continue
+            column.places.append([code.value for _, code in said])
+            column.place_videos.append(said[0][0].video)
+            for (row, code), (other, other_code) in combinations(said, 2):
+                column.first.append(code.value)
+                column.second.append(other_code.value)
+                column.pairs.append(f"{row.person} {other.person}")
+                column.videos.append(row.video)
+                column.drafts.append(code.draft)
+    return list(found.values())
 
 
-def _of(variable: Variable, pairs: _Pairs, resamples: int) -> Agreement:
+def _of(pairs: _Pairs, resamples: int) -> Agreement:
     draws = draw_videos(pairs.videos, resamples=resamples, seed=SEED)
     if not pairs.first:
-        return Agreement(variable, None, draws.statistic(None, None, reason=NO_PAIRS), None, None)
-    if variable.measure == "text":
+        return Agreement(pairs.variable, pairs.scale, None, draws.statistic(None, None, reason=NO_PAIRS), None, None)
+    if pairs.scale == "text":
         text = edit_agreement([str(c) for c in pairs.first], [str(c) for c in pairs.second], pairs.drafts, draws)
-        return Agreement(variable, None, text.similarity, None, None, text)
-    if variable.measure == "spans":
+        return Agreement(pairs.variable, pairs.scale, None, text.similarity, None, None, text)
+    if pairs.scale == "spans":
         overlaps = np.array([_overlap(a, b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-        return Agreement(variable, None, _mean(overlaps, draws), None, None)
-    if variable.measure == "tags":
-        return _of_sets(variable, pairs, draws, resamples)
-    if variable.measure == "nominal":
+        return Agreement(pairs.variable, pairs.scale, None, _mean(overlaps, draws), None, None)
+    if pairs.scale == "set":
+        return _of_sets(pairs, draws, resamples)
+    if pairs.scale == "nominal":
         names = sorted({str(code) for codes in pairs.places for code in codes})
         numbers = {name: float(number) for number, name in enumerate(names)}
-        return _of_numbers(variable, None, pairs, lambda code: numbers[str(code)], draws, resamples)
-    return _of_numbers(variable, None, pairs, _number, draws, resamples)
+        return _of_numbers(None, pairs, lambda code: numbers[str(code)], draws, resamples)
+    return _of_numbers(None, pairs, _number, draws, resamples)
 
 
 def _of_numbers(
-    variable: Variable,
-    tag: str | None,
+    label: str | None,
     pairs: _Pairs,
-    number: Callable[[Code], float],
+    number: Callable[[Json], float],
     draws: Draws,
     resamples: int,
 ) -> Agreement:
     """Agreement on codes that are numbers, or stand for categories as numbers."""
-    scale: Scale = {"ordinal": "ordinal", "interval": "interval"}.get(variable.measure, "nominal")  # type: ignore[assignment]
+    # Of a set, one label is there or not.
+    scale = pairs.scale if pairs.scale in ("ordinal", "interval") else "nominal"
     weights: Weights = "quadratic" if scale == "ordinal" else "none"
     first, second = np.array([number(c) for c in pairs.first]), np.array([number(c) for c in pairs.second])
     # Amounts are no categories, and have no kappa.
     kappa = mean_kappa_of_pairs(first, second, pairs.pairs, draws, weights=weights) if scale != "interval" else None
     alpha = krippendorff_alpha(_table(pairs, number), _draws_of_places(pairs, resamples), scale=scale)
-    return Agreement(variable, tag, raw_agreement(first, second, draws), kappa, alpha)
+    return Agreement(pairs.variable, pairs.scale, label, raw_agreement(first, second, draws), kappa, alpha)
 
 
-def _of_sets(variable: Variable, pairs: _Pairs, draws: Draws, resamples: int) -> Agreement:
-    sets = sorted({_tags(code) for codes in pairs.places for code in codes}, key=sorted)
+def _of_sets(pairs: _Pairs, draws: Draws, resamples: int) -> Agreement:
+    sets = sorted({_labels(code) for codes in pairs.places for code in codes}, key=sorted)
     numbers = {found: float(number) for number, found in enumerate(sets)}
-    same = np.array([float(_tags(a) == _tags(b)) for a, b in zip(pairs.first, pairs.second, strict=True)])
-    table = _table(pairs, lambda code: numbers[_tags(code)])
+    same = np.array([float(_labels(a) == _labels(b)) for a, b in zip(pairs.first, pairs.second, strict=True)])
+    table = _table(pairs, lambda code: numbers[_labels(code)])
     alpha = distance_alpha(table, masi_distances(sets), _draws_of_places(pairs, resamples))
-    return Agreement(variable, None, _mean(same, draws), None, alpha)
+    return Agreement(pairs.variable, pairs.scale, None, _mean(same, draws), None, alpha)
 
 
-def _of_tags(variable: Variable, pairs: _Pairs, resamples: int) -> list[Agreement]:
-    """Each tag that somebody gave, as there or not."""
+def _of_labels(pairs: _Pairs, resamples: int) -> list[Agreement]:
+    """Each label that somebody gave, as there or not."""
     draws = draw_videos(pairs.videos, resamples=resamples, seed=SEED)
 
-    def of_tag(tag: str) -> Agreement:
-        return _of_numbers(variable, tag, pairs, lambda code: float(tag in _tags(code)), draws, resamples)
+    def of_label(label: str) -> Agreement:
+        return _of_numbers(label, pairs, lambda code: float(label in _labels(code)), draws, resamples)
 
-    return [of_tag(tag) for tag in sorted({tag for codes in pairs.places for code in codes for tag in _tags(code)})]
+    return [
+        of_label(label) for label in sorted({tag for codes in pairs.places for code in codes for tag in _labels(code)})
+    ]
 
 
 def _draws_of_places(pairs: _Pairs, resamples: int) -> Draws:
@@ -234,7 +216,7 @@ def _mean(values: Floats, draws: Draws) -> Statistic:
     return ratio_of_sums(values, np.ones_like(values), draws, reason=NO_PAIRS)
 
 
-def _table(pairs: _Pairs, number: Callable[[Code], float]) -> Floats:
+def _table(pairs: _Pairs, number: Callable[[Json], float]) -> Floats:
     """(N, P) codes of the places as numbers; alpha does not ask who gave which, so columns are no people."""
     table = np.full((len(pairs.places), max(map(len, pairs.places))), np.nan)
     for row, codes in enumerate(pairs.places):
@@ -242,19 +224,19 @@ def _table(pairs: _Pairs, number: Callable[[Code], float]) -> Floats:
     return table
 
 
-def _number(code: Code) -> float:
+def _number(code: Json) -> float:
     if not isinstance(code, int | float):
         raise TypeError(f"a code on an ordinal or interval scale is a number, not {code!r}")
     return float(code)
 
 
-def _tags(code: Code) -> frozenset[str]:
+def _labels(code: Json) -> frozenset[str]:
     if isinstance(code, str | int | float):
-        raise TypeError(f"a set of tags is a list of names, not {code!r}")
+        raise TypeError(f"a set of labels is a list of names, not {code!r}")
     return frozenset(str(tag) for tag in code)
 
 
-def _overlap(first: Code, second: Code) -> float:
+def _overlap(first: Json, second: Json) -> float:
     """Common time of two sets of intervals over the time that either holds, 0 to 1; 1 where both are the same."""
     a, b = _merged(first), _merged(second)
     if a == b:
@@ -264,7 +246,7 @@ def _overlap(first: Code, second: Code) -> float:
     return common / either if either > 0 else 0.0
 
 
-def _merged(code: Code) -> list[tuple[float, float]]:
+def _merged(code: Json) -> list[tuple[float, float]]:
     if isinstance(code, str | int | float):
         raise TypeError(f"spans are a list of pairs of seconds, not {code!r}")
     merged: list[tuple[float, float]] = []

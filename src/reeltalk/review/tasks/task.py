@@ -7,7 +7,8 @@ from typing import Literal, Protocol
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 
-Scale = Literal["nominal", "ordinal", "interval", "text", "set"]
+Scale = Literal["nominal", "ordinal", "interval", "set", "spans", "text"]
+"""What differences of codes mean: categories, ranks, amounts, sets of labels, stretches of time, words."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class Code:
     """As `decision`, `question` or `cogme.target`."""
     scale: Scale
     value: Json
-    """A label, a number, a text, or a sorted list of labels for a set; None where this person decided nothing."""
+    """A label, a number, a text, a sorted list of labels for a set, or of pairs of seconds for stretches of time; None
+    where this person decided nothing."""
+    draft: str = ""
+    """The text that everybody started from, where the scale is `text`."""
 
 
 class Task(Protocol):

@@ -167,12 +167,17 @@ class TurnsTask:
         ).model_dump(mode="json")
 
     def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
-        """The decision, whether it was rejected, and the wording of what was kept."""
+        """The decision, whether the turn was kept, the reasons where not, and the wording and evidence of what was."""
+        draft = self.draft_value(content, place)
         yield Code("decision", "nominal", value["decision"])
         kept = value["decision"] in (Decision.ACCEPT, Decision.EDIT)
-        yield Code("kept", "nominal", kept)
-        yield Code("question", "text", value["question"] if kept else None)
-        yield Code("answer", "text", " / ".join(value["references"]) if kept else None)
+        yield Code("kept", "nominal", "kept" if kept else "not kept")
+        rejected = value["decision"] == Decision.REJECT
+        yield Code("reasons", "set", sorted(value["reasons"]) if rejected else None)
+        yield Code("question", "text", value["question"] if kept else None, draft["question"])
+        yield Code("answer", "text", _answer(value) if kept else None, _answer(draft))
+        spans = [[part["start_s"], part["end_s"]] for part in value["evidence"]]
+        yield Code("evidence", "spans", spans if kept else None)
 
     def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
         """Decision, wording, times, labels, reasons and note."""
@@ -210,6 +215,10 @@ def checked(model: type[M], value: Json) -> M:
         field = ".".join(map(str, first["loc"])) or None
         problem = first["msg"].removeprefix("Value error, ")
         raise BadValueError(f"{field}: {problem}" if field else problem, field=field) from None
+
+
+def _answer(value: Json) -> str:
+    return " / ".join(value["references"])
 
 
 def _clip(clip: Clip) -> dict[str, Any]:
