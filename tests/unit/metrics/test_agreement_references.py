@@ -235,9 +235,7 @@ def test_alpha_of_given_distances_is_the_reference_packages(tables: int) -> None
             assert found.value is None
             continue
 
-        def between(first: Any, second: Any, **_: Any) -> Any:
-            return distances[first.astype(int), second.astype(int)]  # noqa: B023 -- used in this round only
-
+        between: Any = lambda first, second, apart=distances, **_: apart[first.astype(int), second.astype(int)]  # noqa: E731
         expected = krippendorff.alpha(
             reliability_data=ratings.T, level_of_measurement=between, value_domain=np.arange(count, dtype=float)
         )
