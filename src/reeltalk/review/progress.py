@@ -1,0 +1,180 @@
+"""How far a project is: units of each queue by state, and what each person has done. Counted by the database."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import Final
+
+from sqlalchemy import case, exists, func, select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.assigning import ANNOTATOR, UNFINISHED
+from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, UnitRow
+
+STATES: Final = ("waiting", "begun", "adjudication", "done")
+"""A unit is in one of them: nobody has it, somebody has it but not all work is in, people differ, all is settled."""
+AWAY_S: Final = 300.0
+"""A longer gap between two saves is taken for a break, and counts as no work."""
+
+
+@dataclass(frozen=True)
+class QueueProgress:
+    """One queue."""
+
+    id: str
+    title: str
+    overlap: int
+    units: Mapping[str, int]
+    """By `STATES`; they add up to all units."""
+    turns: Mapping[str, int]
+    """The same, in turns."""
+
+    @property
+    def total(self) -> int:
+        """All units."""
+        return sum(self.units.values())
+
+    @property
+    def total_turns(self) -> int:
+        """All turns."""
+        return sum(self.turns.values())
+
+
+@dataclass(frozen=True)
+class PersonProgress:
+    """One person's work as an annotator, and what they settled."""
+
+    id: str
+    name: str
+    role: str
+    done: int
+    """Units handed in."""
+    turns: int
+    """Turns handed in."""
+    open: int
+    """Units begun or returned, and not handed in."""
+    returned: int
+    """How often work came back."""
+    settled: int
+    """Units decided as an adjudicator."""
+
+
+def queue_progress(session: Session, *, seen_by: str | None = None) -> list[QueueProgress]:
+    """Every queue, in the order of the project.
+
+    Args:
+        session: The database.
+        seen_by: An annotator whose own view it is. Gold counts in it as any other unit would that only they work on,
+            so that their numbers do not tell which of their units were gold. Without one, gold does not count.
+    """
+    taken = exists().where(
+        AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state != "lapsed"
+    )
+    begun = case((taken, "begun"), else_="waiting")
+    if seen_by is not None:
+        own = (AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == seen_by)
+        mine = case(
+            (exists().where(*own, AssignmentRow.state == "submitted") & (QueueRow.overlap == 1), "done"),
+            (exists().where(*own), "begun"),
+            else_="waiting",
+        )
+        begun = case((UnitRow.gold.is_not(None), mine), else_=begun)
+    state = case((UnitRow.state == "open", begun), else_=UnitRow.state).label("state")
+    query = (
+        select(UnitRow.queue_id, state, func.count().label("units"), func.sum(UnitRow.turns).label("turns"))
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .group_by(UnitRow.queue_id, state)
+    )
+    if seen_by is None:
+        query = query.where(UnitRow.gold.is_(None))
+    units: dict[str, dict[str, int]] = {}
+    turns: dict[str, dict[str, int]] = {}
+    for queue_id, name, count, total in session.execute(query):
+        units.setdefault(queue_id, dict.fromkeys(STATES, 0))[name] += count
+        turns.setdefault(queue_id, dict.fromkeys(STATES, 0))[name] += int(total or 0)
+    return [
+        QueueProgress(
+            queue.id,
+            queue.title,
+            queue.overlap,
+            units.get(queue.id, dict.fromkeys(STATES, 0)),
+            turns.get(queue.id, dict.fromkeys(STATES, 0)),
+        )
+        for queue in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
+    ]
+
+
+def people_progress(session: Session, *, only: str | None = None) -> list[PersonProgress]:
+    """Everybody who may sign in or has worked, by name.
+
+    Args:
+        session: The database.
+        only: The id of the one person to look at.
+    """
+    query = select(
+        AssignmentRow.person_id,
+        AssignmentRow.role,
+        func.count().filter(AssignmentRow.state == "submitted"),
+        func.sum(UnitRow.turns).filter(AssignmentRow.state == "submitted"),
+        func.count().filter(AssignmentRow.state.in_(UNFINISHED)),
+        func.sum(AssignmentRow.round - 1),
+    ).join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+    people = select(PersonRow).order_by(PersonRow.name, PersonRow.id)
+    if only is not None:
+        query, people = query.where(AssignmentRow.person_id == only), people.where(PersonRow.id == only)
+    counted = {
+        (person_id, role): (done, int(turns or 0), unfinished, int(returned or 0))
+        for person_id, role, done, turns, unfinished, returned in session.execute(
+            query.group_by(AssignmentRow.person_id, AssignmentRow.role)
+        )
+    }
+    return [
+        PersonProgress(
+            person.id,
+            person.name,
+            person.role,
+            *counted.get((person.id, ANNOTATOR), (0, 0, 0, 0)),
+            settled=counted.get((person.id, "adjudicator"), (0, 0, 0, 0))[0],
+        )
+        for person in session.scalars(people)
+        if person.disabled_at is None or any((person.id, role) in counted for role in (ANNOTATOR, "adjudicator"))
+    ]
+
+
+class Speeds:
+    """Seconds that people work on a turn, from the events of their work, read on from where they were read last."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        """The last event that was read."""
+        self._last: dict[str, datetime] = {}
+        self._seconds: dict[str, dict[tuple[str, str], float]] = {}
+
+    def read_on(self, session: Session) -> None:
+        """Read the events since."""
+        taken = case((EventRow.kind == "take", EventRow.after), else_=None)
+        query = (
+            select(EventRow.seq, EventRow.at, EventRow.author, EventRow.kind, EventRow.subject, EventRow.place, taken)
+            .where(EventRow.seq > self.seq, EventRow.kind.in_(("take", "save", "undo", "redo", "reopen")))
+            .order_by(EventRow.seq)
+            .execution_options(yield_per=5000)
+        )
+        for seq, at, author, kind, subject, place, after in session.execute(query):
+            now = datetime.fromisoformat(at)
+            self.seq = seq
+            # An adjudicator reads two people's work at once: that is another speed.
+            if kind == "take" and after["role"] != ANNOTATOR:
+                continue
+            if kind != "take" and subject not in self._last:
+                continue
+            gap = (now - self._last.get(subject, now)).total_seconds()
+            if place is not None and 0 < gap <= AWAY_S:
+                worked = self._seconds.setdefault(author, {})
+                worked[subject, place] = worked.get((subject, place), 0.0) + gap
+            self._last[subject] = now
+
+    def median_s(self, person_id: str) -> float | None:
+        """The median over the turns that somebody worked on; None where there are none."""
+        worked = self._seconds.get(person_id)
+        return median(worked.values()) if worked else None

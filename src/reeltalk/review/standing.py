@@ -1,0 +1,197 @@
+"""Where a team stands, kept up in the background: agreement, speed and gold cost seconds, and a page must not.
+
+One object serves a project. It reads on in the history from where it stopped, so that only units that were completed
+since are read, and computes at most every few seconds. Whoever looks gets what was computed last, with its moment.
+"""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import func, select
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.review.agreement import (
+    RESAMPLES,
+    Agreement,
+    Coded,
+    PairAgreement,
+    agreement_by_pair,
+    agreement_by_variable,
+)
+from reeltalk.review.coding import codes_of, completed_units
+from reeltalk.review.database import Database
+from reeltalk.review.gold_units import GoldResult, gold_results
+from reeltalk.review.progress import Speeds
+from reeltalk.review.tables import ChainRow, EventRow, QueueRow, moment
+
+REST_S: Final = 5.0
+"""Seconds from the end of one computation to the start of the next, at least."""
+REST_SHARE: Final = 4.0
+"""And at least so many times as long as the last one took, so that it never fills a core."""
+WAIT_S: Final = 0.15
+"""A page waits so long for a computation that is nearly done."""
+NOT_MEASURED: Final = "no unit was done by two people yet"
+
+
+@dataclass(frozen=True)
+class TaskStanding:
+    """Agreement in one queue."""
+
+    queue_id: str
+    title: str
+    units: int
+    """Complete units that at least two people did."""
+    variables: tuple[Agreement, ...]
+    """The first is the task's main one, which the set level is held against."""
+    pairs: tuple[PairAgreement, ...]
+
+    @property
+    def main(self) -> Agreement | None:
+        """The task's main variable; None where nothing was done twice."""
+        return self.variables[0] if self.variables else None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """All that was computed at one moment."""
+
+    seq: int
+    """The last event that it rests on."""
+    at: str
+    """When it was computed."""
+    took_s: float
+    tasks: tuple[TaskStanding, ...]
+    seconds: Mapping[str, float]
+    """Median seconds for a turn, by person."""
+    gold: Mapping[str, GoldResult]
+    """By person."""
+
+
+class Standings:
+    """Computes where a team stands, in the background.
+
+    Args:
+        database: The project's.
+        resamples: Draws of videos behind each interval.
+    """
+
+    def __init__(self, database: Database, *, resamples: int = RESAMPLES) -> None:
+        self._database = database
+        self._resamples = resamples
+        self._lock = threading.Lock()
+        self._codes: dict[str, tuple[str, list[Coded]]] = {}
+        self._speeds = Speeds()
+        self._seq = -1
+        self._latest: Standing | None = None
+        self._ended = 0.0
+        self._thread: threading.Thread | None = None
+
+    def latest(self) -> Standing | None:
+        """What was computed last, and at once; None where that is still to come. Starts a computation where one is due."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            took = self._latest.took_s if self._latest is not None else 0.0
+            if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._latest is None:
+                thread = self._thread = threading.Thread(target=self._in_background, name="standing", daemon=True)
+                thread.start()
+        if thread is not None:
+            thread.join(WAIT_S)
+        return self._latest
+
+    def codes(self, queue_id: str, people: Iterable[str]) -> list[Coded]:
+        """What some people said of the complete units of a queue, as of the latest standing."""
+        wanted = set(people)
+        with self._lock:
+            found = [coded for queue, coded in self._codes.values() if queue == queue_id]
+        return [row for coded in found for row in coded if row.person in wanted]
+
+    def compute(self) -> Standing:
+        """Compute now, and wait for it.
+
+        Raises:
+            BenchmarkError: The database cannot be reached.
+        """
+        with self._lock:
+            started = time.monotonic()
+            with self._database.reading() as session:
+                head = session.scalar(select(ChainRow.seq)) or 0
+                if self._latest is not None and head == self._seq:
+                    self._ended = time.monotonic()
+                    return self._latest
+                if self._seq < 0:
+                    changed = completed_units(session)
+                else:
+                    changed = list(
+                        session.scalars(
+                            select(EventRow.subject)
+                            .where(EventRow.seq > self._seq, EventRow.kind.in_(("complete", "unsettle")))
+                            .distinct()
+                        )
+                    )
+                for unit_id in changed:
+                    self._codes.pop(unit_id, None)
+                for unit_id, queue_id, coded in codes_of(session, changed):
+                    self._codes[unit_id] = queue_id, coded
+                self._speeds.read_on(session)
+                gold = gold_results(session)
+                queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
+                people = session.scalars(select(EventRow.author).distinct()).all()
+                self._seq = head
+            by_queue: dict[str, list[Coded]] = defaultdict(list)
+            for queue_id, coded in self._codes.values():
+                by_queue[queue_id] += coded
+            tasks = tuple(self._of_task(queue.id, queue.title, by_queue[queue.id]) for queue in queues)
+            seconds = {person: speed for person in people if (speed := self._speeds.median_s(person)) is not None}
+            self._ended = time.monotonic()
+            self._latest = Standing(head, moment(), self._ended - started, tasks, seconds, gold)
+            return self._latest
+
+    def _of_task(self, queue_id: str, title: str, rows: list[Coded]) -> TaskStanding:
+        people: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            people[row.unit].add(row.person)
+        return TaskStanding(
+            queue_id,
+            title,
+            sum(len(found) > 1 for found in people.values()),
+            tuple(agreement_by_variable(rows, resamples=self._resamples)),
+            tuple(agreement_by_pair(rows, resamples=self._resamples)),
+        )
+
+    def _in_background(self) -> None:
+        try:
+            self.compute()
+        except ReeltalkError:
+            # The database is away: who looks sees the last standing with its moment, and the next look tries again.
+            self._ended = time.monotonic()
+
+
+def release_blocks(standing: Standing, least: float | None) -> list[str]:
+    """Why a release must wait: one sentence for each queue whose agreement is below the level that was set.
+
+    Args:
+        standing: Where the team stands.
+        least: The level; None where none is set, and nothing is blocked.
+    """
+    if least is None:
+        return []
+    blocks = []
+    for task in standing.tasks:
+        if task.main is None:
+            blocks.append(f"agreement of '{task.title}' is not known, and {least:g} is asked for: {NOT_MEASURED}")
+            continue
+        found = task.main.chance_corrected
+        if found.value is None and task.main.raw.value == 1:
+            continue
+        if found.value is None:
+            blocks.append(f"agreement of '{task.title}' is not known, and {least:g} is asked for: {found.reason}")
+        elif found.value < least:
+            blocks.append(
+                f"agreement of '{task.title}' on {task.main.variable} is {found.value:.2f}, below the {least:g} that "
+                f"the project asks for (n = {found.n})"
+            )
+    return blocks
