@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.events import Change
+from reeltalk.review.gold_units import may_get
 from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 
@@ -56,6 +57,7 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             UnitRow.state == "open",
             ~mine,
             or_(UnitRow.gold.is_not(None), held(change.at) < queue.overlap),
+            may_get(person_id),
         )
         .order_by(UnitRow.position)
         .limit(1)
@@ -146,6 +148,7 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
                 UnitRow.state == "open",
                 ~mine,
                 or_(UnitRow.gold.is_not(None), held(now) < queue.overlap),
+                may_get(person_id),
             )
         )
         or 0

@@ -174,7 +174,6 @@ class Speeds:
                 worked[subject, place] = worked.get((subject, place), 0.0) + gap
             self._last[subject] = now
 
-    def median_s(self, person_id: str) -> float | None:
-        """The median over the turns that somebody worked on; None where there are none."""
-        worked = self._seconds.get(person_id)
-        return median(worked.values()) if worked else None
+    def medians_s(self) -> dict[str, float]:
+        """The median over the turns that somebody worked on, by person."""
+        return {person: median(worked.values()) for person, worked in self._seconds.items()}

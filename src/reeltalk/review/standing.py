@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.agreement import (
@@ -91,7 +91,7 @@ class Standings:
         self._thread: threading.Thread | None = None
 
     def latest(self) -> Standing | None:
-        """What was computed last, and at once; None where that is still to come. Starts a computation where one is due."""
+        """What was computed last, at once; None where that is still to come. Starts a computation where one is due."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             took = self._latest.took_s if self._latest is not None else 0.0
@@ -105,8 +105,7 @@ class Standings:
     def codes(self, queue_id: str, people: Iterable[str]) -> list[Coded]:
         """What some people said of the complete units of a queue, as of the latest standing."""
         wanted = set(people)
-        with self._lock:
-            found = [coded for queue, coded in self._codes.values() if queue == queue_id]
+        found = [coded for queue, coded in self._codes.values() if queue == queue_id]
         return [row for coded in found for row in coded if row.person in wanted]
 
     def compute(self) -> Standing:
@@ -132,22 +131,22 @@ class Standings:
                             .distinct()
                         )
                     )
-                for unit_id in changed:
-                    self._codes.pop(unit_id, None)
+                gone = set(changed)
+                # A new mapping, since pages read the old one meanwhile.
+                codes = {unit_id: known for unit_id, known in self._codes.items() if unit_id not in gone}
                 for unit_id, queue_id, coded in codes_of(session, changed):
-                    self._codes[unit_id] = queue_id, coded
+                    codes[unit_id] = queue_id, coded
+                self._codes = codes
                 self._speeds.read_on(session)
                 gold = gold_results(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
-                people = session.scalars(select(EventRow.author).distinct()).all()
                 self._seq = head
             by_queue: dict[str, list[Coded]] = defaultdict(list)
             for queue_id, coded in self._codes.values():
                 by_queue[queue_id] += coded
             tasks = tuple(self._of_task(queue.id, queue.title, by_queue[queue.id]) for queue in queues)
-            seconds = {person: speed for person in people if (speed := self._speeds.median_s(person)) is not None}
             self._ended = time.monotonic()
-            self._latest = Standing(head, moment(), self._ended - started, tasks, seconds, gold)
+            self._latest = Standing(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
             return self._latest
 
     def _of_task(self, queue_id: str, title: str, rows: list[Coded]) -> TaskStanding:
