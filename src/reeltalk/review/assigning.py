@@ -59,7 +59,7 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             or_(UnitRow.gold.is_not(None), held(change.at) < queue.overlap),
             may_get(person_id),
         )
-        .order_by(UnitRow.position)
+        .order_by(UnitRow.position, UnitRow.gold.is_(None))
         .limit(1)
     ).one_or_none()
     return take(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None

@@ -65,7 +65,9 @@ def plant_gold(change: Change, queue_id: str, *, count: int, seed: int, trusted:
             + (" that people have settled and kept whole" if trusted == "settled" else ""),
             field="trusted",
         )
-    # Gold comes in among the units that are still to be done, evenly.
+    # Gold comes in among the units that are still to be done, evenly, and before the unit that it is a copy of: who
+    # has done that one would know the copy, and does not get it.
+    planted.sort(key=lambda gold: rows[gold.source].position)
     waiting = change.session.scalars(
         select(UnitRow.position).where(UnitRow.queue_id == queue_id, UnitRow.state == "open").order_by(UnitRow.position)
     ).all()
@@ -76,6 +78,8 @@ def plant_gold(change: Change, queue_id: str, *, count: int, seed: int, trusted:
         if change.session.get(UnitRow, unit_id) is not None:
             continue
         position = waiting[int((number + 0.5) * len(waiting) / len(planted))] if waiting else source.position
+        if trusted == "drafts":
+            position = min(position, source.position)
         faults: dict[str, Json] = {place: fault.value for place, fault in gold.faults.items()}
         change.session.add(
             UnitRow(

@@ -1,0 +1,327 @@
+"""Where a team stands: counts that add up, agreement of complete units alone, speed, and what blocks a release."""
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from reeltalk.review.agreement import agreement_by_variable
+from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, take
+from reeltalk.review.coding import codes_of, completed_units
+from reeltalk.review.events import OPERATOR, Change, changing
+from reeltalk.review.gold_units import plant_gold
+from reeltalk.review.progress import STATES, people_progress, queue_progress
+from reeltalk.review.project import Project
+from reeltalk.review.refusals import Refusal
+from reeltalk.review.standing import NOT_MEASURED, Standing, Standings, TaskStanding, release_blocks
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk.review.work import entries, lacking_places, own, reopen, save, send_back, submit
+
+PEOPLE = ("ann", "ben", "cai")
+TURNS = 3
+
+
+def add_queue(change: Change, name: str, *, units: int, overlap: int) -> None:
+    change.session.add(QueueRow(id=name, task="turns", title=name, position=0, overlap=overlap, settings={}))
+    change.session.flush()
+    for unit in range(units):
+        turns = [
+            {"question": f"What is thing {n} of {unit}?", "references": [f"Thing {n}."], "labels": {"k": ["a"]}}
+            for n in range(TURNS)
+        ]
+        change.session.add(
+            UnitRow(
+                id=f"{name}{unit}",
+                queue_id=name,
+                position=unit,
+                title=f"{name}{unit}",
+                video_id=f"v{unit % 4}",
+                turns=TURNS,
+                content={"video_id": f"v{unit % 4}", "turns": turns, "clips": [], "scenes": []},
+                target_table="chains",
+                target_id=f"{name}{unit}",
+            )
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    found = Project.open(tmp_path / "bench", folder=tmp_path / "review")
+    with changing(found.database, OPERATOR) as change:
+        for name in (*PEOPLE, "judge"):
+            role = "adjudicator" if name == "judge" else "annotator"
+            row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+            change.session.add(row)
+        for video in range(4):
+            change.session.add(VideoRow(id=f"v{video}"))
+        change.session.flush()
+        add_queue(change, "twice", units=8, overlap=2)
+        add_queue(change, "once", units=3, overlap=1)
+    yield found
+    found.database.close()
+
+
+def decide(
+    project: Project, person: str, assignment_id: str, decision: Callable[[str], str], *, at: datetime | None = None
+) -> None:
+    """Decide every place of an assignment and hand it in."""
+    with changing(project.database, person, now=at) as change:
+        assignment, unit, task = own(change.session, person, assignment_id)
+        for place in task.places(unit.content):
+            value = task.draft_value(unit.content, place) | {"decision": decision(place)}
+            value["reasons"] = ["leaks"] if value["decision"] == "reject" else []
+            row = change.session.get(EntryRow, (assignment.id, place))
+            save(change, assignment, unit, task, place, row.revision if row else 0, value)
+        submit(change, assignment, unit, task, approval=False)
+
+
+def start(project: Project, person: str, queue: str = "twice", *, at: datetime | None = None) -> str:
+    with changing(project.database, person, now=at) as change:
+        found = next_unit(change, person, queue, lease_minutes=30)
+        assert found is not None
+        return found.id
+
+
+def do_unit(project: Project, person: str, decision: Callable[[str], str] = lambda _: "accept") -> str:
+    assignment = start(project, person)
+    decide(project, person, assignment, decision)
+    return assignment
+
+
+def check_counts(project: Project) -> None:
+    with project.database.reading() as session:
+        for seen_by in (None, *PEOPLE):
+            for queue in queue_progress(session, seen_by=seen_by):
+                query = select(UnitRow).where(UnitRow.queue_id == queue.id)
+                if seen_by is None:
+                    query = query.where(UnitRow.gold.is_(None))
+                units = session.scalars(query).all()
+                assert tuple(queue.units) == STATES
+                assert (queue.total, queue.total_turns) == (len(units), sum(unit.turns for unit in units))
+                assert min(queue.units.values()) >= 0
+        handed_in = session.scalars(select(AssignmentRow).where(AssignmentRow.state == "submitted")).all()
+        progress = people_progress(session)
+        assert sum(person.done + person.settled for person in progress) == len(handed_in)
+
+
+def random_step(project: Project, rng: random.Random) -> None:
+    """Something that somebody may try at any time; what the engine refuses changes nothing."""
+    person = rng.choice(PEOPLE)
+    with project.database.reading() as session:
+        held = session.scalars(
+            select(AssignmentRow).where(AssignmentRow.person_id == person).order_by(AssignmentRow.created_at)
+        ).all()
+        everything = session.scalars(select(AssignmentRow).order_by(AssignmentRow.id)).all()
+        disputed = session.scalars(select(UnitRow).where(UnitRow.state == "adjudication").order_by(UnitRow.id)).all()
+    kind = rng.choice(["next", "next", "finish", "finish", "finish", "reopen", "give_back", "return", "adjudicate"])
+    if kind == "next":
+        with changing(project.database, person) as change:
+            next_unit(change, person, rng.choice(["twice", "once"]), lease_minutes=30)
+    elif kind == "finish" and held:
+        decide(project, person, rng.choice(held).id, lambda _: rng.choice(["accept", "accept", "reject"]))
+    elif kind in ("reopen", "give_back") and held:
+        with changing(project.database, person) as change:
+            assignment, unit, _ = own(change.session, person, rng.choice(held).id)
+            if kind == "reopen":
+                reopen(change, assignment, unit)
+            else:
+                give_back(change, assignment)
+    elif kind == "return" and everything:
+        with changing(project.database, "judge") as change:
+            send_back(change, "judge", rng.choice(everything).id, "look again")
+    elif kind == "adjudicate" and disputed:
+        adjudicate(project, rng.choice(disputed).id)
+
+
+def adjudicate(project: Project, unit_id: str) -> None:
+    """Settle a unit by the work of whoever submitted first."""
+    with changing(project.database, "judge") as change:
+        unit = change.session.get_one(UnitRow, unit_id)
+        query = select(AssignmentRow).where(AssignmentRow.unit_id == unit_id)
+        mine = change.session.scalars(query.where(AssignmentRow.person_id == "judge")).one_or_none()
+        assignment = mine or take(change, unit, "judge", ADJUDICATOR, lease_minutes=30)
+        first = change.session.scalars(query.where(AssignmentRow.role == "annotator")).first()
+        assert first is not None
+        _, _, task = own(change.session, "judge", assignment.id)
+        while lacking := lacking_places(
+            unit, task, entries(change.session, assignment.id), adjudicating=True, session=change.session
+        ):
+            row = change.session.get(EntryRow, (assignment.id, lacking[0]))
+            revision = row.revision if row else 0
+            save(change, assignment, unit, task, lacking[0], revision, {"take": first.id, "note": ""})
+            change.session.flush()
+        submit(change, assignment, unit, task, approval=False)
+
+
+def test_counts_add_up_to_the_total_after_any_operations(project: Project, full: bool) -> None:
+    with changing(project.database, OPERATOR) as change:
+        plant_gold(change, "twice", count=2, seed=1, trusted="drafts")
+    check_counts(project)
+    rng = random.Random(11)
+    refused = done = 0
+    for _ in range(2000 if full else 200):
+        try:
+            random_step(project, rng)
+            done += 1
+        except Refusal:
+            refused += 1
+        check_counts(project)
+    # The walk went somewhere: most was done, something was refused, and units were settled.
+    assert done > refused > 0
+    with project.database.reading() as session:
+        assert session.scalars(select(UnitRow).where(UnitRow.state == "done")).first() is not None
+
+
+def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: Project) -> None:
+    with changing(project.database, OPERATOR) as change:
+        plant_gold(change, "once", count=2, seed=1, trusted="drafts")
+    for number in range(5):
+        with changing(project.database, "ann") as change:
+            found = next_unit(change, "ann", "once", lease_minutes=30)
+        if found is None:
+            break
+        decide(project, "ann", found.id, lambda _: "accept")
+        with project.database.reading() as session:
+            queue = next(q for q in queue_progress(session, seen_by="ann") if q.id == "once")
+            person = people_progress(session, only="ann")[0]
+        assert (queue.units["done"], queue.units["begun"], queue.total) == (number + 1, 0, 5)
+        assert (person.done, person.turns) == (number + 1, (number + 1) * TURNS)
+
+
+def test_agreement_rests_on_complete_units_alone(project: Project) -> None:
+    standings = Standings(project.database, resamples=50)
+    do_unit(project, "ann")
+    first = standings.compute()
+    assert [task.main for task in first.tasks] == [None, None]
+    do_unit(project, "ben", lambda place: "reject" if place == "1" else "accept")
+    found = standings.compute()
+    main = next(task for task in found.tasks if task.queue_id == "twice").main
+    assert main is not None
+    assert (main.variable, main.raw.value, main.raw.n) == ("decision", pytest.approx(2 / 3), TURNS)
+
+
+def test_gold_counts_for_no_agreement(project: Project) -> None:
+    with changing(project.database, OPERATOR) as change:
+        plant_gold(change, "twice", count=4, seed=1, trusted="drafts")
+    for person in ("ann", "ben"):
+        while True:
+            with changing(project.database, person) as change:
+                found = next_unit(change, person, "twice", lease_minutes=30)
+            if found is None:
+                break
+            decide(project, person, found.id, lambda _: "accept")
+    standing = Standings(project.database, resamples=50).compute()
+    task = next(task for task in standing.tasks if task.queue_id == "twice")
+    assert task.units == 8
+    assert standing.gold["ann"].units == 4
+    with project.database.reading() as session:
+        gold = session.scalars(select(UnitRow.id).where(UnitRow.gold.is_not(None))).all()
+        assert list(codes_of(session, list(gold))) == []
+
+
+def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
+    rng = random.Random(4)
+    kept = Standings(project.database, resamples=50)
+    for _ in range(60):
+        try:
+            random_step(project, rng)
+        except Refusal:
+            continue
+        if rng.random() < 0.3:
+            kept.compute()
+    found, fresh = kept.compute(), Standings(project.database, resamples=50).compute()
+    assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
+    with project.database.reading() as session:
+        rows = [
+            row for _, queue, coded in codes_of(session, completed_units(session)) if queue == "twice" for row in coded
+        ]
+    task = next(task for task in found.tasks if task.queue_id == "twice")
+    assert list(task.variables) == agreement_by_variable(rows, resamples=50)
+
+
+def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: Project) -> None:
+    do_unit(project, "ann")
+    assignment = do_unit(project, "ben", lambda _: "reject")
+    with changing(project.database, "judge") as change:
+        send_back(change, "judge", assignment, "these are fine, I think")
+    standings = Standings(project.database, resamples=50)
+    assert all(task.main is None for task in standings.compute().tasks)
+    decide(project, "ben", assignment, lambda _: "accept")
+    main = next(task for task in standings.compute().tasks if task.queue_id == "twice").main
+    assert main is not None
+    assert main.raw.value == 0
+
+
+def test_pairs_see_only_what_both_did(project: Project) -> None:
+    for first, second in (("ann", "ben"), ("ann", "cai"), ("ben", "cai")):
+        assignment = start(project, first)
+        with project.database.reading() as session:
+            unit_id = session.get_one(AssignmentRow, assignment).unit_id
+        decide(project, first, assignment, lambda _: "accept")
+        with changing(project.database, second) as change:
+            other = take(change, change.session.get_one(UnitRow, unit_id), second, "annotator", lease_minutes=30).id
+        said = "reject" if second == "cai" else "accept"
+        decide(project, second, other, lambda _, said=said: said)
+    standings = Standings(project.database, resamples=50)
+    task = next(task for task in standings.compute().tasks if task.queue_id == "twice")
+    assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
+    assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
+    assert {row.person for row in standings.codes("twice", ("ann", "ben"))} == {"ann", "ben"}
+
+
+def test_speed_is_the_median_time_of_a_turn_without_breaks(project: Project) -> None:
+    clock = datetime(2026, 1, 1, tzinfo=UTC)
+    assignment = start(project, "ann", at=clock)
+    for place, seconds in (("0", 10), ("1", 3600), ("1", 20), ("2", 30), ("0", 5)):
+        clock += timedelta(seconds=seconds)
+        with changing(project.database, "ann", now=clock) as change:
+            row, unit, task = own(change.session, "ann", assignment)
+            stored = change.session.get(EntryRow, (assignment, place))
+            value = task.draft_value(unit.content, place) | {"note": str(clock)}
+            save(change, row, unit, task, place, stored.revision if stored else 0, value)
+    # Of the first turn 10 and 5 seconds, of the second 20 after a break of an hour, of the third 30.
+    assert Standings(project.database, resamples=50).compute().seconds == {"ann": 20.0}
+
+
+def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: Project) -> None:
+    standings = Standings(project.database, resamples=50)
+    found = standings.latest()
+    while found is None:
+        found = standings.latest()
+    do_unit(project, "ann")
+    # A new one is due seconds later, not at every look.
+    assert standings.latest() is found
+
+
+def standing_of(project: Project) -> Standing:
+    return Standings(project.database, resamples=50).compute()
+
+
+def test_a_release_is_blocked_below_the_set_level_and_where_nothing_was_measured(project: Project) -> None:
+    assert release_blocks(standing_of(project), None) == []
+    with changing(project.database, OPERATOR) as change:
+        change.session.delete(change.session.get_one(UnitRow, "once0"))
+        for unit in ("once1", "once2"):
+            change.session.delete(change.session.get_one(UnitRow, unit))
+        change.session.flush()
+        change.session.delete(change.session.get_one(QueueRow, "once"))
+    (blocked,) = release_blocks(standing_of(project), 0.6)
+    assert NOT_MEASURED in blocked
+    for unit in range(4):
+        do_unit(project, "ann", lambda place: "reject" if place == "1" else "accept")
+        do_unit(project, "ben", lambda place, unit=unit: "reject" if (place == "1") != (unit == 0) else "accept")
+    (blocked,) = release_blocks(standing_of(project), 0.9)
+    assert "below the 0.9" in blocked
+    assert release_blocks(standing_of(project), 0.2) == []
+
+
+def test_people_who_say_the_same_of_all_block_no_release(project: Project) -> None:
+    do_unit(project, "ann")
+    do_unit(project, "ben")
+    standing = standing_of(project)
+    tasks = tuple(task for task in standing.tasks if task.queue_id == "twice")
+    assert isinstance(tasks[0], TaskStanding)
+    assert release_blocks(Standing(standing.seq, standing.at, 0, tasks, {}, {}), 0.8) == []
