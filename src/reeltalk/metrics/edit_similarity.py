@@ -66,22 +66,21 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
 
     Returns:
         (N,) how many words must be put in, taken out or replaced to turn one into the other, and (N,) the words of the
-        longer of the two, which is the most it can be.
+        longer of the two, which is the most it can be; 0 where the texts are the same, which nobody need count.
 
     Reference:
         Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady
         10, 1966.
     """
     distances, lengths = np.zeros(len(first)), np.zeros(len(first))
+    # Most texts are left as they were drafted: only those that differ are taken apart.
+    waiting = [place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
     numbers: dict[str, int] = {}
     coded: dict[str, Ints] = {}
-    for text in {*first, *second}:
+    for text in {text for place in waiting for text in (first[place], second[place])}:
         coded[text] = np.array([numbers.setdefault(word, len(numbers)) for word in words(text)], np.int32)
-    waiting = []
-    for place, (a, b) in enumerate(zip(first, second, strict=True)):
-        lengths[place] = max(len(coded[a]), len(coded[b]))
-        if a != b:
-            waiting.append(place)
+    for place in waiting:
+        lengths[place] = max(len(coded[first[place]]), len(coded[second[place]]))
     # Texts of about one length are compared together, so that little is padded.
     waiting.sort(key=lambda place: lengths[place])
     start = 0

@@ -108,14 +108,27 @@ def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True, resamples
     return found
 
 
-def agreement_by_pair(rows: Iterable[Coded], *, resamples: int = RESAMPLES) -> list[PairAgreement]:
-    """How far every two people agree that have judged a place in common, in the order of their ids."""
+def agreement_by_pair(
+    rows: Iterable[Coded],
+    *,
+    known: Mapping[tuple[str, str], PairAgreement] | None = None,
+    resamples: int = RESAMPLES,
+) -> list[PairAgreement]:
+    """How far every two people agree that have judged a place in common, in the order of their ids.
+
+    Args:
+        rows: What was coded.
+        known: What was found before, of pairs whose work is still the same; it is not computed again.
+        resamples: Draws of videos behind each interval.
+    """
     together: dict[tuple[str, str], list[list[Coded]]] = defaultdict(list)
     for coded in _by_place(rows):
         for first, second in combinations(coded, 2):
             together[first.person, second.person].append([first, second])
     return [
-        PairAgreement(people, len(placed), tuple(_of(pairs, resamples) for pairs in _pairs(placed)))
+        known[people]
+        if known is not None and people in known
+        else PairAgreement(people, len(placed), tuple(_of(pairs, resamples) for pairs in _pairs(placed)))
         for people, placed in sorted(together.items())
     ]
 

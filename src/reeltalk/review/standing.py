@@ -8,10 +8,11 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.agreement import (
@@ -30,8 +31,8 @@ from reeltalk.review.tables import ChainRow, EventRow, QueueRow, moment
 
 REST_S: Final = 5.0
 """Seconds from the end of one computation to the start of the next, at least."""
-REST_SHARE: Final = 4.0
-"""And at least so many times as long as the last one took, so that it never fills a core."""
+REST_SHARE: Final = 9.0
+"""And at least so many times as long as the last one took, so that it takes a tenth of a core at most."""
 WAIT_S: Final = 0.15
 """A page waits so long for a computation that is nearly done."""
 NOT_MEASURED: Final = "no unit was done by two people yet"
@@ -84,6 +85,7 @@ class Standings:
         self._resamples = resamples
         self._lock = threading.Lock()
         self._codes: dict[str, tuple[str, list[Coded]]] = {}
+        self._tasks: dict[str, TaskStanding] = {}
         self._speeds = Speeds()
         self._seq = -1
         self._latest: Standing | None = None
@@ -121,35 +123,43 @@ class Standings:
                 if self._latest is not None and head == self._seq:
                     self._ended = time.monotonic()
                     return self._latest
-                if self._seq < 0:
-                    changed = completed_units(session)
-                else:
-                    changed = list(
-                        session.scalars(
-                            select(EventRow.subject)
-                            .where(EventRow.seq > self._seq, EventRow.kind.in_(("complete", "unsettle")))
-                            .distinct()
-                        )
-                    )
-                gone = set(changed)
-                # A new mapping, since pages read the old one meanwhile.
-                codes = {unit_id: known for unit_id, known in self._codes.items() if unit_id not in gone}
-                for unit_id, queue_id, coded in codes_of(session, changed):
-                    codes[unit_id] = queue_id, coded
-                self._codes = codes
+                changed = self._read_on(session)
                 self._speeds.read_on(session)
                 gold = gold_results(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
                 self._seq = head
-            by_queue: dict[str, list[Coded]] = defaultdict(list)
-            for queue_id, coded in self._codes.values():
-                by_queue[queue_id] += coded
-            tasks = tuple(self._of_task(queue.id, queue.title, by_queue[queue.id]) for queue in queues)
+            tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
+            self._tasks = {task.queue_id: task for task in tasks}
             self._ended = time.monotonic()
             self._latest = Standing(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
             return self._latest
 
-    def _of_task(self, queue_id: str, title: str, rows: list[Coded]) -> TaskStanding:
+    def _read_on(self, session: Session) -> dict[str, set[str]]:
+        """Read what was completed, or opened again, since; who is concerned, by queue."""
+        if self._seq < 0:
+            units = completed_units(session)
+        else:
+            since = (EventRow.seq > self._seq, EventRow.kind.in_(("complete", "unsettle")))
+            units = list(session.scalars(select(EventRow.subject).where(*since).distinct()))
+        read = {unit_id: (queue_id, coded) for unit_id, queue_id, coded in codes_of(session, units)}
+        changed: dict[str, set[str]] = defaultdict(set)
+        for queue_id, coded in [*(self._codes[unit] for unit in units if unit in self._codes), *read.values()]:
+            changed[queue_id].update(row.person for row in coded)
+        # A new mapping, since pages read the old one meanwhile.
+        gone = set(units)
+        self._codes = {unit: known for unit, known in self._codes.items() if unit not in gone} | read
+        return changed
+
+    def _of_task(self, queue_id: str, title: str, changed: Mapping[str, set[str]]) -> TaskStanding:
+        before = self._tasks.get(queue_id)
+        if before is not None and queue_id not in changed:
+            return replace(before, title=title)
+        known = {
+            pair.people: pair
+            for pair in (before.pairs if before is not None else ())
+            if not {*pair.people} <= changed[queue_id]
+        }
+        rows = [row for queue, coded in self._codes.values() if queue == queue_id for row in coded]
         people: dict[str, set[str]] = defaultdict(set)
         for row in rows:
             people[row.unit].add(row.person)
@@ -158,7 +168,7 @@ class Standings:
             title,
             sum(len(found) > 1 for found in people.values()),
             tuple(agreement_by_variable(rows, resamples=self._resamples)),
-            tuple(agreement_by_pair(rows, resamples=self._resamples)),
+            tuple(agreement_by_pair(rows, known=known, resamples=self._resamples)),
         )
 
     def _in_background(self) -> None:

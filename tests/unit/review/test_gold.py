@@ -12,7 +12,7 @@ from sqlalchemy import select
 from reeltalk.review.assigning import next_unit
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.gold import REMEDIES, Fault, Outcome, Source, measure, outcome, plant
-from reeltalk.review.gold_units import gold_results, plant_gold
+from reeltalk.review.gold_units import Trusted, gold_results, plant_gold
 from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, NotThereError
 from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, ResultRow, UnitRow
@@ -133,7 +133,7 @@ def test_nothing_is_planted_where_a_unit_has_one_turn() -> None:
     assert plant([Source("u", "v", content(0, turns=1))], count=3, seed=0) == []
 
 
-DRAFT = {
+DRAFT: Json = {
     "decision": None,
     "question": "Who?",
     "references": ["He."],
@@ -222,16 +222,21 @@ def hand_in_next(project: Project, person: str, decision: str = "accept") -> str
         return unit.id
 
 
-def plant_in(project: Project, **options: Json) -> int:
+def plant_in(project: Project, *, count: int = 3, trusted: Trusted = "drafts") -> int:
     with changing(project.database, OPERATOR) as change:
-        return plant_gold(change, "turns", **{"count": 3, "seed": 7, "trusted": "drafts"} | options)
+        return plant_gold(change, "turns", count=count, seed=7, trusted=trusted)
 
 
 def test_everybody_gets_each_gold_unit_once_and_it_never_becomes_a_result(project: Project) -> None:
     assert plant_in(project) == 3
     done: dict[str, list[str]] = {name: [] for name in ("ann", "ben", "cai")}
-    while any([(unit := hand_in_next(project, name)) and done[name].append(unit) is None for name in done]):
-        pass
+    busy = True
+    while busy:
+        busy = False
+        for name, units in done.items():
+            if unit := hand_in_next(project, name):
+                units.append(unit)
+                busy = True
     with project.database.reading() as session:
         gold = {row.id: row.gold["source"] for row in session.scalars(select(UnitRow).where(UnitRow.gold.is_not(None)))}
         assert len(gold) == 3
