@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
 
 from reeltalk.review.access import Action
-from reeltalk.review.assigning import next_unit, open_units
+from reeltalk.review.assigning import ADJUDICATOR, next_unit, open_units
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
@@ -57,6 +57,8 @@ def show_work(
         assignment = session.get(AssignmentRow, assignment_id)
         if assignment is None or assignment.person_id != person.id:
             raise NotThereError("you have no such work")
+        if assignment.role == ADJUDICATOR:
+            return RedirectResponse(f"/adjudicate/{assignment.id}", status_code=303)
         unit = session.get_one(UnitRow, assignment.unit_id)
         task = TASKS[session.get_one(QueueRow, unit.queue_id).task]
         return page(request, task.template, person, assignment=assignment, unit=unit, task=task)

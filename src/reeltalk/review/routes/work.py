@@ -50,7 +50,7 @@ def open_work(
                 "id": unit.id,
                 "task": task.kind,
                 "title": unit.title,
-                "video": _video(session, unit),
+                "video": video_of(session, unit),
                 "content": task.shown(unit.content, {place: row.value for place, row in entries.items()}),
             },
             "places": list(task.places(unit.content)),
@@ -166,7 +166,8 @@ def _entries(session: Session, assignment: AssignmentRow) -> dict[str, Json]:
     return {place: work.shown(row) for place, row in work.entries(session, assignment.id).items()}
 
 
-def _video(session: Session, unit: UnitRow) -> Json:
+def video_of(session: Session, unit: UnitRow) -> Json:
+    """The unit's video as screens get it; None where it has none."""
     row = session.get(VideoRow, unit.video_id) if unit.video_id is not None else None
     if row is None:
         return None

@@ -1,0 +1,152 @@
+"""What an adjudicator gets to see: units on which people differ, side by side, without the people's names."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.assigning import ADJUDICATOR, take
+from reeltalk.review.events import Change
+from reeltalk.review.refusals import ConflictError, NotThereError
+from reeltalk.review.settling import disputed, works
+from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.tasks.task import Task
+from reeltalk.review.tasks.turns import Reason
+from reeltalk.schema.record import Json
+from reeltalk.schema.review import Decision
+
+LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CHOICES: Final[dict[str, dict[str, list[str]]]] = {
+    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]}
+}
+"""By task and field: what a field may hold, where that is a closed list."""
+
+
+def waiting(session: Session, person_id: str) -> list[tuple[str, str, int, int]]:
+    """The queues in which there is something to adjudicate for this person.
+
+    Returns:
+        Id, title, how many units nobody has taken, and how many this person has begun.
+    """
+    counts: dict[str, list[int]] = {}
+    for number, conditions in enumerate((_open_to(person_id), _begun_by(person_id))):
+        query = select(UnitRow.queue_id, func.count()).where(*conditions).group_by(UnitRow.queue_id)
+        for queue_id, count in session.execute(query):
+            counts.setdefault(queue_id, [0, 0])[number] = count
+    queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position, QueueRow.id))
+    return [
+        (queue_id, title, counts[queue_id][0], counts[queue_id][1]) for queue_id, title in queues if queue_id in counts
+    ]
+
+
+def next_dispute(change: Change, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
+    """The unit to decide next: one that this person began, else the first that nobody has; None where there is none."""
+    begun = change.session.scalars(
+        select(AssignmentRow)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(
+            UnitRow.queue_id == queue_id,
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.role == ADJUDICATOR,
+            AssignmentRow.state == "working",
+        )
+        .order_by(UnitRow.position)
+        .limit(1)
+    ).one_or_none()
+    if begun is not None:
+        return begun
+    unit = change.session.scalars(
+        select(UnitRow).where(UnitRow.queue_id == queue_id, *_open_to(person_id)).order_by(UnitRow.position).limit(1)
+    ).one_or_none()
+    return take(change, unit, person_id, ADJUDICATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def _begun_by(person_id: str) -> tuple[ColumnElement[bool], ...]:
+    begun = exists().where(
+        AssignmentRow.unit_id == UnitRow.id,
+        AssignmentRow.person_id == person_id,
+        AssignmentRow.role == ADJUDICATOR,
+        AssignmentRow.state == "working",
+    )
+    return (UnitRow.state == "adjudication", begun)
+
+
+def _open_to(person_id: str) -> tuple[ColumnElement[bool], ...]:
+    """Units to adjudicate that no adjudicator has, and in which this person has no work: a third person decides."""
+    mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
+    held = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ADJUDICATOR)
+    return (UnitRow.state == "adjudication", ~mine, ~held)
+
+
+def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:
+    """Somebody's own work as adjudicator, on a unit that all work is in for.
+
+    Raises:
+        NotThereError: They have no such work.
+        ConflictError: Work on the unit was returned, and is not in again.
+    """
+    assignment = session.get(AssignmentRow, assignment_id)
+    if assignment is None or assignment.person_id != person_id or assignment.role != ADJUDICATOR:
+        raise NotThereError("you have no such work")
+    unit = session.get_one(UnitRow, assignment.unit_id)
+    # What comes back is blind once more: nobody looks until all of it is in again.
+    if unit.state == "open":
+        raise ConflictError("work on this unit was returned to its annotator; go on when it is in again")
+    return assignment, unit
+
+
+def sides(session: Session, unit: UnitRow) -> list[tuple[str, AssignmentRow, dict[str, Json]]]:
+    """The annotators' works as A, B and so on: in an order that is random, and the same whenever one looks."""
+    found = works(session, unit.id)
+    found.sort(key=lambda work: hashlib.sha256(f"{unit.id} {work[0].id}".encode()).digest())
+    return [(LETTERS[number % len(LETTERS)], row, values) for number, (row, values) in enumerate(found)]
+
+
+def dispute(session: Session, unit: UnitRow, task: Task, *, names: bool) -> dict[str, Json]:
+    """All that the page shows besides the adjudicator's own decisions.
+
+    Args:
+        session: The database.
+        unit: A complete unit.
+        task: Its task.
+        names: Also who A and B are.
+    """
+    open_places = disputed(session, unit, task)
+    found = sides(session, unit)
+    settled = {row.place: row for row in session.scalars(select(ResultRow).where(ResultRow.unit_id == unit.id))}
+    people = {
+        person.id: person.name
+        for person in session.scalars(select(PersonRow).where(PersonRow.id.in_([row.person_id for _, row, _ in found])))
+    }
+    known = [*task.places(unit.content)]
+    places = known + [place for place in [*open_places, *settled] if place not in known]
+    return {
+        "sides": [
+            {"id": row.id, "letter": letter, "round": row.round, "name": people[row.person_id] if names else None}
+            for letter, row, _ in found
+        ],
+        "disputed": open_places,
+        "choices": CHOICES.get(task.kind, {}),
+        "places": {
+            place: {
+                "draft": _shown(task, unit.content, place, _draft(task, unit.content, place)),
+                "sides": {row.id: _shown(task, unit.content, place, values.get(place)) for _, row, values in found},
+                "settled": _shown(task, unit.content, place, settled[place].value) if place in settled else None,
+                "how": settled[place].how if place in settled else None,
+            }
+            for place in dict.fromkeys(places)
+        },
+    }
+
+
+def _draft(task: Task, content: Mapping[str, Json], place: str) -> Json:
+    # A place that somebody added, as a new link, has no draft.
+    return task.draft_value(content, place) if place in task.places(content) else None
+
+
+def _shown(task: Task, content: Mapping[str, Json], place: str, value: Json) -> Json:
+    if value is None:
+        return {"value": None, "lines": []}
+    return {"value": value, "lines": [list(line) for line in task.lines(content, place, value)]}

@@ -1,0 +1,143 @@
+"""The board: how far the work is, and for those who lead it, agreement, speed and gold."""
+
+from collections import Counter
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import select
+
+from reeltalk.review.access import Action, may
+from reeltalk.review.agreement import Coded, agreement_by_variable
+from reeltalk.review.events import changing
+from reeltalk.review.gold import Fault
+from reeltalk.review.gold_units import gold_units, plant_gold
+from reeltalk.review.pages import page
+from reeltalk.review.people import Person
+from reeltalk.review.progress import people_progress, queue_progress
+from reeltalk.review.refusals import NotThereError
+from reeltalk.review.standing import Standings, release_blocks
+from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
+from reeltalk.review.web import ProjectHere, changing_by_form, seeing
+from reeltalk.schema.record import Json
+
+router = APIRouter()
+SHOWN_DIFFERENCES = 50
+"""Places at which two people differ that a page lists."""
+
+
+def standings_of(request: Request) -> Standings:
+    """The project's standings: one object for the application."""
+    state = request.app.state
+    if not hasattr(state, "standings"):
+        state.standings = Standings(state.project.database)
+    found: Standings = state.standings
+    return found
+
+
+@router.get("/board", response_class=HTMLResponse)
+def show_board(request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)]) -> Response:
+    """Progress of all; of people and agreement what this person's role may see."""
+    leads = may(person.role, Action.SEE_TEAM)
+    standing = standings_of(request).latest()
+    least = project.settings.least_agreement
+    with project.database.reading() as session:
+        queues = queue_progress(session, seen_by=None if leads else person.id)
+        people = people_progress(session, only=None if leads else person.id)
+        gold = gold_units(session) if leads else 0
+    return page(
+        request,
+        "board.html",
+        person,
+        leads=leads,
+        queues=queues,
+        people=people,
+        names={row.id: row.name for row in people},
+        standing=standing,
+        seconds=standing.seconds if standing is not None else {},
+        results=standing.gold if standing is not None and leads else {},
+        tasks=standing.tasks if standing is not None and leads else (),
+        least=least,
+        blocks=release_blocks(standing, least) if standing is not None and leads else [],
+        gold=gold,
+        faults=list(Fault),
+    )
+
+
+@router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)
+def show_pair(
+    request: Request,
+    project: ProjectHere,
+    queue_id: str,
+    first: str,
+    second: str,
+    person: Annotated[Person, seeing(Action.SEE_TEAM)],
+) -> Response:
+    """How far two people agree in one queue, and where they do not."""
+    standings = standings_of(request)
+    standing = standings.latest()
+    with project.database.reading() as session:
+        queue = session.get(QueueRow, queue_id)
+        people = {
+            row.id: row.name for row in session.scalars(select(PersonRow).where(PersonRow.id.in_((first, second))))
+        }
+        if queue is None or first == second or len(people) != 2:
+            raise NotThereError("there is no such pair of people, or no such queue")
+        both = _by_place(standings.codes(queue_id, (first, second)), first, second)
+        variables = agreement_by_variable([row for pair in both for row in pair])
+        main = variables[0].variable if variables else None
+        said = [(pair, [_value(row, main) for row in pair]) for pair in both]
+        differing = [(pair, values) for pair, values in said if values[0] != values[1]]
+        titles = {
+            unit_id: title
+            for unit_id, title in session.execute(
+                select(UnitRow.id, UnitRow.title).where(
+                    UnitRow.id.in_({pair[0].unit for pair, _ in differing[:SHOWN_DIFFERENCES]})
+                )
+            )
+        }
+    return page(
+        request,
+        "pair.html",
+        person,
+        queue=queue,
+        names=[people[first], people[second]],
+        standing=standing,
+        places=len(both),
+        variables=variables,
+        main=main,
+        values=sorted({str(value) for _, values in said for value in values}),
+        counts=Counter((str(values[0]), str(values[1])) for _, values in said),
+        nominal=bool(variables) and variables[0].scale in ("nominal", "ordinal"),
+        differing=differing[:SHOWN_DIFFERENCES],
+        more=max(0, len(differing) - SHOWN_DIFFERENCES),
+        titles=titles,
+        least=project.settings.least_agreement,
+    )
+
+
+def _value(row: Coded, variable: str | None) -> Json:
+    return row.codes[variable].value if variable is not None and variable in row.codes else None
+
+
+def _by_place(rows: list[Coded], first: str, second: str) -> list[tuple[Coded, Coded]]:
+    """What each of two people says of the places that both judged."""
+    of = {(row.unit, row.place, row.person): row for row in rows}
+    places = sorted({(row.unit, row.place) for row in rows})
+    found = [(of.get((*place, first)), of.get((*place, second))) for place in places]
+    return [(mine, theirs) for mine, theirs in found if mine is not None and theirs is not None]
+
+
+@router.post("/board/gold")
+def plant(
+    project: ProjectHere,
+    person: Annotated[Person, changing_by_form(Action.MANAGE)],
+    queue: Annotated[str, Form(max_length=200)],
+    count: Annotated[int, Form(ge=1, le=200)],
+    trusted: Annotated[Literal["settled", "drafts"], Form()],
+    seed: Annotated[int, Form(ge=0, le=10**9)] = 0,
+) -> Response:
+    """Plant gold among the units of a queue."""
+    with changing(project.database, person.id) as change:
+        plant_gold(change, queue, count=count, seed=seed, trusted=trusted)
+    return RedirectResponse("/board#gold", status_code=303)
