@@ -13,7 +13,7 @@ from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.settling import disputed, works
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.task import Task
-from reeltalk.review.tasks.turns import Reason
+from reeltalk.review.tasks.turns import EDITABLE, Reason
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision
 
@@ -22,6 +22,8 @@ CHOICES: Final[dict[str, dict[str, list[str]]]] = {
     "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]}
 }
 """By task and field: what a field may hold, where that is a closed list."""
+FIELDS: Final[dict[str, list[str]]] = {"turns": ["decision", "reasons", *EDITABLE, "note"]}
+"""By task: the order in which fields are shown to whoever writes a value of their own; others follow."""
 
 
 def waiting(session: Session, person_id: str) -> list[tuple[str, str, int, int]]:
@@ -129,6 +131,7 @@ def dispute(session: Session, unit: UnitRow, task: Task, *, names: bool) -> dict
         ],
         "disputed": open_places,
         "choices": CHOICES.get(task.kind, {}),
+        "fields": FIELDS.get(task.kind, []),
         "places": {
             place: {
                 "draft": _shown(task, unit.content, place, _draft(task, unit.content, place)),

@@ -23,6 +23,7 @@ import { WritingForm } from "./writing.js";
  * @property {Side[]} sides
  * @property {string[]} disputed
  * @property {Record<string, string[]>} choices
+ * @property {string[]} fields Those of a value that come first where one writes.
  * @property {Record<string, Place>} places
  * @property {Record<string, {revision: number, value: Decision | null, stale: boolean}>} entries
  */
@@ -46,8 +47,8 @@ class Adjudication {
       ask(`/api/work/${assignment}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: save, key }),
     );
     this.saveState = new SaveState(say);
-    this.form = new WritingForm(byId("writing", HTMLFormElement), dispute.choices, (value) =>
-      this.decide({ write: value }, { now: false }),
+    this.form = new WritingForm(byId("writing", HTMLFormElement), dispute.choices, dispute.fields, (value) =>
+      this.decide({ write: structuredClone(value) }, { now: false }),
     );
     /** @type {Side | null} Whose work is about to be returned. */
     this.returning = null;

@@ -12,11 +12,13 @@ export class WritingForm {
   /**
    * @param {HTMLFormElement} form
    * @param {Record<string, string[]>} choices What fields may hold, where that is a closed list.
+   * @param {string[]} order The fields that come first.
    * @param {(value: Value) => void} changed
    */
-  constructor(form, choices, changed) {
+  constructor(form, choices, order, changed) {
     this._form = form;
     this._choices = choices;
+    this._order = order;
     this._changed = changed;
     /** @type {Value} */
     this._value = {};
@@ -27,11 +29,12 @@ export class WritingForm {
   /** @param {Value} value */
   show(value) {
     this._value = structuredClone(value);
-    fill(this._form, ...Object.keys(this._value).map((name) => this._field(this._value, name, name)));
+    const names = new Set([...this._order.filter((name) => name in this._value), ...Object.keys(this._value)]);
+    fill(this._form, ...[...names].map((name) => this._field(this._value, name, name)));
   }
 
   focus() {
-    /** @type {HTMLElement | null} */ (this._form.querySelector("input, textarea"))?.focus();
+    /** @type {HTMLElement | null} */ (this._form.querySelector("textarea, input"))?.focus();
   }
 
   /**
@@ -42,7 +45,8 @@ export class WritingForm {
    */
   _field(within, name, path) {
     const value = within[name];
-    const label = nice(name);
+    // Names inside a field, as those of vocabularies, are the benchmark's own.
+    const label = path === name ? nice(name) : name;
     const choices = this._choices[path];
     if (choices) return this._choice(within, name, label, choices);
     if (typeof value === "string") return this._text(label, value, (text) => (within[name] = text));
@@ -70,7 +74,7 @@ export class WritingForm {
 
   /** @param {string} label @param {string} value @param {(text: string) => void} put @param {string} [hint] */
   _text(label, value, put, hint = "") {
-    const lines = Math.min(6, Math.max(value.split("\n").length, Math.ceil(value.length / 70)));
+    const lines = Math.min(6, Math.max(value.split("\n").length, Math.ceil(value.length / 60)));
     const area = element("textarea", { rows: Math.max(1, lines) });
     area.value = value;
     area.addEventListener("input", () => put(area.value));
