@@ -138,7 +138,7 @@ def _by_place(rows: Iterable[Coded]) -> list[list[Coded]]:
     placed: dict[tuple[str, str], list[Coded]] = defaultdict(list)
     for row in rows:
         placed[row.unit, row.place].append(row)
-    return [sorted(found, key=lambda row: row.person) for _, found in sorted(placed.items()) if len(found) > 1]
+    return [sorted(placed[at], key=lambda row: row.person) for at in sorted(placed) if len(placed[at]) > 1]
 
 
 def _pairs(placed: list[list[Coded]]) -> list[_Pairs]:

@@ -34,7 +34,7 @@ REST_S: Final = 5.0
 REST_SHARE: Final = 9.0
 """And at least so many times as long as the last one took, so that it takes a tenth of a core at most."""
 WAIT_S: Final = 0.15
-"""A page waits so long for a computation that is nearly done."""
+"""The first page waits so long, which small projects are computed in."""
 NOT_MEASURED: Final = "no unit was done by two people yet"
 
 
@@ -100,7 +100,7 @@ class Standings:
             if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._latest is None:
                 thread = self._thread = threading.Thread(target=self._in_background, name="standing", daemon=True)
                 thread.start()
-        if thread is not None:
+        if self._latest is None and thread is not None:
             thread.join(WAIT_S)
         return self._latest
 
