@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
 from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
@@ -12,11 +13,11 @@ from reeltalk.review.agreement import Coded, agreement_by_variable
 from reeltalk.review.events import changing
 from reeltalk.review.gold import Fault
 from reeltalk.review.gold_units import gold_units, plant_gold
-from reeltalk.review.pages import page
+from reeltalk.review.pages import environment, page
 from reeltalk.review.people import Person
-from reeltalk.review.progress import people_progress, queue_progress
+from reeltalk.review.progress import PersonProgress, people_progress, queue_progress
 from reeltalk.review.refusals import NotThereError
-from reeltalk.review.standing import Standings, release_blocks
+from reeltalk.review.standing import Standing, Standings, release_blocks
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
 from reeltalk.review.web import ProjectHere, changing_by_form, seeing
 from reeltalk.schema.record import Json
@@ -56,12 +57,23 @@ def show_board(request: Request, project: ProjectHere, person: Annotated[Person,
         standing=standing,
         seconds=standing.seconds if standing is not None else {},
         results=standing.gold if standing is not None and leads else {},
-        tasks=standing.tasks if standing is not None and leads else (),
-        least=least,
+        agreement=_agreement(request, standing, people, least) if standing is not None and leads else "",
         blocks=release_blocks(standing, least) if standing is not None and leads else [],
         gold=gold,
         faults=list(Fault),
     )
+
+
+def _agreement(request: Request, standing: Standing, people: list[PersonProgress], least: float | None) -> Markup:
+    """The tables of agreement as HTML: hundreds of pairs take longer to write than all else, and stay for a while."""
+    names = {row.id: row.name for row in people}
+    key = (standing.at, standing.seq, least, tuple(names.items()))
+    state = request.app.state
+    kept: tuple[object, Markup] | None = getattr(state, "agreement_tables", None)
+    if kept is None or kept[0] != key:
+        html = environment().get_template("_tasks.html").render(tasks=standing.tasks, names=names, least=least)
+        kept = state.agreement_tables = key, Markup(html)
+    return kept[1]
 
 
 @router.get("/board/{queue_id}/pairs/{first}/{second}", response_class=HTMLResponse)

@@ -1,0 +1,181 @@
+"""Adjudication and the board in a real browser: by keyboard alone, nothing lost by a reload, nothing grave for axe."""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect, sync_playwright
+from sqlalchemy import select
+from team import Browser, Team, make_team
+from walk_report import find_chromium
+
+from reeltalk.review.tables import AssignmentRow, ResultRow
+from reeltalk.review.web import cookie_name
+
+CLICKS = "addEventListener('pointerdown', () => { window.clicks = (window.clicks || 0) + 1; }, true)"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Chromium]:
+    found = find_chromium()
+    if found is None:
+        pytest.skip("no Chromium on the PATH")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    found = make_team(tmp_path, overlap=2)
+    yield found
+    found.project.database.close()
+
+
+@pytest.fixture
+def address(team: Team) -> Iterator[str]:
+    server = uvicorn.Server(uvicorn.Config(team.app, port=0, log_level="warning", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+def hand_in(browser: Browser, change: dict[str, dict[str, Any]]) -> None:
+    """Do the next unit: accept each turn, with some fields changed."""
+    work = browser.next("turns")
+    opened = browser.get(f"/api/work/{work}").json()
+    for place in opened["places"]:
+        turn = opened["unit"]["content"]["turns"][int(place)]
+        value = {"decision": "accept", "question": turn["question"], "references": turn["references"]}
+        assert browser.save(work, place, value | change.get(place, {})).status_code == 200
+    assert browser.api("POST", f"/api/work/{work}/submit").status_code == 200
+
+
+def open_page(chromium: Chromium, team: Team, address: str, who: Browser, path: str, **options: Any) -> Page:
+    context = chromium.new_context(**options)
+    name = cookie_name(team.project)
+    cookie = who.client.cookies.get(name)
+    assert cookie is not None
+    context.add_cookies([{"name": name, "value": cookie, "url": address}])
+    page = context.new_page()
+    page.add_init_script(CLICKS)
+    page.goto(address + path)
+    return page
+
+
+def grave(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [finding["id"] for finding in found if finding["impact"] in ("serious", "critical")]
+
+
+def watch(page: Page, problems: list[str]) -> None:
+    """Note what the page's scripts complain of."""
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text))
+
+
+@pytest.mark.browser
+def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(
+    chromium: Chromium, team: Team, address: str
+) -> None:
+    first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
+    judge = team.member("Jo", "adjudicator")
+    hand_in(first, {"0": {"question": "Question zero, as Ann puts it?"}, "2": {"references": ["Ann's answer."]}})
+    hand_in(second, {"0": {"question": "Question zero, as Ben puts it?"}})
+    page = open_page(chromium, team, address, judge, "/adjudicate")
+    page.keyboard.press("Tab")
+    page.locator("form[action*=queues] button").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".sides")
+    assert page.locator("#place-title").inner_text() == "Turn 1"
+    assert "Ann" not in page.locator(".sides .head").all_inner_texts()
+    assert page.locator(".sides ins").count() > 0
+    page.keyboard.press("b")
+    # The next place on which they differ comes by itself.
+    expect(page.locator("#place-title")).to_have_text("Turn 3")
+    page.keyboard.press("c")
+    page.wait_for_selector("#writing textarea")
+    field = page.locator("#writing label", has_text=re.compile("^References")).locator("textarea")
+    field.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("An answer of a third.")
+    expect(page.locator("#save-state")).to_contain_text("All saved")
+    page.reload()
+    page.wait_for_selector(".sides")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert "An answer of a third." in [area.input_value() for area in page.locator("#writing textarea").all()]
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/adjudicate")
+    assert page.evaluate("window.clicks || 0") == 0
+    with team.project.database.reading() as session:
+        results = {row.place: row for row in session.scalars(select(ResultRow))}
+    assert {place: row.how for place, row in results.items()} == {"0": "taken", "1": "agreed", "2": "written"}
+    assert results["0"].value["question"].startswith("Question zero, as ")
+    assert results["2"].value["references"] == ["An answer of a third."]
+
+
+@pytest.mark.browser
+def test_work_is_returned_with_a_note(chromium: Chromium, team: Team, address: str) -> None:
+    first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
+    judge = team.member("Jo", "adjudicator")
+    hand_in(first, {"0": {"question": "Ann's?"}})
+    hand_in(second, {"0": {"question": "Ben's?"}})
+    path = judge.form("/adjudicate/queues/turns/next").headers["location"]
+    page = open_page(chromium, team, address, judge, path)
+    page.wait_for_selector(".sides")
+    page.keyboard.press("Shift+A")
+    page.keyboard.type("The video says another thing.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/adjudicate")
+    with team.project.database.reading() as session:
+        returned = session.scalars(select(AssignmentRow).where(AssignmentRow.state == "returned")).one()
+    assert returned.note == "The video says another thing."
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_grave_problem_or_scrolls_sideways(
+    chromium: Chromium, team: Team, address: str, width: int, scheme: str
+) -> None:
+    first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
+    owner = team.member("Olga", "owner")
+    hand_in(first, {"0": {"question": "Ann's?"}})
+    hand_in(second, {"0": {"question": "Ben's?"}})
+    adjudicate = owner.form("/adjudicate/queues/turns/next").headers["location"]
+    pair = "/".join(sorted([first.id, second.id]))
+    for who, path in (
+        (owner, "/board"),
+        (owner, f"/board/turns/pairs/{pair}"),
+        (owner, "/adjudicate"),
+        (owner, adjudicate),
+        (first, "/board"),
+    ):
+        page = open_page(
+            chromium, team, address, who, path, viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        problems: list[str] = []
+        watch(page, problems)
+        page.reload()
+        if path == adjudicate:
+            page.wait_for_selector(".sides")
+        assert (path, grave(page), problems) == (path, [], [])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        page.context.close()
