@@ -4,10 +4,12 @@ One object serves a project. It reads on in the history from where it stopped, s
 since are read, and computes at most every few seconds. Whoever looks gets what was computed last, with its moment.
 """
 
+import contextlib
+import gc
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,7 +37,24 @@ REST_SHARE: Final = 9.0
 """And at least so many times as long as the last one took, so that it takes a tenth of a core at most."""
 WAIT_S: Final = 0.15
 """The first page waits so long, which small projects are computed in."""
+MANY: Final = 1000
+"""Units read at once from which on their codes are kept out of searches for cycles."""
 NOT_MEASURED: Final = "no unit was done by two people yet"
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """No search for cycles meanwhile: among a million codes it takes a second, in which no request is answered.
+
+    What is computed here has no cycles. After many codes were read, `gc.freeze` keeps later searches off them.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -116,7 +135,7 @@ class Standings:
         Raises:
             BenchmarkError: The database cannot be reached.
         """
-        with self._lock:
+        with self._lock, _without_collections():
             started = time.monotonic()
             with self._database.reading() as session:
                 head = session.scalar(select(ChainRow.seq)) or 0
@@ -148,6 +167,8 @@ class Standings:
         # A new mapping, since pages read the old one meanwhile.
         gone = set(units)
         self._codes = {unit: known for unit, known in self._codes.items() if unit not in gone} | read
+        if len(read) > MANY:
+            gc.freeze()
         return changed
 
     def _of_task(self, queue_id: str, title: str, changed: Mapping[str, set[str]]) -> TaskStanding:

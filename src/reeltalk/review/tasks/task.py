@@ -23,7 +23,7 @@ class Draft:
     """The draft and all that is shown with it, as JSON."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Code:
     """One coded decision, as agreement compares it."""
 
