@@ -13,9 +13,9 @@ from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.settling import disputed, works
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.task import Task
-from reeltalk.review.tasks.turns import EDITABLE, Reason
+from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
-from reeltalk.schema.review import Decision
+from reeltalk.schema.review import Decision, Reason
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CHOICES: Final[dict[str, dict[str, list[str]]]] = {

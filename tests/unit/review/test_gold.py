@@ -16,9 +16,10 @@ from reeltalk.review.gold_units import Trusted, gold_results, plant_gold
 from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, NotThereError
 from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, ResultRow, UnitRow
-from reeltalk.review.tasks.turns import Reason, TurnsTask
+from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.review.work import own, save, submit
 from reeltalk.schema.record import Json
+from reeltalk.schema.review import Reason
 
 TASK = TurnsTask()
 THINGS = ["cup", "door", "fridge", "sofa", "lamp", "radio", "book", "chair", "plate", "phone"]
