@@ -11,6 +11,7 @@ from reeltalk.review.events import Change
 from reeltalk.review.gold_units import may_get
 from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
+from reeltalk.review.tasks.registry import TASKS
 
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
@@ -31,7 +32,8 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
     """
     session = change.session
     queue = session.get(QueueRow, queue_id)
-    if queue is None or not queue.is_open:
+    # Pairs talk about the units of a queue for collecting; nobody takes one alone.
+    if queue is None or not queue.is_open or queue.task not in TASKS:
         raise NotThereError("there is no such queue, or it is closed")
     own = session.scalars(
         select(AssignmentRow)

@@ -269,3 +269,53 @@ class RequestRow(Base):
     status: Mapped[int]
     body: Mapped[Json] = mapped_column(Document, nullable=True)
     at: Mapped[str] = mapped_column(Text, index=True)
+
+
+class PairRow(Base):
+    """Two people who collect dialogues together, each in both roles."""
+
+    __tablename__ = "pairs"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    queue_id: Mapped[str] = mapped_column(ForeignKey("queues.id"))
+    first_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    """Investigates in the first half of the pair's dialogues."""
+    second_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    goal: Mapped[int]
+    """How many dialogues they collect."""
+    created_at: Mapped[str] = mapped_column(Text)
+    ended_at: Mapped[str | None] = mapped_column(Text)
+
+
+class LiveDialogueRow(Base):
+    """A dialogue between an investigator, who never gets the video, and a correspondent, who does."""
+
+    __tablename__ = "live_dialogues"
+
+    id: Mapped[str] = mapped_column(Text, primary_key=True)
+    pair_id: Mapped[str] = mapped_column(ForeignKey("pairs.id"), index=True)
+    number: Mapped[int]
+    """Among the pair's, from 0."""
+    unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
+    investigator_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
+    correspondent_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    state: Mapped[str] = mapped_column(Text)
+    """`live`, `awaiting` approval, `approved`, or `dropped`."""
+    note: Mapped[str] = mapped_column(Text, default="")
+    """What was said when it was sent back or dropped."""
+    created_at: Mapped[str] = mapped_column(Text)
+    finished_at: Mapped[str | None] = mapped_column(Text)
+
+    __table_args__ = (UniqueConstraint("pair_id", "number"),)
+
+
+class MessageRow(Base):
+    """A question, at even positions, or the answer to the one before."""
+
+    __tablename__ = "messages"
+
+    dialogue_id: Mapped[str] = mapped_column(ForeignKey("live_dialogues.id"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    text: Mapped[str] = mapped_column("text", Document)
+    """As a JSON string, which may hold any character."""
+    at: Mapped[str] = mapped_column(Text)

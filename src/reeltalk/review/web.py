@@ -24,7 +24,12 @@ KEPT: Final = timedelta(days=30)
 LONGEST_KEY: Final = 100
 
 
-def _plain(value: Json) -> Json:
+def plain_json(value: Json) -> Json:
+    """The value itself.
+
+    Raises:
+        ValueError: It holds what JSON text cannot have.
+    """
     try:
         canonical(value)
         json.dumps(value, ensure_ascii=False).encode()
@@ -40,7 +45,7 @@ def _text(value: str) -> str:
     return value
 
 
-PlainJson = Annotated[Any, AfterValidator(_plain)]
+PlainJson = Annotated[Any, AfterValidator(plain_json)]
 """A JSON value that can be stored and sent as it is."""
 FormText = Annotated[str, Form(max_length=20_000), AfterValidator(_text)]
 """A field of a form."""

@@ -27,6 +27,7 @@ def show_home(request: Request, project: ProjectHere, person: Annotated[Person, 
         queues = [
             {"row": queue, "task": TASKS[queue.task], "left": open_units(session, queue.id, person.id, now)}
             for queue in session.scalars(select(QueueRow).order_by(QueueRow.position))
+            if queue.task in TASKS
         ]
         own = session.execute(
             select(AssignmentRow, UnitRow)

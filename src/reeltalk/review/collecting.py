@@ -1,0 +1,380 @@
+"""Two-role collection, as VDAct's dialogues were made: an investigator asks without the video, a correspondent answers.
+
+The investigator gets the unordered list of activities, never the video: `is_kept_from` is asked by every route that
+serves one. A pair's first dialogues wait for approval before the next can begin, and roles change half-way.
+
+Reference: VDAct (AAAI 2025), section on data collection; which half begins and how units are drawn are ours.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.events import Change
+from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
+from reeltalk.review.tables import (
+    AssignmentRow,
+    LiveDialogueRow,
+    MessageRow,
+    PairRow,
+    PersonRow,
+    QueueRow,
+    UnitRow,
+)
+from reeltalk.review.tasks.task import Draft
+from reeltalk.schema.record import Json
+from reeltalk.store.content import Content
+
+KIND: Final = "collect"
+LIVE: Final = "live"
+AWAITING: Final = "awaiting"
+APPROVED: Final = "approved"
+DROPPED: Final = "dropped"
+LONGEST_MESSAGE: Final = 2_000
+
+
+class CollectSettings(BaseModel):
+    """What is asked of pairs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    least_turns: Annotated[int, Field(ge=1, le=100)] = 10
+    """Questions a dialogue must have; every released dialogue of VDAct has at least 10."""
+    most_turns: Annotated[int, Field(ge=1, le=200)] = 15
+    approve_first: Annotated[int, Field(ge=0, le=100)] = 2
+    """How many of a pair's first dialogues await approval, one by one."""
+
+
+def drafts_of_videos(content: Content) -> list[Draft]:
+    """Units to talk about: one a video, with its activities in the order of the alphabet, which tells nothing."""
+    activities: dict[str, set[str]] = {}
+    for clip in content.clips:
+        name = clip.extra.get("activity")
+        if isinstance(name, str):
+            activities.setdefault(clip.video_id, set()).add(_title(name))
+    return [
+        Draft(
+            target_table="videos",
+            target_id=video.id,
+            title=f"Video {number + 1}",
+            video_id=video.id,
+            content={"activities": sorted(activities.get(video.id, ()))},
+        )
+        for number, video in enumerate(content.videos)
+    ]
+
+
+def add_pair(change: Change, queue_id: str, first_id: str, second_id: str, goal: int) -> PairRow:
+    """Let two people collect dialogues together.
+
+    Raises:
+        BadValueError: They are one, one of them cannot work, or the goal is odd or out of bounds.
+        NotThereError: There is no such queue.
+    """
+    queue = change.session.get(QueueRow, queue_id)
+    if queue is None or queue.task != KIND:
+        raise NotThereError("there is no such queue for collecting dialogues")
+    people = [change.session.get(PersonRow, person_id) for person_id in (first_id, second_id)]
+    if first_id == second_id or any(row is None or row.disabled_at or row.role == "reader" for row in people):
+        raise BadValueError("a pair is two different people who may work", field="second")
+    if not 2 <= goal <= 1000 or goal % 2:
+        raise BadValueError("a pair collects 2 to 1,000 dialogues, an even number: roles change half-way", field="goal")
+    row = PairRow(
+        id=secrets.token_hex(8),
+        queue_id=queue_id,
+        first_id=first_id,
+        second_id=second_id,
+        goal=goal,
+        created_at=change.at,
+    )
+    change.session.add(row)
+    change.session.flush()
+    change.record("pair", row.id, after={"queue": queue_id, "first": first_id, "second": second_id, "goal": goal})
+    return row
+
+
+def begin(change: Change, person_id: str, pair_id: str) -> LiveDialogueRow:
+    """Go on with a pair's dialogue, or begin its next.
+
+    Raises:
+        NotThereError: The person has no such pair.
+        ConflictError: A dialogue awaits approval (`awaiting`), all are collected, or no video is left for them.
+    """
+    session = change.session
+    pair = session.get(PairRow, pair_id)
+    if pair is None or person_id not in (pair.first_id, pair.second_id):
+        raise NotThereError("you have no such pair")
+    found = dialogues_of(session, pair.id)
+    live = next((row for row in found if row.state == LIVE), None)
+    if live is not None:
+        return live
+    if pair.ended_at is not None:
+        raise ConflictError("this pair was ended")
+    settings = settings_of(session, pair.queue_id)
+    counted = [row for row in found if row.state != DROPPED]
+    if len(counted) >= pair.goal:
+        raise ConflictError("all dialogues of this pair are collected; thank you", code="collected")
+    approved = sum(row.state == APPROVED for row in counted)
+    if approved < settings.approve_first and any(row.state == AWAITING for row in counted):
+        raise ConflictError(
+            "your last dialogue awaits approval; the next begins once an adjudicator has looked at it", code=AWAITING
+        )
+    roles = (pair.first_id, pair.second_id) if len(counted) < pair.goal / 2 else (pair.second_id, pair.first_id)
+    unit = _next_unit(session, pair.queue_id, *roles)
+    if unit is None:
+        raise ConflictError("no video is left that the investigator has not seen", code="no_video")
+    row = LiveDialogueRow(
+        id=secrets.token_hex(8),
+        pair_id=pair.id,
+        number=len(found),
+        unit_id=unit.id,
+        investigator_id=roles[0],
+        correspondent_id=roles[1],
+        state=LIVE,
+        note="",
+        created_at=change.at,
+    )
+    session.add(row)
+    session.flush()
+    change.record(
+        "begin", row.id, after={"pair": pair.id, "unit": unit.id, "investigator": roles[0], "correspondent": roles[1]}
+    )
+    return row
+
+
+def say(change: Change, person_id: str, dialogue_id: str, position: int, text: str) -> MessageRow:
+    """Ask or answer; while the other has not replied, saying it again at the same position corrects it.
+
+    Args:
+        change: The transaction.
+        person_id: Who speaks.
+        dialogue_id: In which dialogue.
+        position: The message's place, from 0: questions are even, answers odd.
+        text: What is said.
+
+    Raises:
+        NotThereError: The person has no such dialogue.
+        ConflictError: It is the other's turn, or something was said meanwhile (`said_meanwhile`).
+        BadValueError: The text is empty or too long.
+    """
+    row = own_dialogue(change.session, person_id, dialogue_id)
+    if row.state != LIVE:
+        raise ConflictError("this dialogue is finished")
+    text = text.strip()
+    if not 1 <= len(text) <= LONGEST_MESSAGE:
+        raise BadValueError(f"a message has 1 to {LONGEST_MESSAGE:,} characters", field="text")
+    said = messages_of(change.session, row.id)
+    speaker = row.investigator_id if position % 2 == 0 else row.correspondent_id
+    if speaker != person_id:
+        raise ConflictError("it is the other's turn", code="not_your_turn")
+    if position not in (len(said), len(said) - 1):
+        raise ConflictError("something was said meanwhile; look again", code="said_meanwhile")
+    most = settings_of(change.session, _queue_of(change.session, row)).most_turns
+    if position >= 2 * most:
+        raise ConflictError(f"a dialogue has at most {most} questions; finish it")
+    found = said[position] if position < len(said) else None
+    change.record("say", row.id, place=str(position), before=found.text if found is not None else None, after=text)
+    if found is None:
+        found = MessageRow(dialogue_id=row.id, position=position, text=text, at=change.at)
+        change.session.add(found)
+    else:
+        found.text, found.at = text, change.at
+    change.session.flush()
+    return found
+
+
+def finish(change: Change, person_id: str, dialogue_id: str) -> LiveDialogueRow:
+    """End a dialogue: the investigator decides when enough was asked.
+
+    Raises:
+        NotThereError: The person has no such dialogue.
+        NotAllowedError: The person is its correspondent.
+        ConflictError: It is finished, has too few questions, or one is not answered.
+    """
+    row = own_dialogue(change.session, person_id, dialogue_id)
+    if row.investigator_id != person_id:
+        raise NotAllowedError("the investigator ends the dialogue")
+    if row.state != LIVE:
+        raise ConflictError("this dialogue is finished")
+    queue_id = _queue_of(change.session, row)
+    settings, said = settings_of(change.session, queue_id), len(messages_of(change.session, row.id))
+    if said % 2:
+        raise ConflictError("the last question is not answered yet")
+    if said // 2 < settings.least_turns:
+        raise ConflictError(f"a dialogue has at least {settings.least_turns} questions; this one has {said // 2}")
+    before = [other for other in dialogues_of(change.session, row.pair_id) if other.number < row.number]
+    approved = sum(other.state == APPROVED for other in before)
+    row.state = APPROVED if approved >= settings.approve_first else AWAITING
+    row.finished_at = change.at
+    change.record("finish", row.id, after={"state": row.state})
+    return row
+
+
+def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: str) -> LiveDialogueRow:
+    """Approve a dialogue, send it back to be gone on with, or drop it.
+
+    Args:
+        change: The transaction.
+        person_id: An adjudicator who is not of the pair.
+        dialogue_id: Which dialogue.
+        verdict: `approve`, `send_back` or `drop`; the last two need a note.
+        note: What to do, or why.
+
+    Raises:
+        NotThereError: There is no such dialogue that was finished.
+        NotAllowedError: The person is of the pair.
+        BadValueError: There is no such verdict, or a note is missing.
+        ConflictError: It was sent back while the pair has begun another.
+    """
+    row = change.session.get(LiveDialogueRow, dialogue_id)
+    if row is None or row.state not in (AWAITING, APPROVED):
+        raise NotThereError("there is no such dialogue that was finished")
+    if person_id in (row.investigator_id, row.correspondent_id):
+        raise NotAllowedError("your own dialogue is looked at by somebody else")
+    if verdict not in ("approve", "send_back", "drop"):
+        raise BadValueError("choose approve, send_back or drop", field="verdict")
+    if verdict != "approve" and not 1 <= len(note.strip()) <= LONGEST_MESSAGE:
+        raise BadValueError("say what is to be done, or why it is dropped", field="note")
+    others = dialogues_of(change.session, row.pair_id)
+    if verdict == "send_back" and any(other.state == LIVE for other in others):
+        raise ConflictError("the pair has begun another dialogue; wait until it is finished")
+    before = row.state
+    row.state = {"approve": APPROVED, "send_back": LIVE, "drop": DROPPED}[verdict]
+    row.note = note.strip() if verdict != "approve" else ""
+    change.record("judge", row.id, before={"state": before}, after={"state": row.state, "note": row.note})
+    return row
+
+
+def is_kept_from(session: Session, person_id: str, video_id: str) -> bool:
+    """True where somebody may not see a video, whatever their role: they ask about it without knowing it."""
+    return (
+        session.scalars(
+            select(LiveDialogueRow.id)
+            .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
+            .where(
+                UnitRow.video_id == video_id,
+                LiveDialogueRow.investigator_id == person_id,
+                LiveDialogueRow.state.in_((LIVE, AWAITING)),
+            )
+            .limit(1)
+        ).first()
+        is not None
+    )
+
+
+def own_dialogue(session: Session, person_id: str, dialogue_id: str) -> LiveDialogueRow:
+    """A dialogue of the person who asks.
+
+    Raises:
+        NotThereError: There is none of that name, or it is other people's.
+    """
+    row = session.get(LiveDialogueRow, dialogue_id)
+    if row is None or person_id not in (row.investigator_id, row.correspondent_id):
+        raise NotThereError("you have no such dialogue")
+    return row
+
+
+def dialogues_of(session: Session, pair_id: str) -> Sequence[LiveDialogueRow]:
+    """A pair's dialogues, first to last."""
+    query = select(LiveDialogueRow).where(LiveDialogueRow.pair_id == pair_id).order_by(LiveDialogueRow.number)
+    return session.scalars(query).all()
+
+
+def messages_of(session: Session, dialogue_id: str) -> Sequence[MessageRow]:
+    """What was said, first to last."""
+    query = select(MessageRow).where(MessageRow.dialogue_id == dialogue_id).order_by(MessageRow.position)
+    return session.scalars(query).all()
+
+
+def settings_of(session: Session, queue_id: str) -> CollectSettings:
+    """What is asked of the pairs of a queue."""
+    return CollectSettings.model_validate(session.get_one(QueueRow, queue_id).settings)
+
+
+def collected(session: Session) -> Iterator[tuple[LiveDialogueRow, UnitRow, Sequence[MessageRow]]]:
+    """All approved dialogues with what they are about and what was said, in the order in which they were begun."""
+    query = (
+        select(LiveDialogueRow, UnitRow)
+        .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
+        .where(LiveDialogueRow.state == APPROVED)
+        .order_by(LiveDialogueRow.created_at, LiveDialogueRow.id)
+    )
+    for row, unit in session.execute(query).all():
+        yield row, unit, messages_of(session, row.id)
+
+
+def shown(session: Session, person_id: str, row: LiveDialogueRow) -> dict[str, Json]:
+    """A dialogue as one of its two sees it: nothing in the investigator's names the video."""
+    settings = settings_of(session, _queue_of(session, row))
+    unit = session.get_one(UnitRow, row.unit_id)
+    said = messages_of(session, row.id)
+    investigates = row.investigator_id == person_id
+    answer: dict[str, Any] = {
+        "id": row.id,
+        "role": "investigator" if investigates else "correspondent",
+        "state": row.state,
+        "note": row.note,
+        "number": row.number + 1,
+        "least_turns": settings.least_turns,
+        "most_turns": settings.most_turns,
+        "messages": [{"position": message.position, "text": message.text, "at": message.at} for message in said],
+        "your_turn": row.state == LIVE and (len(said) % 2 == 0) == investigates,
+        "activities": unit.content["activities"],
+    }
+    return answer if investigates else {**answer, "video_id": unit.video_id}
+
+
+def _queue_of(session: Session, row: LiveDialogueRow) -> str:
+    return session.get_one(PairRow, row.pair_id).queue_id
+
+
+def _next_unit(session: Session, queue_id: str, investigator_id: str, correspondent_id: str) -> UnitRow | None:
+    """A unit that has room for another dialogue, and whose video the investigator has never had."""
+    queue = session.get_one(QueueRow, queue_id)
+    taken = (
+        select(func.count())
+        .select_from(LiveDialogueRow)
+        .where(LiveDialogueRow.unit_id == UnitRow.id, LiveDialogueRow.state != DROPPED)
+        .correlate(UnitRow)
+        .scalar_subquery()
+    )
+    other = select(UnitRow.id, UnitRow.video_id).subquery()
+    worked_on = (
+        select(other.c.video_id)
+        .join(AssignmentRow, AssignmentRow.unit_id == other.c.id)
+        .where(AssignmentRow.person_id == investigator_id, other.c.video_id.is_not(None))
+    )
+    talked_about = (
+        select(other.c.video_id)
+        .join(LiveDialogueRow, LiveDialogueRow.unit_id == other.c.id)
+        .where(
+            or_(
+                LiveDialogueRow.correspondent_id == investigator_id,
+                LiveDialogueRow.investigator_id.in_((investigator_id, correspondent_id)),
+            ),
+            other.c.video_id.is_not(None),
+        )
+    )
+    free = session.scalars(
+        select(UnitRow)
+        .where(
+            UnitRow.queue_id == queue_id,
+            taken < queue.overlap,
+            UnitRow.video_id.not_in(worked_on),
+            UnitRow.video_id.not_in(talked_about),
+        )
+        .order_by(UnitRow.position)
+    ).all()
+    # Mixed, so that neighbours in the benchmark, which may be alike, do not follow each other.
+    key = f"{investigator_id} {correspondent_id}"
+    return min(free, key=lambda unit: hashlib.sha256(f"{key} {unit.id}".encode()).digest(), default=None)
+
+
+def _title(activity: str) -> str:
+    words = "".join(" " if c in "_-" else c for c in activity).rstrip("0123456789 ")
+    return (words or activity).strip()

@@ -1,0 +1,186 @@
+"""Pairs and their dialogues: who collects with whom, what the two write, and what adjudicators say of it."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from sqlalchemy import or_, select
+
+from reeltalk.review import collecting
+from reeltalk.review.access import Action, may
+from reeltalk.review.events import Change, changing
+from reeltalk.review.guide import guide
+from reeltalk.review.pages import page
+from reeltalk.review.people import Person
+from reeltalk.review.refusals import BadValueError, NotThereError
+from reeltalk.review.routes.work import video_of
+from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
+from reeltalk.review.web import (
+    FormText,
+    ProjectHere,
+    RequestKey,
+    changing_by_api,
+    changing_by_form,
+    once,
+    plain_json,
+    seeing,
+)
+from reeltalk.schema.record import Json
+
+router = APIRouter()
+Looker = Annotated[Person, seeing(Action.WORK)]
+Worker = Annotated[Person, changing_by_api(Action.WORK)]
+
+
+class Message(BaseModel):
+    """What is said, and where."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    position: Annotated[int, Field(ge=0, le=1000)]
+    text: Annotated[str, Field(max_length=2 * collecting.LONGEST_MESSAGE), AfterValidator(plain_json)]
+
+
+@router.get("/pairs", response_class=HTMLResponse)
+def show_pairs(request: Request, project: ProjectHere, person: Looker) -> Response:
+    """One's own pairs, with what comes next; all pairs and finished dialogues for those who look after them."""
+    with project.database.reading() as session:
+        query = select(PairRow).order_by(PairRow.created_at, PairRow.id)
+        looks_after = may(person.role, Action.ADJUDICATE)
+        if not looks_after:
+            query = query.where(or_(PairRow.first_id == person.id, PairRow.second_id == person.id))
+        names = {row.id: row.name for row in session.scalars(select(PersonRow))}
+        pairs = []
+        for row in session.scalars(query).all():
+            found = collecting.dialogues_of(session, row.id)
+            pairs.append(
+                {
+                    "row": row,
+                    "names": (names[row.first_id], names[row.second_id]),
+                    "mine": person.id in (row.first_id, row.second_id),
+                    "counts": {
+                        state: sum(d.state == state for d in found) for state in ("live", "awaiting", "approved")
+                    },
+                    "finished": [d for d in found if d.state in (collecting.AWAITING, collecting.APPROVED)],
+                }
+            )
+        queues = session.scalars(select(QueueRow).where(QueueRow.task == collecting.KIND)).all()
+        people = session.scalars(
+            select(PersonRow)
+            .where(PersonRow.disabled_at.is_(None), PersonRow.role != "reader")
+            .order_by(PersonRow.name)
+        ).all()
+        return page(request, "pairs.html", person, pairs=pairs, queues=queues, people=people, looks_after=looks_after)
+
+
+@router.post("/pairs")
+def add_pair(
+    project: ProjectHere,
+    person: Annotated[Person, changing_by_form(Action.MANAGE)],
+    queue: FormText,
+    first: FormText,
+    second: FormText,
+    goal: FormText,
+) -> Response:
+    """Let two people collect together."""
+    if not (goal.isascii() and goal.isdigit() and len(goal) < 6):
+        raise BadValueError("say how many dialogues as a number", field="goal")
+    with changing(project.database, person.id) as change:
+        collecting.add_pair(change, queue, first, second, int(goal))
+    return RedirectResponse("/pairs", status_code=303)
+
+
+@router.post("/pairs/{pair_id}/begin")
+def begin(project: ProjectHere, pair_id: str, person: Annotated[Person, changing_by_form(Action.WORK)]) -> Response:
+    """Go on with the pair's dialogue, or begin its next."""
+    with changing(project.database, person.id) as change:
+        row = collecting.begin(change, person.id, pair_id)
+    return RedirectResponse(f"/dialogues/{row.id}", status_code=303)
+
+
+@router.get("/dialogues/{dialogue_id}", response_class=HTMLResponse)
+def show_dialogue(request: Request, project: ProjectHere, dialogue_id: str, person: Looker) -> Response:
+    """The page of one's own live dialogue, in one's role."""
+    with project.database.reading() as session:
+        row = collecting.own_dialogue(session, person.id, dialogue_id)
+        role = "investigator" if row.investigator_id == person.id else "correspondent"
+        return page(request, "dialogue.html", person, dialogue=row, role=role, guide=guide())
+
+
+@router.get("/dialogues/{dialogue_id}/look", response_class=HTMLResponse)
+def look(
+    request: Request,
+    project: ProjectHere,
+    dialogue_id: str,
+    person: Annotated[Person, seeing(Action.ADJUDICATE)],
+) -> Response:
+    """A finished dialogue, to be approved, sent back or dropped by somebody who is not of the pair."""
+    with project.database.reading() as session:
+        row = session.get(LiveDialogueRow, dialogue_id)
+        if row is None or row.state not in (collecting.AWAITING, collecting.APPROVED):
+            raise NotThereError("there is no such dialogue that was finished")
+        unit = session.get_one(UnitRow, row.unit_id)
+        said = [message.text for message in collecting.messages_of(session, row.id)]
+        turns = list(zip(said[::2], said[1::2], strict=False))
+        own = person.id in (row.investigator_id, row.correspondent_id)
+        video = None if collecting.is_kept_from(session, person.id, unit.video_id or "") else video_of(session, unit)
+        return page(
+            request,
+            "dialogue_look.html",
+            person,
+            dialogue=row,
+            turns=turns,
+            own=own,
+            video=video,
+            activities=unit.content["activities"],
+        )
+
+
+@router.post("/dialogues/{dialogue_id}/judge")
+def judge(
+    project: ProjectHere,
+    dialogue_id: str,
+    person: Annotated[Person, changing_by_form(Action.ADJUDICATE)],
+    verdict: FormText,
+    note: FormText = "",
+) -> Response:
+    """Approve a dialogue, send it back or drop it."""
+    with changing(project.database, person.id) as change:
+        collecting.judge(change, person.id, dialogue_id, verdict, note)
+    return RedirectResponse("/pairs", status_code=303)
+
+
+@router.get("/api/dialogues/{dialogue_id}")
+def open_dialogue(project: ProjectHere, dialogue_id: str, person: Looker) -> dict[str, Any]:
+    """What was said so far, and whose turn it is; the video for the correspondent alone."""
+    with project.database.reading() as session:
+        row = collecting.own_dialogue(session, person.id, dialogue_id)
+        answer = collecting.shown(session, person.id, row)
+        if answer["role"] == "correspondent":
+            answer["video"] = video_of(session, session.get_one(UnitRow, row.unit_id))
+        return answer
+
+
+@router.post("/api/dialogues/{dialogue_id}/messages")
+def say(
+    request: Request, project: ProjectHere, dialogue_id: str, body: Message, person: Worker, key: RequestKey
+) -> JSONResponse:
+    """Ask, answer, or correct what one said last."""
+
+    def do(change: Change) -> Json:
+        collecting.say(change, person.id, dialogue_id, body.position, body.text)
+        row = collecting.own_dialogue(change.session, person.id, dialogue_id)
+        return collecting.shown(change.session, person.id, row)
+
+    return once(project, person, key, request, [body.position, body.text], do)
+
+
+@router.post("/api/dialogues/{dialogue_id}/finish")
+def finish(request: Request, project: ProjectHere, dialogue_id: str, person: Worker, key: RequestKey) -> JSONResponse:
+    """End a dialogue."""
+
+    def do(change: Change) -> Json:
+        return {"state": collecting.finish(change, person.id, dialogue_id).state}
+
+    return once(project, person, key, request, None, do)

@@ -1,0 +1,162 @@
+"""Rating: people give models' answers marks on a judge's own scale, without knowing whose an answer is."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.review.refusals import BadValueError
+from reeltalk.review.scales import Scale
+from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.turns import checked
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.record import Finite, Json, Name
+from reeltalk.store.content import Content
+
+WHOLE: Final = "whole"
+"""The place of ratings that are about all answers of a dialogue."""
+
+
+class RatingValue(BaseModel):
+    """What somebody gave."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    marks: Annotated[dict[Name, Finite | None], Field(max_length=20)]
+    """By criterion; None where it does not apply. A criterion that is absent was not rated yet."""
+    note: Annotated[str, Field(max_length=20_000)] = ""
+
+
+def rating_drafts(answers: Iterable[AnsweredTurn], scale: Scale, *, seed: int = 17) -> list[Draft]:
+    """Units for rating: one for each model's answers to one dialogue, in an order that tells nothing.
+
+    Args:
+        answers: Of any models; what was not answered is left out.
+        scale: On which people rate.
+        seed: Decides the order.
+    """
+    grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = defaultdict(list)
+    for turn in answers:
+        if turn.state is AnswerState.ANSWERED:
+            grouped[turn.model, turn.unit, turn.unit_id].append(turn)
+    order = sorted(grouped, key=lambda key: hashlib.sha256(f"{seed} {key}".encode("utf-8", "replace")).digest())
+    return [
+        Draft(
+            target_table="answers",
+            target_id=f"{scale.name}#{scale.version} {model} {kind} {unit_id}"[:512],
+            title=f"Answers {number + 1}",
+            video_id=grouped[model, kind, unit_id][0].video_id,
+            content={
+                "scale": scale.model_dump(mode="json"),
+                "model": model,
+                "unit": kind,
+                "id": unit_id,
+                "turns": [_shown(turn) for turn in sorted(grouped[model, kind, unit_id], key=lambda t: t.turn_index)],
+            },
+        )
+        for number, (model, kind, unit_id) in enumerate(order)
+    ]
+
+
+class RatingTask:
+    """Marks for answers."""
+
+    kind = "rating"
+    title = "Rate answers"
+    template = "work_rating.html"
+    adjudicated = False
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """None: answers are a run's, not the benchmark's. `rating_drafts` makes the units."""
+        yield from ()
+
+    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
+        """One for each answer by its turn's index, or one for all."""
+        if content["scale"]["unit"] == "dialogue":
+            return [WHOLE]
+        return [str(turn["turn_index"]) for turn in content["turns"]]
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """All but whose the answers are."""
+        return {name: value for name, value in content.items() if name != "model"}
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Nothing is."""
+        return None
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored: marks of the scale, criteria of the scale.
+
+        Raises:
+            BadValueError: A mark or a criterion is none of the scale's.
+        """
+        if place not in self.places(content):
+            raise BadValueError("there is nothing to rate at this place", field="place")
+        found = checked(RatingValue, value)
+        criteria = {row["name"]: row for row in content["scale"]["criteria"]}
+        for name, mark in found.marks.items():
+            if name not in criteria:
+                raise BadValueError(f"the scale has no criterion {name[:80]!r}", field="marks")
+            row = criteria[name]
+            if mark is None:
+                if not row["may_not_apply"]:
+                    raise BadValueError(f"{row['title']} always applies; give a mark", field="marks")
+            elif not _is_mark(row, mark):
+                raise BadValueError(
+                    f"{row['title']} goes from {row['lowest']:g} to {row['highest']:g} in steps of {row['step']:g}, "
+                    f"not {mark:g}",
+                    field="marks",
+                )
+        return {**found.model_dump(mode="json"), "complete": criteria.keys() <= found.marks.keys()}
+
+    def decided(self, value: Json) -> bool:
+        """True where every criterion has a mark, or does not apply."""
+        return value is not None and bool(value["complete"])
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The marks."""
+        return value["marks"]
+
+    def bears_on(self, before: Json, after: Json) -> bool:
+        """False: no answer's rating rests on another's."""
+        return False
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """No marks."""
+        return {"marks": {}, "note": "", "complete": False}
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The marks by criterion."""
+        for row in content["scale"]["criteria"]:
+            yield Code(row["name"], "interval", value["marks"].get(row["name"]))
+
+    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """The marks, and the note."""
+        titles = {row["name"]: row["title"] for row in content["scale"]["criteria"]}
+        shown = [
+            (titles.get(name, name), "does not apply" if mark is None else f"{mark:g}")
+            for name, mark in value["marks"].items()
+        ]
+        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+
+
+def _is_mark(row: Mapping[str, Any], mark: float) -> bool:
+    steps = (mark - row["lowest"]) / row["step"]
+    return bool(row["lowest"] <= mark <= row["highest"] and abs(steps - round(steps)) < 1e-9)
+
+
+def _shown(turn: AnsweredTurn) -> dict[str, Json]:
+    return {
+        "turn_index": turn.turn_index,
+        "question": turn.question,
+        "references": list(turn.references),
+        "answer": turn.text,
+        "asked_at_s": turn.asked_at_s,
+        "options": list(turn.options) if turn.options is not None else None,
+    }

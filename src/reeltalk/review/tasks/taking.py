@@ -1,0 +1,175 @@
+"""Taking the test: a person answers a benchmark's questions one by one, as a model does, and never sees more."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.review.refusals import BadValueError
+from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.turns import checked
+from reeltalk.schema.dialogue import QAChain, Turn
+from reeltalk.schema.media import Clip
+from reeltalk.schema.record import Json
+from reeltalk.store.content import Content
+
+Mode = Literal["dialogue", "streaming"]
+
+
+class AnswerValue(BaseModel):
+    """What somebody answered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Annotated[str, Field(max_length=20_000)] = ""
+    choice: Annotated[int, Field(ge=0)] | None = None
+    """Index of the option, from 0, where there are some."""
+    given: bool = False
+    """True once it is given; then it stands, as a model's does, and the next question comes."""
+
+
+def drafts_of_test(content: Content, mode: Mode, *, split: str | None = None) -> list[Draft]:
+    """Units for the test: chains and dialogues after their clips, or paths of questions asked while the video plays.
+
+    Args:
+        content: The benchmark.
+        mode: `dialogue`, or `streaming` along dialogue paths.
+        split: Only videos of this split.
+    """
+    videos = {video.id: video for video in content.videos if split is None or video.split == split}
+    clips = {clip.id: clip for clip in content.clips}
+    found: list[Draft] = []
+
+    def add(kind: str, unit_id: str, video_id: str, turns: Sequence[tuple[Turn, float | None]]) -> None:
+        asked = [_asked(turn, until_s) for turn, until_s in turns]
+        if video_id in videos and asked:
+            found.append(
+                Draft(
+                    target_table="test",
+                    target_id=f"{kind} {unit_id}",
+                    title=f"Dialogue {len(found) + 1}",
+                    video_id=video_id,
+                    content={"mode": mode, "unit": kind, "id": unit_id, "turns": asked},
+                )
+            )
+
+    if mode == "dialogue":
+        for chain in content.chains:
+            end_s = _end_of([clips[chain.clip_id]] if chain.clip_id in clips else [])
+            add("chain", chain.id, chain.video_id, [(turn, end_s) for turn in chain.turns])
+        for dialogue in content.dialogues:
+            end_s = _end_of([clips[name] for name in dialogue.clip_ids if name in clips])
+            add("dialogue", dialogue.id, dialogue.video_id, [(turn, end_s) for turn in dialogue.turns])
+        return found
+    chains: dict[str, QAChain] = {chain.id: chain for chain in content.chains}
+    for path in content.paths:
+        turns: list[tuple[Turn, float | None]] = []
+        for step in path.steps:
+            chain = chains[step.ref.unit_id]
+            turn = step.turn or chain.turns[step.ref.turn_index]
+            end_s = _end_of([clips[chain.clip_id]] if chain.clip_id in clips else [])
+            turns.append((turn, turn.asked_at_s if turn.asked_at_s is not None else end_s))
+        add("path", path.id, path.video_id, turns)
+    return found
+
+
+class TakingTask:
+    """The test, question by question."""
+
+    kind = "test"
+    title = "Take the test"
+    template = "work_test.html"
+    adjudicated = False
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """None by itself, since whoever reviews a benchmark knows its answers; `drafts_of_test` makes the units."""
+        yield from ()
+
+    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
+        """One for each question."""
+        return [str(index) for index in range(len(content["turns"]))]
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The questions up to the one that is to be answered; how many there are in all."""
+        upto = _given(values) + 1
+        turns = content["turns"][:upto]
+        return {**content, "turns": turns, "count": len(content["turns"])}
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Answers that were given, and questions that were not asked yet."""
+        given = _given(values)
+        if int(place) < given:
+            return "this answer was given, and stands: the questions after it rest on it"
+        return "this question was not asked yet" if int(place) > given else None
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored.
+
+        Raises:
+            BadValueError: It is no answer to that question.
+        """
+        if place not in self.places(content):
+            raise BadValueError("there is no such question", field="place")
+        found = checked(AnswerValue, value)
+        options = content["turns"][int(place)]["options"]
+        if found.choice is not None and found.choice >= len(options or ()):
+            raise BadValueError(f"the question has {len(options or ())} options", field="choice")
+        if found.given and options and found.choice is None:
+            raise BadValueError("choose one of the options", field="choice")
+        if found.given and not options and not found.text.strip():
+            raise BadValueError("write an answer; that you do not know is one too", field="text")
+        return found.model_dump(mode="json")
+
+    def decided(self, value: Json) -> bool:
+        """True where the answer was given."""
+        return value is not None and bool(value["given"])
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The answer."""
+        return value
+
+    def bears_on(self, before: Json, after: Json) -> bool:
+        """False."""
+        return False
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """No answer."""
+        return AnswerValue().model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The option, or the words."""
+        if content["turns"][int(place)]["options"]:
+            yield Code("choice", "nominal", value["choice"])
+        else:
+            yield Code("answer", "text", value["text"])
+
+    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """The answer."""
+        options = content["turns"][int(place)]["options"]
+        return [("Answer", options[value["choice"]] if options and value["choice"] is not None else value["text"])]
+
+
+def _given(values: Mapping[str, Json]) -> int:
+    """How many answers were given, one after the other from the first."""
+    count = 0
+    while (value := values.get(str(count))) is not None and value["given"]:
+        count += 1
+    return count
+
+
+def _end_of(clips: Sequence[Clip]) -> float | None:
+    ends = [clip.interval.end_s for clip in clips if clip.interval is not None]
+    return max(ends) if ends else None
+
+
+def _asked(turn: Turn, until_s: float | None) -> dict[str, Any]:
+    return {
+        "question": turn.question,
+        "options": list(turn.options) if turn.options is not None else None,
+        # Nothing after this moment may be seen when the question is answered.
+        "until_s": until_s,
+    }
