@@ -22,12 +22,13 @@ $(STAMP): requirements.lock pyproject.toml
 	@rm -f $(VENV)/.installed-*
 	@touch $@
 
-check: setup ## Lint, format, types, layers, licences
+check: setup ## Lint, format, types (of scripts too), layers, licences
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/licences.py
+	$(BIN)/python tools/check_scripts.py
 
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
