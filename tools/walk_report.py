@@ -88,7 +88,7 @@ def walk(
             for page in pages:
                 name = page.relative_to(site).as_posix()
                 tab.goto(page.as_uri())
-                for what in (*heard, *_overflow(tab, width), *_axe(tab)):
+                for what in (*heard, *_overflow(tab, width), *find_axe_problems(tab)):
                     yield Problem(name, width, scheme, what)
                 heard.clear()
                 if shots is not None:
@@ -122,7 +122,8 @@ def _overflow(tab: "Tab", width: int) -> list[str]:
     return [f"scrolls sideways: {wide} px wide"] if wide > width else []
 
 
-def _axe(tab: "Tab") -> list[str]:
+def find_axe_problems(tab: "Tab") -> list[str]:
+    """What axe finds grave on a tab's page as it is now."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(tab).response["violations"]

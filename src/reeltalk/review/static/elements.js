@@ -1,0 +1,100 @@
+// @ts-check
+/** Building a page from texts of strangers: every text goes in as text, never as markup. */
+
+import { diffWords } from "./worddiff.js";
+
+/** @typedef {Node | string | null | false | undefined} Child */
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} name
+ * @param {Record<string, string | number | boolean | undefined>} [attributes] `class` and all others as in HTML; true
+ *   gives an empty attribute, false and undefined none.
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== false && value !== undefined) made.setAttribute(key, value === true ? "" : String(value));
+  }
+  made.append(...children.filter(isChild));
+  return made;
+}
+
+/** @param {Child} child @returns {child is Node | string} */
+function isChild(child) {
+  return child !== null && child !== undefined && child !== false;
+}
+
+/**
+ * A button that does something; `key` names the action whose key is shown beside it.
+ * @param {string} text
+ * @param {() => void} act
+ * @param {Record<string, string | number | boolean | undefined>} [attributes]
+ */
+export function button(text, act, attributes = {}) {
+  const made = element("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/**
+ * An element that the page must have.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} kind
+ * @returns {T}
+ */
+export function byId(id, kind) {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`this page has no ${kind.name} called ${id}`);
+  return found;
+}
+
+/** @param {Element} place @param {...Child} children */
+export function fill(place, ...children) {
+  place.replaceChildren(...children.filter(isChild));
+}
+
+/**
+ * What changed from one text to another, with words that are gone and words that are new.
+ * @param {string} before
+ * @param {string} after
+ * @returns {HTMLElement}
+ */
+export function changes(before, after) {
+  const shown = element("span", { class: "changes" });
+  for (const { kind, text } of diffWords(before, after)) {
+    if (kind === "same") shown.append(text);
+    else {
+      const mark = element(kind === "gone" ? "del" : "ins", {}, text);
+      // Some screen readers say nothing of the two elements.
+      mark.prepend(element("span", { class: "unseen" }, kind === "gone" ? " gone: " : " new: "));
+      shown.append(mark);
+    }
+  }
+  return shown;
+}
+
+/**
+ * A moment of a video as people write it: `0:12.3`, `1:02:03.4`.
+ * @param {number} time_s
+ */
+export function clock(time_s) {
+  const tenths = Math.max(0, Math.round(time_s * 10));
+  const [hours, minutes, rest] = [Math.floor(tenths / 36000), Math.floor(tenths / 600) % 60, tenths % 600];
+  const seconds = `${String(Math.floor(rest / 10)).padStart(2, "0")}.${rest % 10}`;
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${seconds}` : `${minutes}:${seconds}`;
+}
+
+/** A message as a sentence; messages of the server begin small and end without a full stop. @param {string} message */
+export function sentence(message) {
+  const text = message.trim();
+  return text && `${text[0].toUpperCase()}${text.slice(1)}${/[.!?。！？]['"’”)]?$/.test(text) ? "" : "."}`;
+}
+
+/** What an error says, as a sentence. @param {unknown} error */
+export function messageOf(error) {
+  return sentence(error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,87 @@
+// @ts-check
+/** Two versions of one turn, saved in two windows: both are shown beside the draft, and a person says which shall stand. */
+
+import { button, changes, element, fill } from "./elements.js";
+import { linesOf } from "./turnvalue.js";
+
+/** @typedef {import("./workapi.js").TurnValue} TurnValue */
+/** @typedef {"mine" | "theirs" | "edit"} Choice */
+
+/**
+ * @param {HTMLDialogElement} dialog
+ * @param {{turn: number, draft: TurnValue, mine: TurnValue, theirs: TurnValue}} versions
+ * @returns {Promise<Choice>} Escape means to edit, which loses nothing.
+ */
+export function askWhich(dialog, { turn, draft, mine, theirs }) {
+  return new Promise((resolve) => {
+    /** @type {Choice} */
+    let choice = "edit";
+    const choose = (/** @type {Choice} */ chosen) => () => {
+      choice = chosen;
+      dialog.close();
+    };
+    // Whoever types on presses no button by that.
+    const heading = element("h2", { id: "merge-title", tabindex: "-1" }, `Turn ${turn + 1} was saved elsewhere too`);
+    fill(
+      dialog,
+      heading,
+      element(
+        "p",
+        {},
+        "Another window saved this turn while you typed here. Nothing is lost: choose what shall stand. The version that you do not take stays in the turn's history.",
+      ),
+      element("div", { class: "scroll" }, table(draft, theirs, mine)),
+      element(
+        "p",
+        { class: "actions" },
+        button("Take mine", choose("mine")),
+        button("Take theirs", choose("theirs")),
+        button("Edit, starting from mine", choose("edit"), { class: "quiet" }),
+      ),
+    );
+    dialog.addEventListener("close", () => resolve(choice), { once: true });
+    if (!dialog.open) dialog.showModal();
+    heading.focus();
+  });
+}
+
+/** @param {TurnValue} draft @param {TurnValue} theirs @param {TurnValue} mine */
+function table(draft, theirs, mine) {
+  const versions = [draft, theirs, mine].map((value) => new Map(linesOf(value)));
+  const names = [...new Set(versions.flatMap((lines) => [...lines.keys()]))];
+  const [inDraft, inTheirs, inMine] = versions;
+  const rows = names
+    .map((name) => ({ name, draft: inDraft.get(name) ?? "", theirs: inTheirs.get(name) ?? "", mine: inMine.get(name) ?? "" }))
+    .filter((row) => row.theirs !== row.mine);
+  return element(
+    "table",
+    { class: "versions" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        ...["", "Draft", "Theirs: saved elsewhere", "Mine: typed here"].map((text) => element("th", { scope: "col" }, text)),
+      ),
+    ),
+    element(
+      "tbody",
+      {},
+      ...rows.map((row) =>
+        element(
+          "tr",
+          {},
+          element("th", { scope: "row" }, row.name),
+          element("td", { "data-label": "Draft" }, row.draft || nothing()),
+          element("td", { "data-label": "Theirs" }, row.theirs ? changes(row.draft, row.theirs) : nothing()),
+          element("td", { "data-label": "Mine" }, row.mine ? changes(row.draft, row.mine) : nothing()),
+        ),
+      ),
+    ),
+  );
+}
+
+function nothing() {
+  return element("span", { class: "soft" }, "nothing");
+}

@@ -1,0 +1,358 @@
+// @ts-check
+/**
+ * Keeps what was typed until the server has it: in the browser's storage, through reloads, lost connections and sessions
+ * that have ended.
+ *
+ *     const outbox = new Outbox(assignment, (place, save, key) => ask(…));
+ *     await outbox.open({"0": 3});             // revisions that the server has; sends what an earlier page left
+ *     outbox.put("0", value);                  // saved after a second without another put
+ *     outbox.put("0", value, {now: true});     // saved as soon as it can be
+ *     await outbox.settle();                   // true once everything is saved
+ *
+ * Events (CustomEvent): `state` {state, waiting, message}; `saved` {place, reply, newer}; `conflict` {place, mine, current};
+ * `refused` {place, message, field}.
+ *
+ * One save is under way at a time, and the saves of one place are in order. A save keeps its key however often it is
+ * sent, so that the server makes the change once. Each tab has a store of its own; what a closed tab left is taken over
+ * by the next that opens the same work.
+ */
+
+import { RefusedError, SignedOutError, UnreachedError, makeKey } from "./workapi.js";
+
+/** @typedef {{key: string, revision: number, value: any}} Sent */
+/**
+ * @typedef {object} Slot What waits at one place.
+ * @property {number} revision What the server had when it was typed.
+ * @property {Sent | null} sent Under way, or to be sent again with its key.
+ * @property {{value: any} | null} next Typed since.
+ * @property {{revision: number, value: any} | null} conflict What the server has instead.
+ * @property {boolean} refused The server does not want it as it is.
+ */
+/** @typedef {"saved" | "saving" | "offline" | "signed-out" | "conflict" | "refused" | "closed"} State */
+/** @typedef {(place: string, save: {revision: number, value: any}, key: string) => Promise<any>} Send */
+
+const IDLE_MS = 1000;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 20_000;
+/** How long other tabs have to say that they are there. */
+const ROLL_CALL_MS = 150;
+const PREFIX = "reeltalk.outbox.";
+
+export class Outbox extends EventTarget {
+  /** @param {string} assignment @param {Send} send */
+  constructor(assignment, send) {
+    super();
+    this._prefix = `${PREFIX}${assignment}.`;
+    this._send = send;
+    this._tab = "";
+    /** @type {Map<string, Slot>} In the order in which they are sent. */
+    this._slots = new Map();
+    /** @type {Map<string, number>} Revision of each place that the server has. */
+    this._known = new Map();
+    this._busy = false;
+    this._opened = false;
+    /** False where the browser keeps nothing, as some do in private windows. */
+    this.kept = true;
+    this._tries = 0;
+    /** @type {{state: State, message: string}} */
+    this._trouble = { state: "saved", message: "" };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this._timer = undefined;
+    /** @type {Set<string>} Places that are not yet due. */
+    this._idle = new Set();
+    /** True where a tab that is gone left something for a place at which something waits here too. */
+    this._passedOver = false;
+    this._channel = new BroadcastChannel(this._prefix);
+  }
+
+  /**
+   * Begins to save; what earlier pages could not save comes first.
+   * @param {Record<string, number>} revisions What the server has.
+   */
+  async open(revisions) {
+    for (const [place, revision] of Object.entries(revisions)) this._known.set(place, revision);
+    await this._takeOver();
+    this._opened = true;
+    const again = () => this._drain();
+    window.addEventListener("online", again);
+    window.addEventListener("focus", again);
+    document.addEventListener("visibilitychange", () => {
+      this.hurry();
+    });
+    window.addEventListener("pagehide", () => this.hurry());
+    void this._drain();
+  }
+
+  /** What was typed at a place and is not saved, or undefined. @param {string} place @returns {any} */
+  typed(place) {
+    const slot = this._slots.get(place);
+    return slot?.next ? slot.next.value : slot?.sent?.value;
+  }
+
+  /** What stands against what was typed at a place, or null. @param {string} place */
+  conflict(place) {
+    return this._slots.get(place)?.conflict ?? null;
+  }
+
+  /** How many places are not saved. */
+  get waiting() {
+    return this._slots.size;
+  }
+
+  /**
+   * Keeps a value, and saves it.
+   * @param {string} place
+   * @param {any} value JSON.
+   * @param {{now?: boolean}} [options] `now`: without waiting for more to be typed.
+   */
+  put(place, value, { now = false } = {}) {
+    const slot = this._slots.get(place) ?? {
+      revision: this._known.get(place) ?? 0,
+      sent: null,
+      next: null,
+      conflict: null,
+      refused: false,
+    };
+    slot.next = { value };
+    slot.refused = false;
+    this._slots.set(place, slot);
+    this._store();
+    if (now) this._idle.delete(place);
+    else this._idle.add(place);
+    this._tell();
+    // Where the server was not reached, it is tried again when it is due, however much is typed meanwhile.
+    if (this._tries) return;
+    clearTimeout(this._timer);
+    if (now) void this._drain();
+    else this._timer = setTimeout(() => this.hurry(), IDLE_MS);
+  }
+
+  /** Sends what would have waited for more to be typed. */
+  hurry() {
+    this._idle.clear();
+    return this._drain();
+  }
+
+  /**
+   * Ends a conflict.
+   * @param {string} place
+   * @param {any} value What shall stand; undefined keeps what the server has.
+   */
+  resolve(place, value) {
+    const slot = this._slots.get(place);
+    if (!slot?.conflict) return;
+    this._known.set(place, slot.conflict.revision);
+    this._slots.delete(place);
+    this._store();
+    if (value === undefined) this._tell();
+    else this.put(place, value, { now: true });
+    void this._drain();
+  }
+
+  /** The server has other revisions now, as after an undo. @param {Record<string, {revision: number}>} entries */
+  learn(entries) {
+    for (const [place, { revision }] of Object.entries(entries)) this._known.set(place, revision);
+  }
+
+  /** Saves everything; true once it is, false where that is not possible now. */
+  async settle() {
+    do {
+      await this.hurry();
+      while (this._busy) await new Promise((resolve) => this.addEventListener("state", resolve, { once: true }));
+    } while (this._idle.size);
+    return this._slots.size === 0;
+  }
+
+  // ---- sending -----------------------------------------------------------------------------------------------------
+
+  async _drain() {
+    if (this._busy || !this._opened) return;
+    clearTimeout(this._timer);
+    this._busy = true;
+    try {
+      for (let place = this._due(); place !== undefined; place = this._due()) {
+        this._tell();
+        if (!(await this._save(place))) break;
+      }
+    } finally {
+      this._busy = false;
+    }
+    this._tell();
+    if (this._idle.size && !this._tries) {
+      clearTimeout(this._timer);
+      this._timer = setTimeout(() => this.hurry(), IDLE_MS);
+    }
+    if (!this._slots.size && this._passedOver) void this._takeOver().then(() => this._drain());
+  }
+
+  _due() {
+    for (const [place, slot] of this._slots) {
+      if (!slot.conflict && !slot.refused && (slot.sent || !this._idle.has(place))) return place;
+    }
+    return undefined;
+  }
+
+  /** @param {string} place @returns {Promise<boolean>} True where the next may be sent. */
+  async _save(place) {
+    const slot = /** @type {Slot} */ (this._slots.get(place));
+    slot.sent ??= { key: makeKey(), revision: slot.revision, value: slot.next?.value };
+    if (slot.next && slot.next.value === slot.sent.value) slot.next = null;
+    this._store();
+    const { key, revision, value } = slot.sent;
+    try {
+      const reply = await this._send(place, { revision, value }, key);
+      this._tries = 0;
+      this._trouble = { state: "saved", message: "" };
+      slot.sent = null;
+      slot.revision = reply.revision;
+      this._known.set(place, reply.revision);
+      // To the end: other places wait too.
+      this._slots.delete(place);
+      if (slot.next) this._slots.set(place, slot);
+      this._store();
+      this._emit("saved", { place, reply, newer: slot.next !== null });
+      return true;
+    } catch (error) {
+      return this._failed(place, slot, error);
+    }
+  }
+
+  /** @param {string} place @param {Slot} slot @param {unknown} error */
+  _failed(place, slot, error) {
+    if (error instanceof SignedOutError || error instanceof UnreachedError) {
+      this._trouble = { state: error instanceof UnreachedError ? "offline" : "signed-out", message: error.message };
+      this._timer = setTimeout(() => this.hurry(), this._pause());
+      this._tries++;
+      return false;
+    }
+    if (!(error instanceof RefusedError)) throw error;
+    this._tries = 0;
+    const mine = slot.next ? slot.next.value : slot.sent?.value;
+    slot.next = { value: mine };
+    slot.sent = null;
+    if (error.code === "stale_save" && error.body?.current) {
+      const { current } = error.body;
+      if (JSON.stringify(current.value) === JSON.stringify(mine)) {
+        // Somebody who is of the same mind is no conflict.
+        slot.conflict = current;
+        this.resolve(place, undefined);
+        this._emit("saved", { place, reply: { ...current, stale: null }, newer: false });
+        return true;
+      }
+      slot.conflict = current;
+      this._store();
+      this._emit("conflict", { place, mine, current });
+      return true;
+    }
+    slot.refused = true;
+    this._store();
+    this._trouble = { state: error.status === 422 || error.status === 400 ? "refused" : "closed", message: error.message };
+    this._emit("refused", { place, message: error.message, field: error.field });
+    return true;
+  }
+
+  _pause() {
+    return Math.min(FIRST_RETRY_MS * 2 ** Math.max(0, this._tries - 1), LONGEST_RETRY_MS);
+  }
+
+  _tell() {
+    const slots = [...this._slots.values()];
+    /** @type {State} */
+    let state = "saved";
+    if (slots.some((slot) => slot.conflict)) state = "conflict";
+    else if (slots.some((slot) => slot.refused)) state = this._trouble.state === "closed" ? "closed" : "refused";
+    else if (slots.length) state = this._tries ? this._trouble.state : "saving";
+    this._emit("state", { state, waiting: slots.length, message: state === "saved" ? "" : this._trouble.message });
+  }
+
+  /** @param {string} name @param {object} detail */
+  _emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  // ---- storage -----------------------------------------------------------------------------------------------------
+
+  _store() {
+    try {
+      if (this._slots.size) localStorage.setItem(this._prefix + this._tab, JSON.stringify([...this._slots]));
+      else localStorage.removeItem(this._prefix + this._tab);
+      this.kept = true;
+    } catch {
+      this.kept = false;
+    }
+  }
+
+  /** Finds out which tab this is, and takes over what tabs left that are gone. */
+  async _takeOver() {
+    const present = await this._callRoll();
+    if (!this._tab) {
+      const before = read(sessionStorage, PREFIX);
+      // A tab that was made a copy of another has its session's storage too.
+      this._tab = before && !present.has(before) ? before : makeKey();
+      this._channel.onmessage = ({ data }) => {
+        if (data.ask) this._channel.postMessage({ here: this._tab });
+      };
+      try {
+        sessionStorage.setItem(PREFIX, this._tab);
+      } catch {
+        this.kept = false;
+      }
+    }
+    this._passedOver = false;
+    for (const name of [this._prefix + this._tab, ...this._leftByOthers()]) {
+      if (present.has(name.slice(this._prefix.length))) continue;
+      const left = parse(read(localStorage, name));
+      if (left.some(([place]) => this._slots.has(place))) {
+        if (name !== this._prefix + this._tab) this._passedOver = true;
+        continue;
+      }
+      for (const [place, slot] of left) this._slots.set(place, { ...slot, conflict: null, refused: false });
+      if (name !== this._prefix + this._tab) localStorage.removeItem(name);
+    }
+    this._store();
+  }
+
+  /** @returns {Promise<Set<string>>} The other tabs that have this work open. */
+  async _callRoll() {
+    /** @type {Set<string>} */
+    const present = new Set();
+    const roll = new BroadcastChannel(this._prefix);
+    roll.onmessage = ({ data }) => {
+      if (data.here) present.add(data.here);
+    };
+    roll.postMessage({ ask: true });
+    await new Promise((resolve) => setTimeout(resolve, ROLL_CALL_MS));
+    roll.close();
+    if (this._tab) present.delete(this._tab);
+    return present;
+  }
+
+  _leftByOthers() {
+    try {
+      return Object.keys(localStorage).filter(
+        (name) => name.startsWith(this._prefix) && name !== this._prefix + this._tab,
+      );
+    } catch {
+      return [];
+    }
+  }
+}
+
+/** @param {Storage} storage @param {string} name */
+function read(storage, name) {
+  try {
+    return storage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string | null} text @returns {[string, Slot][]} */
+function parse(text) {
+  try {
+    const found = JSON.parse(text ?? "[]");
+    return Array.isArray(found) ? found.filter(([place, slot]) => typeof place === "string" && (slot.sent || slot.next)) : [];
+  } catch {
+    return [];
+  }
+}

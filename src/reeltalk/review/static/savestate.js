@@ -1,0 +1,48 @@
+// @ts-check
+/** What has become of what was typed, always in sight: saved, saving, or waiting in this browser, and why. */
+
+import { byId, element, fill, sentence } from "./elements.js";
+
+/** @typedef {import("./outbox.js").State} State */
+
+/** @param {number} n */
+function turns(n) {
+  return n === 1 ? "1 turn waits" : `${n} turns wait`;
+}
+
+export class SaveState {
+  /** @param {(text: string) => void} say Tells people who do not see the page. */
+  constructor(say) {
+    this._place = byId("save-state", HTMLElement);
+    this._say = say;
+    /** @type {State} */
+    this._last = "saved";
+    this._shown = "";
+  }
+
+  /** @param {{state: State, waiting: number, message: string, kept: boolean}} now */
+  show({ state, waiting, message, kept }) {
+    const text = {
+      saved: "All saved",
+      saving: "Saving…",
+      offline: `Offline: ${turns(waiting)} in this browser`,
+      "signed-out": `Signed out: ${turns(waiting)} in this browser`,
+      conflict: "Saved elsewhere too",
+      refused: `Not saved: ${sentence(message)}`,
+      closed: `Not saved: ${sentence(message)} What you typed stays in this browser.`,
+    }[state];
+    // A link that is made anew at every try cannot be clicked.
+    if (this._shown === `${text}${kept}`) return;
+    this._shown = `${text}${kept}`;
+    // A link of its own tab: this page, and all that is typed in it, stays.
+    const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
+    const lost = !kept && state !== "saved" && element("strong", {}, " This browser keeps nothing: do not close the page.");
+    fill(this._place, element("span", { class: "state-dot", "aria-hidden": "true" }), text, " ", state === "signed-out" && signIn, lost);
+    this._place.className = `save-state ${state}`;
+    const isTrouble = state !== "saved" && state !== "saving";
+    const wasTrouble = this._last !== "saved" && this._last !== "saving";
+    if (isTrouble && state !== this._last) this._say(text);
+    if (state === "saved" && wasTrouble) this._say("All saved.");
+    if (isTrouble || state === "saved") this._last = state;
+  }
+}

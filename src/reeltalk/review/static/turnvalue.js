@@ -1,0 +1,99 @@
+// @ts-check
+/** What a person makes of a turn: its start from the draft, and how two of them differ. */
+
+import { clock } from "./elements.js";
+
+/** @typedef {import("./workapi.js").TurnValue} TurnValue */
+
+/** Why a turn is rejected, as the server knows it and as people read it. */
+export const REASONS = Object.freeze({
+  not_in_video: "Not in the video",
+  ambiguous: "Ambiguous",
+  leaks: "Leaks: known without the video",
+  ability_mismatch: "Tests another ability",
+  too_easy: "Too easy",
+  wrong_time: "Wrong time",
+  wrong_answer: "Wrong answer",
+  language: "Language",
+  other: "Other (say which in the note)",
+});
+
+/** Decisions as people read them. */
+export const DECIDED = Object.freeze({
+  accept: "Accepted",
+  edit: "Edited",
+  reject: "Rejected",
+  skip: "Skipped",
+});
+
+/**
+ * A turn's draft, undecided; fields in the order in which the server keeps them.
+ * @param {Partial<TurnValue>} turn
+ * @returns {TurnValue}
+ */
+export function startOf(turn) {
+  return {
+    decision: null,
+    question: turn.question ?? "",
+    references: [...(turn.references ?? [])],
+    asked_at_s: turn.asked_at_s ?? null,
+    evidence: (turn.evidence ?? []).map(({ start_s, end_s }) => ({ start_s, end_s })),
+    options: turn.options ? [...turn.options] : null,
+    correct_option: turn.correct_option ?? null,
+    labels: Object.fromEntries(Object.entries(turn.labels ?? {}).map(([name, labels]) => [name, [...labels]])),
+    reasons: [],
+    note: "",
+  };
+}
+
+/** How a turn that is decided so, or not yet, is called in the page's style. @param {import("./workapi.js").Decision | null} decision */
+export function kindOf(decision) {
+  return decision ? DECIDED[decision].toLowerCase() : "undecided";
+}
+
+/** A value as two windows may have typed it differently. @param {TurnValue} value @returns {[string, string][]} */
+export function linesOf(value) {
+  /** @type {[string, string][]} */
+  const lines = [
+    ["Decision", value.decision ? DECIDED[value.decision] : "None yet"],
+    ["Question", value.question],
+    ["Answer", value.references.join("\n")],
+    ["Asked at", value.asked_at_s === null ? "" : `${clock(value.asked_at_s)} (${value.asked_at_s} s)`],
+    ["Evidence", value.evidence.map(({ start_s, end_s }) => `${start_s}–${end_s} s`).join(", ")],
+  ];
+  if (value.options) {
+    const right = value.correct_option;
+    lines.push(["Options", value.options.map((text, n) => `${n === right ? "✓ " : ""}${text}`).join("\n")]);
+  }
+  for (const [name, labels] of Object.entries(value.labels)) lines.push([vocabularyName(name), labels.join(", ")]);
+  lines.push(["Reasons", value.reasons.map((reason) => reasonName(reason)).join(", ")], ["Note", value.note]);
+  return lines;
+}
+
+/** @param {string} reason */
+export function reasonName(reason) {
+  return Object.entries(REASONS).find(([name]) => name === reason)?.[1] ?? reason;
+}
+
+/** A vocabulary as people read it: `cogme.target` is `CogME target`. @param {string} name */
+export function vocabularyName(name) {
+  const [system, ...rest] = name.split(".");
+  const systems = /** @type {Record<string, string>} */ ({
+    cogme: "CogME",
+    vdact: "VDAct",
+    svbench: "SVBench",
+    mt_video_bench: "MT-Video-Bench",
+  });
+  return [systems[system] ?? system, ...rest].join(" ").replaceAll("_", " ");
+}
+
+/** True where nothing but the decision differs. @param {TurnValue} one @param {TurnValue} other */
+export function isSameWork(one, other) {
+  return sorted({ ...one, decision: null }) === sorted({ ...other, decision: null });
+}
+
+/** @param {TurnValue} value */
+function sorted(value) {
+  const labels = Object.entries(value.labels).filter(([, names]) => names.length);
+  return JSON.stringify({ ...startOf(value), reasons: value.reasons, note: value.note, labels: labels.sort() });
+}

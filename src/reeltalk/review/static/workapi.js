@@ -1,0 +1,143 @@
+// @ts-check
+/** Asking the server: what it says when it refuses, when it cannot be reached, and when one is no longer signed in. */
+
+/** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {"accept" | "edit" | "reject" | "skip"} Decision */
+
+/**
+ * What somebody made of one turn.
+ * @typedef {object} TurnValue
+ * @property {Decision | null} decision Null while it is being typed.
+ * @property {string} question
+ * @property {string[]} references
+ * @property {number | null} asked_at_s
+ * @property {Interval[]} evidence
+ * @property {string[] | null} options
+ * @property {number | null} correct_option From 0.
+ * @property {Record<string, string[]>} labels
+ * @property {string[]} reasons
+ * @property {string} note
+ */
+
+/**
+ * @typedef {{revision: number, value: TurnValue, stale: boolean, at?: string}} Entry
+ * @typedef {{id: string, start_s: number, end_s: number, caption?: string | null}} Scene
+ * @typedef {{gate: string, outcome: string, reason?: string | null, value?: number | null}} Check
+ * @typedef {{unit_id: string, turn_index: number, question: string, asked_at_s?: number | null}} LinkedTurn
+ * @typedef {{place: string, direction: "to" | "from", relation: string, other: LinkedTurn}} Link
+ * @typedef {{revision: number, value: TurnValue, at: string, kind: string}} Version
+ */
+
+/**
+ * The draft and all that is shown with it.
+ * @typedef {object} Content
+ * @property {"chain" | "dialogue"} unit
+ * @property {string} id
+ * @property {Scene[]} clips Those of the unit.
+ * @property {Scene[]} scenes Those of the whole video.
+ * @property {Partial<TurnValue>[]} turns
+ * @property {Record<string, Check[]>} checks By turn; those of the whole unit are under `unit`.
+ * @property {Link[]} links
+ * @property {Record<string, string[]>} [vocabularies] Known labels.
+ */
+
+/**
+ * @typedef {object} Work
+ * @property {{id: string, role: string, state: string, round: number, note: string | null, lease_until: string | null}} assignment
+ * @property {{id: string, task: string, title: string, content: Content,
+ *   video: {id: string, playable: string | null, problem: string | null, duration_s: number | null} | null}} unit
+ * @property {string[]} places
+ * @property {Record<string, Entry>} entries
+ */
+
+/** The server did not answer, or cannot at the moment: asking again may help. */
+export class UnreachedError extends Error {}
+
+/** The server refused; `code`, `field` and `body` say why. */
+export class RefusedError extends Error {
+  /** @param {number} status @param {any} body */
+  constructor(status, body) {
+    super(body?.error?.message ?? `The server refused this (${status}).`);
+    this.status = status;
+    /** @type {string} */
+    this.code = body?.error?.code ?? "";
+    /** @type {string | null} */
+    this.field = body?.error?.field ?? null;
+    this.body = body;
+  }
+}
+
+/** One must sign in again. */
+export class SignedOutError extends RefusedError {}
+
+const TOKEN = 'meta[name="csrf"]';
+const TIMEOUT_MS = 30_000;
+/** Browsers let at most 64 KiB be under way when a page is left. */
+const KEPT_ALIVE_CHARACTERS = 15_000;
+
+/**
+ * @param {string} path
+ * @param {{method?: string, body?: unknown, key?: string}} [request] `key`: the same for every try of one change.
+ * @returns {Promise<any>}
+ * @throws {UnreachedError | RefusedError}
+ */
+export async function ask(path, request = {}) {
+  try {
+    return await askOnce(path, request);
+  } catch (error) {
+    // After signing in again in another tab this page's token is that of a session that has ended.
+    if (!(error instanceof RefusedError) || !error.code.startsWith("csrf") || !(await renewToken())) throw error;
+    return askOnce(path, request);
+  }
+}
+
+/** @param {string} path @param {{method?: string, body?: unknown, key?: string}} request */
+async function askOnce(path, { method = "GET", body, key }) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json" };
+  if (method !== "GET") {
+    headers["X-CSRF-Token"] = document.querySelector(TOKEN)?.getAttribute("content") ?? "";
+    headers["Idempotency-Key"] = key ?? makeKey();
+  }
+  const text = body === undefined ? undefined : JSON.stringify(body);
+  if (text !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  let answer;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: text,
+      credentials: "same-origin",
+      redirect: "error",
+      keepalive: method !== "GET" && (text?.length ?? 0) < KEPT_ALIVE_CHARACTERS,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    answer = await response.json().catch(() => null);
+  } catch (error) {
+    throw new UnreachedError("The server was not reached.", { cause: error });
+  }
+  if (response.ok) return answer;
+  if (response.status >= 500 || response.status === 429 || response.status === 408) {
+    throw new UnreachedError(`The server cannot answer at the moment (${response.status}).`);
+  }
+  if (response.status === 401) throw new SignedOutError(response.status, answer);
+  throw new RefusedError(response.status, answer);
+}
+
+/** Takes the token of the session that is on now from a fresh copy of this page. */
+async function renewToken() {
+  const own = document.querySelector(TOKEN);
+  const response = await fetch(location.href, { credentials: "same-origin" }).catch(() => null);
+  if (!own || !response?.ok) return false;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const token = page.querySelector(TOKEN)?.getAttribute("content");
+  if (!token || token === own.getAttribute("content")) return false;
+  own.setAttribute("content", token);
+  return true;
+}
+
+/** A new key for a change. (`crypto.randomUUID` is there on secure pages only, a server in one's own network is none.) */
+export function makeKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,94 @@
+"""The scripts of the review's pages: texts of strangers stay texts, types hold, and every key is documented."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import check_scripts
+import pytest
+
+ROOT = Path(__file__).parents[3]
+STATIC = ROOT / "src" / "reeltalk" / "review" / "static"
+TEMPLATES = ROOT / "src" / "reeltalk" / "review" / "templates"
+SCRIPTS = sorted(STATIC.glob("*.js"))
+MARKUP = re.compile(
+    r"\b(innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|srcdoc|setHTMLUnsafe|parseHTMLUnsafe)\b"
+    r"|document\s*\.\s*write|\beval\s*\(|new\s+Function\b|\bimport\s*\((?!\s*[\"']\./)|\bset(Timeout|Interval)\s*\(\s*[\"'`]"
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_makes_markup_or_code_from_text(script: Path) -> None:
+    found = [match.group() for match in MARKUP.finditer(script.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['x.innerHTML = "a"', "document.write(a)", "eval (a)", "new Function(a)", "import(a)", 'setTimeout("a()", 1)'],
+)
+def test_what_makes_markup_or_code_is_found(line: str) -> None:
+    assert MARKUP.search(line)
+
+
+@pytest.mark.parametrize("page", sorted(TEMPLATES.glob("*.html")), ids=lambda path: path.name)
+def test_no_page_has_a_script_or_a_style_of_its_own(page: Path) -> None:
+    html = page.read_text(encoding="utf-8")
+    assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=", html) == []
+
+
+def test_the_types_of_all_scripts_hold(capfd: pytest.CaptureFixture[str]) -> None:
+    if not check_scripts.COMPILER.is_file() or check_scripts.find_node() is None:
+        pytest.skip("TypeScript was not fetched: run make check")
+    assert check_scripts.check() == 0, capfd.readouterr().out
+
+
+def test_a_wrong_type_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    if not check_scripts.COMPILER.is_file() or check_scripts.find_node() is None:
+        pytest.skip("TypeScript was not fetched: run make check")
+    (tmp_path / "wrong.js").write_text('/** @type {number} */\nexport const wrong = "text";\n', encoding="utf-8")
+    settings = tmp_path / "tsconfig.json"
+    own = check_scripts.PINNED / "tsconfig.json"
+    settings.write_text(f'{{"extends": "{own.as_posix()}", "include": ["*.js"]}}', encoding="utf-8")
+    assert check_scripts.check(settings) != 0
+    assert "wrong.js(2,14)" in capfd.readouterr().out
+
+
+def test_without_typescript_the_check_is_skipped_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check_scripts, "HOME", tmp_path / "typescript")
+    monkeypatch.setattr(check_scripts, "COMPILER", tmp_path / "typescript" / "tsc")
+    monkeypatch.setattr(check_scripts, "_npm", lambda: [str(tmp_path / "no-such-npm")])
+    assert check_scripts.main([]) == 0
+    assert re.search("skipped, since TypeScript could not be had: .*no-such-npm", capsys.readouterr().out)
+    assert check_scripts.main(["--required"]) == 1
+
+
+def documented_keys() -> dict[str, list[str]]:
+    """What each key of the table does, as the how-to says."""
+    text = (ROOT / "docs" / "how-to" / "review.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:<kbd>[^|]+</kbd>[ ,–]*)+) \| ([^|]+) \|$", text, re.MULTILINE)
+    return {does.strip(): re.findall("<kbd>([^<]+)</kbd>", keys) for keys, does in rows}
+
+
+def test_every_key_is_in_the_how_to() -> None:
+    source = (STATIC / "turnkeys.js").read_text(encoding="utf-8").replace("${STEP_S}", "1").replace("${LEAP_S}", "5")
+    found = re.findall(r"label: [\"`]([^\"`]+)[\"`], group: \"[^\"]+\", keys: (\[[^]]*\]|numbers)", source)
+    shown = {
+        "Space": "Space", "Escape": "Esc", "ArrowLeft": "←", "ArrowRight": "→",
+        "Shift+ArrowLeft": "Shift+←", "Shift+ArrowRight": "Shift+→",
+    }  # fmt: skip
+    keys = {}
+    for label, listed in found:
+        names = ["1", "9"] if listed == "numbers" else re.findall('"([^"]+)"', listed)
+        keys[label] = [
+            shown.get(name, re.sub(r"\b[a-z]$", lambda letter: letter.group().upper(), name)) for name in names
+        ]
+    assert len(keys) > 35
+    assert documented_keys() == keys
+
+
+def test_the_tool_is_no_part_of_the_package() -> None:
+    assert importlib.util.find_spec("reeltalk.check_scripts") is None
+    assert not list(STATIC.glob("*.json"))
