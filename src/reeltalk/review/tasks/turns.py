@@ -11,6 +11,7 @@ from reeltalk.review.tasks.task import Code, Draft
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Name, Seconds
 from reeltalk.schema.review import Decision, Reason
@@ -19,6 +20,8 @@ from reeltalk.store.content import Content
 M = TypeVar("M", bound=BaseModel)
 
 LONGEST_TEXT: Final = 20_000
+UNIT: Final = "unit"
+"""Where checks of a whole unit stand beside those of its turns."""
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
@@ -74,11 +77,19 @@ class TurnsTask:
         for clip in content.clips:
             if clip.interval is not None:
                 scenes[clip.video_id].append(clip)
-        shown_scenes = {video: [_clip(clip) for clip in found] for video, found in scenes.items()}
+        captions = {
+            name: scene.caption for scene in content.scenes if scene.kind == "single" for name in scene.clip_ids
+        }
+        shown_scenes = {
+            video: [_clip(clip, captions.get(clip.id)) for clip in found] for video, found in scenes.items()
+        }
         videos = {video.id: video for video in content.videos}
         gates: dict[str, dict[str, list[GateResult]]] = defaultdict(lambda: defaultdict(list))
         for (unit_id, index), found in turn_gates(content.gates).items():
             gates[unit_id][str(index)].extend(found)
+        for gate in content.gates:
+            if gate.turn_index is None and gate.unit in ("chain", "dialogue"):
+                gates[gate.unit_id][UNIT].append(gate)
         units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
         links = _links(content.linkages, {unit.id: unit for unit in units})
         for unit in units:
@@ -123,8 +134,8 @@ class TurnsTask:
         return found.model_dump(mode="json")
 
     def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
-        """All of it."""
-        return content
+        """All of it, with the labels that are known."""
+        return {**content, "vocabularies": {name: list(known) for name, known in VOCABULARIES.items()}}
 
     def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
         """Nothing is."""
@@ -221,9 +232,10 @@ def _answer(value: Json) -> str:
     return " / ".join(value["references"])
 
 
-def _clip(clip: Clip) -> dict[str, Any]:
+def _clip(clip: Clip, caption: str | None = None) -> dict[str, Any]:
     assert clip.interval is not None
-    return {"id": clip.id, "start_s": clip.interval.start_s, "end_s": clip.interval.end_s}
+    shown = {"id": clip.id, "start_s": clip.interval.start_s, "end_s": clip.interval.end_s}
+    return {**shown, "caption": caption} if caption else shown
 
 
 def _gate(gate: GateResult) -> dict[str, Any]:
