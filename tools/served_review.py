@@ -198,19 +198,20 @@ class ServedReview:
 
 
 @contextlib.contextmanager
-def served(folder: Path, filled: Content | None = None) -> Iterator[ServedReview]:
+def served(folder: Path, filled: Content | None = None, *, overlap: int = 1) -> Iterator[ServedReview]:
     """Serve a benchmark's review on a free port until the block ends.
 
     Args:
         folder: Where the benchmark goes.
         filled: What it holds; `content()` by default.
+        overlap: How many people do each unit.
     """
     filled = filled if filled is not None else content()
     benchmark = Benchmark.create(folder / "kitchen", name="kitchen")
     benchmark.write_content(filled, stage="test")
     project = Project.open(folder / "kitchen")
     shown = prepare(benchmark, project.folder / PLAYABLE)
-    load(project, benchmark, serving=lambda _: shown)
+    load(project, benchmark, serving=lambda _: shown, overlap=overlap)
     app = create_app(project)
     listening = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))

@@ -1,0 +1,177 @@
+"""Two people who do not see each other, a third who decides, and the release that comes of it; by keys alone."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from served_review import ASKED, CHAIN, ServedReview, content, served
+from sqlalchemy import select
+from walk_report import find_chromium
+
+from reeltalk.cli import run
+from reeltalk.review.app import create_app
+from reeltalk.review.events import broken_links
+from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, REVIEWS
+
+CLICKS = "addEventListener('pointerdown', () => { window.clicks = (window.clicks || 0) + 1; }, true)"
+ANN = "Xq7ann writes: what does she take?"
+BEN = "Xq7ben writes: which thing does she take?"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    found = find_chromium()
+    if found is None:
+        pytest.skip("no Chromium on the PATH")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def review(tmp_path: Path) -> Iterator[ServedReview]:
+    filled = content()
+    filled.chains, filled.dialogues = filled.chains[:1], []
+    filled.linkages, filled.gates = [], []
+    with served(tmp_path, filled, overlap=2) as found:
+        yield found
+
+
+def open_as(chromium: Browser, review: ServedReview, name: str, role: str = "annotator") -> BrowserContext:
+    review.join(name, role)
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    review.sign_in(context, name)
+    return context
+
+
+def review_turns(page: Page, address: str, question: str) -> None:
+    """Word the first question anew and accept all turns, by keys alone."""
+    page.add_init_script(CLICKS)
+    page.goto(address)
+    expect(page.locator("#question")).to_be_visible()
+    page.keyboard.press("q")
+    page.keyboard.press("Control+a")
+    page.keyboard.type(question)
+    page.keyboard.press("Control+Enter")
+    for _ in ASKED[1:]:
+        page.keyboard.press("a")
+    expect(page.locator("#save-state")).to_have_text("All saved")
+
+
+def every_address(review: ServedReview) -> Iterator[str]:
+    """All that can be asked for with GET, with every id that there is in every place of every address."""
+    with review.project.database.reading() as session:
+        known: dict[str, list[str]] = {
+            "assignment_id": list(session.scalars(select(AssignmentRow.id))),
+            "unit_id": list(session.scalars(select(UnitRow.id))),
+            "person_id": list(session.scalars(select(PersonRow.id))),
+            "queue_id": list(session.scalars(select(QueueRow.id))),
+            "sha256": [sha256 for sha256 in session.scalars(select(VideoRow.sha256)) if sha256],
+            "place": ["0"],
+        }
+    everything = [value for name, values in known.items() if name != "sha256" for value in values]
+    for route in _routes(create_app(review.project).routes):
+        if "GET" not in route.methods or route.path.startswith("/join"):
+            continue
+        names = [part for part in route.path.split("/") if part.startswith("{")]
+        for chosen in itertools.product(*(known.get(name[1:-1].partition(":")[0], everything) for name in names)):
+            address = route.path
+            for name, value in zip(names, chosen, strict=True):
+                address = address.replace(name, value)
+            yield review.address + address
+
+
+def _routes(routes: Any) -> Iterator[APIRoute]:
+    for route in routes:
+        if isinstance(route, APIRoute):
+            yield route
+        else:
+            yield from _routes(getattr(getattr(route, "original_router", None), "routes", ()))
+
+
+def who_gets(review: ServedReview, people: dict[str, BrowserContext], words: str) -> dict[str, int]:
+    """How many addresses give some words to each of the people."""
+    found: dict[str, int] = {}
+    for name, context in people.items():
+        asked = 0
+        for address in every_address(review):
+            if "/media/" in address and not address.endswith("/frames"):
+                continue
+            answer = context.request.get(address, max_redirects=0)
+            assert answer.status < 500, address
+            asked += 1
+            if words in answer.text():
+                found[name] = found.get(name, 0) + 1
+        assert asked > 20, "the addresses were not found"
+    return found
+
+
+@pytest.mark.browser
+def test_two_blind_people_and_a_third_come_to_a_release(
+    chromium: Browser, review: ServedReview, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = {
+        "Ann": open_as(chromium, review, "Ann"),
+        "Ben": open_as(chromium, review, "Ben"),
+        "Ada": open_as(chromium, review, "Ada", "adjudicator"),
+        "Olga": open_as(chromium, review, "Olga", "owner"),
+        "Rea": open_as(chromium, review, "Rea", "reader"),
+    }
+    pages = {name: context.new_page() for name, context in people.items()}
+    review_turns(pages["Ann"], review.work("Ann"), ANN)
+    assert set(who_gets(review, people, "Xq7ann")) == {"Ann"}
+    pages["Ann"].keyboard.press("f")
+    expect(pages["Ann"].get_by_role("dialog")).to_be_visible()
+    pages["Ann"].keyboard.press("Enter")
+    expect(pages["Ann"]).not_to_have_url(review.work("Ann"))
+    assert review.state("Ann") == "submitted"
+    review_turns(pages["Ben"], review.work("Ben"), BEN)
+    assert set(who_gets(review, people, "Xq7ann")) == {"Ann"}
+    assert set(who_gets(review, people, "Xq7ben")) == {"Ben"}
+    pages["Ben"].keyboard.press("f")
+    expect(pages["Ben"].get_by_role("dialog")).to_be_visible()
+    pages["Ben"].keyboard.press("Enter")
+    expect(pages["Ben"]).not_to_have_url(review.work("Ben"))
+    seen = who_gets(review, people, "Xq7ann")
+    assert "Ben" not in seen, "annotators never get each other's work, not even afterwards"
+
+    page = pages["Ada"]
+    page.add_init_script(CLICKS)
+    page.goto(f"{review.address}/adjudicate")
+    page.get_by_role("button", name="decide").or_(page.get_by_role("button", name="Decide")).first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Xq7ann").first).to_be_visible()
+    expect(page.get_by_text("Xq7ben").first).to_be_visible()
+    assert "Ann" not in page.locator("main").inner_text().replace("Xq7ann", ""), "names are hidden"
+    page.keyboard.press("a")
+    page.keyboard.press("f")
+    expect(page).not_to_have_url(page.url + "/never")
+    page.wait_for_timeout(1500)
+    for name in ("Ann", "Ben", "Ada"):
+        assert pages[name].evaluate("window.clicks || 0") == 0
+    for context in people.values():
+        context.close()
+
+    bench = review.project.benchmark
+    assert run(["review", "apply", str(bench)]) == 0, capsys.readouterr().err
+    (chain,) = Benchmark.open(bench).read(CHAINS)
+    assert chain.id == CHAIN
+    assert chain.turns[0].question in (ANN, BEN)
+    assert [turn.question for turn in chain.turns[1:]] == [question for question, _ in ASKED[1:]]
+    reviewers = {row.reviewer for row in Benchmark.open(bench).read(REVIEWS)}
+    assert {"Ann", "Ben"} <= reviewers
+    assert run(["validate", str(bench)]) == 0, capsys.readouterr().out
+    assert run(["freeze", str(bench), str(tmp_path / "release"), "--version", "1.0.0"]) == 0, capsys.readouterr().err
+    (released,) = Benchmark.open(tmp_path / "release").read(CHAINS)
+    assert released == chain
+    with review.project.database.reading() as session:
+        assert list(broken_links(session)) == []
