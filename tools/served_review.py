@@ -160,11 +160,11 @@ class ServedReview:
         with changing(self.project.database, OPERATOR) as change:
             change.session.execute(delete(SessionRow))
 
-    def assignment(self, name: str, target_id: str) -> str:
+    def assignment(self, name: str, target_id: str, queue: str = "turns") -> str:
         """Id of somebody's work on a unit, which they take if they have not."""
         with changing(self.project.database, self.team[name]) as change:
             unit = change.session.scalars(
-                select(UnitRow).where(UnitRow.target_id == target_id, UnitRow.queue_id == "turns")
+                select(UnitRow).where(UnitRow.target_id == target_id, UnitRow.queue_id == queue)
             ).one()
             found = change.session.scalars(
                 select(AssignmentRow.id).where(
@@ -173,28 +173,28 @@ class ServedReview:
             ).first()
             return found or take(change, unit, self.team[name], ANNOTATOR, lease_minutes=30).id
 
-    def work(self, name: str, target_id: str = CHAIN) -> str:
+    def work(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> str:
         """Address of somebody's screen of a unit."""
-        return f"{self.address}/work/{self.assignment(name, target_id)}"
+        return f"{self.address}/work/{self.assignment(name, target_id, queue)}"
 
-    def entries(self, name: str, target_id: str = CHAIN) -> dict[str, Any]:
+    def entries(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> dict[str, Any]:
         """What somebody's work says, by place."""
-        assignment = self.assignment(name, target_id)
+        assignment = self.assignment(name, target_id, queue)
         with self.project.database.reading() as session:
             rows = session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment))
             return {row.place: row.value for row in rows}
 
-    def events(self, name: str, kind: str = "save", target_id: str = CHAIN) -> list[EventRow]:
+    def events(self, name: str, kind: str = "save", target_id: str = CHAIN, queue: str = "turns") -> list[EventRow]:
         """What somebody did to a unit."""
-        assignment = self.assignment(name, target_id)
+        assignment = self.assignment(name, target_id, queue)
         with self.project.database.reading() as session:
             query = select(EventRow).where(EventRow.subject == assignment, EventRow.kind == kind)
             return list(session.scalars(query.order_by(EventRow.seq)))
 
-    def state(self, name: str, target_id: str = CHAIN) -> str:
+    def state(self, name: str, target_id: str = CHAIN, queue: str = "turns") -> str:
         """As `submitted`."""
         with self.project.database.reading() as session:
-            return session.get_one(AssignmentRow, self.assignment(name, target_id)).state
+            return session.get_one(AssignmentRow, self.assignment(name, target_id, queue)).state
 
 
 @contextlib.contextmanager

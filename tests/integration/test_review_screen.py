@@ -6,49 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ACROSS, ASKED, CHAIN, FPS, UNSEEN, ServedReview, served
-from walk_report import ARGUMENTS, SCHEMES, WIDTHS, find_axe_problems, find_chromium
+from walk_report import SCHEMES, WIDTHS, find_axe_problems
 
 from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.tables import AssignmentRow, VideoRow
 
 pytestmark = pytest.mark.browser
-READY_MS = 30_000
 
 
 @pytest.fixture(scope="module")
 def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
     with served(tmp_path_factory.mktemp("review")) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH")
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    found = browser.new_context(viewport={"width": 1280, "height": 860})
-    found.set_default_timeout(READY_MS)
-    errors: list[str] = []
-    found.on("weberror", lambda error: errors.append(str(error.error)))
-    yield found
-    found.close()
-    assert errors == [], "no script of the page fails"
-
-
-@pytest.fixture
-def name(request: pytest.FixtureRequest) -> str:
-    """A member of the team of each test's own."""
-    return re.sub(r"\W+", " ", request.node.name)[:60]
 
 
 def opened(review: ServedReview, context: BrowserContext, name: str, target_id: str = CHAIN) -> Page:
@@ -60,19 +32,6 @@ def opened(review: ServedReview, context: BrowserContext, name: str, target_id: 
     return page
 
 
-def ready(page: Page) -> None:
-    page.wait_for_selector("html[data-ready]")
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def saved(page: Page) -> None:
-    expect(page.locator("#save-state")).to_have_text(re.compile("All saved"), timeout=READY_MS)
-
-
 def on_turn(page: Page, number: int) -> None:
     expect(page.locator("#turn-title")).to_have_text(f"Turn {number} of 8")
 
@@ -80,14 +39,6 @@ def on_turn(page: Page, number: int) -> None:
 def frame_of(page: Page) -> int:
     time_s: float = page.evaluate("document.querySelector('#video').currentTime")
     return int(time_s * FPS)
-
-
-COUNT_MOUSE = """
-    window.mouseEvents = 0;
-    for (const name of ["mousedown", "mouseup", "mousemove", "pointerdown", "pointermove", "touchstart", "wheel"])
-      addEventListener(name, () => window.mouseEvents++, {capture: true});
-    addEventListener("click", ({detail}) => { if (detail > 0) window.mouseEvents++; }, {capture: true});
-"""
 
 
 def test_eight_turns_are_reviewed_by_keys_alone_and_a_reload_goes_on_where_one_was(

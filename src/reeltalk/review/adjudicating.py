@@ -18,11 +18,18 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, Reason
 
 LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LABELLED: Final = {"decision": [Decision.ACCEPT.value, Decision.EDIT.value, Decision.SKIP.value]}
 CHOICES: Final[dict[str, dict[str, list[str]]]] = {
-    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]}
+    "turns": {"decision": [decision.value for decision in Decision], "reasons": [reason.value for reason in Reason]},
+    "links": {"decision": ["keep", "delete"]},
+    "tagging": _LABELLED,
+    "types": _LABELLED,
 }
 """By task and field: what a field may hold, where that is a closed list."""
-FIELDS: Final[dict[str, list[str]]] = {"turns": ["decision", "reasons", *EDITABLE, "note"]}
+FIELDS: Final[dict[str, list[str]]] = {
+    "turns": ["decision", "reasons", *EDITABLE, "note"],
+    "links": ["decision", "relations", "skills", "question", "references", "fits", "note"],
+}
 """By task: the order in which fields are shown to whoever writes a value of their own; others follow."""
 
 

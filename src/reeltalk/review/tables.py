@@ -218,7 +218,8 @@ class ResultRow(Base):
 
     unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), primary_key=True)
     place: Mapped[str] = mapped_column(Text, primary_key=True)
-    value: Mapped[Json] = mapped_column(Document)
+    value: Mapped[Json] = mapped_column(Document, nullable=True)
+    """None where it was settled that there is nothing, as no link between two turns."""
     how: Mapped[str] = mapped_column(Text)
     """`sole` annotator, `agreed`, or settled by an adjudicator: `taken` or `written`."""
     people: Mapped[Json] = mapped_column(Document)

@@ -223,9 +223,12 @@ def lacking_places(
             for place in disputed(session, unit, task)
             if place not in rows or rows[place].value is None or rows[place].stale
         ]
+    # Places that somebody made, as a link that they drew, are to be decided as well, unless they were taken back.
+    fixed = list(task.places(unit.content))
+    made = [place for place, row in rows.items() if place not in set(fixed) and row.value is not None]
     return [
         place
-        for place in task.places(unit.content)
+        for place in (*made, *fixed)
         if place not in rows or rows[place].stale or not task.decided(rows[place].value)
     ]
 

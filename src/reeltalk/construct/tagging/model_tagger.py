@@ -19,6 +19,7 @@ from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, Prompt, ask_for, repair_signature
 from reeltalk.parallel.threads import map_threads
 from reeltalk.schema.labels import Content, Target, Thinking
+from reeltalk.schema.manuals import TAGGING_MANUAL
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
 TURNS_AT_ONCE: Final = 10
@@ -72,7 +73,7 @@ class ModelTagging:
             threads: Requests at a time.
         """
         self._samples, self._threads = tuple(samples), threads
-        self._manual, self._request = (Prompt.load(PROMPTS / f"{name}.md") for name in ("manual", "request"))
+        self._manual, self._request = Prompt.load(TAGGING_MANUAL), Prompt.load(PROMPTS / "request.md")
         depends = [self._manual.signature, self._request.signature, repair_signature()]
         depends += [str(sorted(model.sampling.items())) for model in samples]
         depends += [f"{TURNS_AT_ONCE} {TURNS_BEFORE}"]

@@ -1,18 +1,17 @@
 // @ts-check
-/** Two versions of one turn, saved in two windows: both are shown beside the draft, and a person says which shall stand. */
+/** Two versions of one place, saved in two windows: both are shown beside the draft, and a person says which shall stand. */
 
 import { button, changes, element, fill } from "./elements.js";
-import { linesOf } from "./turnvalue.js";
 
-/** @typedef {import("./workapi.js").TurnValue} TurnValue */
 /** @typedef {"mine" | "theirs" | "edit"} Choice */
+/** @typedef {[string, string][]} Lines A version as labelled lines. */
 
 /**
  * @param {HTMLDialogElement} dialog
- * @param {{turn: number, draft: TurnValue, mine: TurnValue, theirs: TurnValue}} versions
+ * @param {{name: string, draft: Lines, mine: Lines, theirs: Lines}} versions `name`: of the place, as `Turn 2`.
  * @returns {Promise<Choice>} Escape means to edit, which loses nothing.
  */
-export function askWhich(dialog, { turn, draft, mine, theirs }) {
+export function askWhich(dialog, { name, draft, mine, theirs }) {
   return new Promise((resolve) => {
     /** @type {Choice} */
     let choice = "edit";
@@ -21,14 +20,14 @@ export function askWhich(dialog, { turn, draft, mine, theirs }) {
       dialog.close();
     };
     // Whoever types on presses no button by that.
-    const heading = element("h2", { id: "merge-title", tabindex: "-1" }, `Turn ${turn + 1} was saved elsewhere too`);
+    const heading = element("h2", { id: "merge-title", tabindex: "-1" }, `${name} was saved elsewhere too`);
     fill(
       dialog,
       heading,
       element(
         "p",
         {},
-        "Another window saved this turn while you typed here. Nothing is lost: choose what shall stand. The version that you do not take stays in the turn's history.",
+        "Another window saved it while you typed here. Nothing is lost: choose what shall stand. The version that you do not take stays in the history.",
       ),
       element("div", { class: "scroll" }, table(draft, theirs, mine)),
       element(
@@ -45,9 +44,9 @@ export function askWhich(dialog, { turn, draft, mine, theirs }) {
   });
 }
 
-/** @param {TurnValue} draft @param {TurnValue} theirs @param {TurnValue} mine */
+/** @param {Lines} draft @param {Lines} theirs @param {Lines} mine */
 function table(draft, theirs, mine) {
-  const versions = [draft, theirs, mine].map((value) => new Map(linesOf(value)));
+  const versions = [draft, theirs, mine].map((lines) => new Map(lines));
   const names = [...new Set(versions.flatMap((lines) => [...lines.keys()]))];
   const [inDraft, inTheirs, inMine] = versions;
   const rows = names

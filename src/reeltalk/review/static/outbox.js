@@ -94,6 +94,11 @@ export class Outbox extends EventTarget {
     return this._slots.get(place)?.conflict ?? null;
   }
 
+  /** The places at which something is not saved. */
+  get places() {
+    return [...this._slots.keys()];
+  }
+
   /** How many places are not saved. */
   get waiting() {
     return this._slots.size;

@@ -5,14 +5,15 @@ import { byId, element, fill, sentence } from "./elements.js";
 
 /** @typedef {import("./outbox.js").State} State */
 
-/** @param {number} n */
-function turns(n) {
-  return n === 1 ? "1 turn waits" : `${n} turns wait`;
+/** @param {number} n @param {string} what As `turn`. */
+function count(n, what) {
+  return n === 1 ? `1 ${what} waits` : `${n} ${what}s wait`;
 }
 
 export class SaveState {
-  /** @param {(text: string) => void} say Tells people who do not see the page. */
-  constructor(say) {
+  /** @param {(text: string) => void} say Tells people who do not see the page. @param {string} [what] A place of the unit. */
+  constructor(say, what = "turn") {
+    this._what = what;
     this._place = byId("save-state", HTMLElement);
     this._say = say;
     /** @type {State} */
@@ -25,8 +26,8 @@ export class SaveState {
     const text = {
       saved: "All saved",
       saving: "Saving…",
-      offline: `Offline: ${turns(waiting)} in this browser`,
-      "signed-out": `Signed out: ${turns(waiting)} in this browser`,
+      offline: `Offline: ${count(waiting, this._what)} in this browser`,
+      "signed-out": `Signed out: ${count(waiting, this._what)} in this browser`,
       conflict: "Saved elsewhere too",
       refused: `Not saved: ${sentence(message)}`,
       closed: `Not saved: ${sentence(message)} What you typed stays in this browser.`,

@@ -382,7 +382,7 @@ function rounded(time_s) {
 }
 
 /** As high as its text. @param {HTMLTextAreaElement} area */
-function grow(area) {
+export function grow(area) {
   area.style.height = "auto";
   area.style.height = `${area.scrollHeight + 2}px`;
 }

@@ -1,14 +1,13 @@
 // @ts-check
 /** Which keys the screen of turns has. `docs/how-to/review.md` lists them; a test compares the two. */
 
+import { videoActions } from "./videokeys.js";
+
 /** @typedef {import("./keys.js").Action} Action */
 
 export const DECIDING = "deciding";
 /** While the panel of reasons is open. */
 export const REJECTING = "rejecting";
-/** How far the arrow keys go, in seconds. */
-const STEP_S = 1;
-const LEAP_S = 5;
 
 /**
  * @param {import("./turns.js").Screen} screen
@@ -40,20 +39,10 @@ export function turnActions(screen) {
     { name: "asked-here", label: "Asked here", group: "Fields", keys: ["m"], act: () => screen.setTime("asked") },
     { name: "compare", label: "Show changes: against the draft, the last revision, not", group: "Fields", keys: ["d"], act: () => screen.comparison.next() },
     { name: "leave", label: "Leave a field; close", group: "Fields", keys: ["Escape"], act: () => screen.leave() },
-    { name: "play", label: "Play or pause", group: "Video", keys: ["Space"], act: () => playback.toggle() },
-    { name: "step-back", label: "One frame back", group: "Video", keys: [","], act: () => playback.step(-1), repeats: true },
-    { name: "step-on", label: "One frame on", group: "Video", keys: ["."], act: () => playback.step(1), repeats: true },
-    { name: "back", label: `${STEP_S} s back`, group: "Video", keys: ["ArrowLeft"], act: () => void playback.jump(-STEP_S), repeats: true },
-    { name: "on", label: `${STEP_S} s on`, group: "Video", keys: ["ArrowRight"], act: () => void playback.jump(STEP_S), repeats: true },
-    { name: "far-back", label: `${LEAP_S} s back`, group: "Video", keys: ["Shift+ArrowLeft"], act: () => void playback.jump(-LEAP_S), repeats: true },
-    { name: "far-on", label: `${LEAP_S} s on`, group: "Video", keys: ["Shift+ArrowRight"], act: () => void playback.jump(LEAP_S), repeats: true },
+    ...videoActions(playback),
     { name: "to-evidence", label: "Go to the evidence, then to the next of it", group: "Video", keys: ["v"], act: () => screen.toEvidence() },
     { name: "to-asked", label: "Go to when it is asked", group: "Video", keys: ["t"], act: () => screen.toAsked() },
     { name: "play-scenes", label: "Play the evidence, scene after scene", group: "Video", keys: ["p"], act: () => screen.playScenes() },
-    { name: "loop", label: "Loop the clip, or stop that", group: "Video", keys: ["l"], act: () => playback.toggleLoop() },
-    { name: "slower", label: "Slower", group: "Video", keys: ["-"], act: () => playback.changeSpeed(-1) },
-    { name: "faster", label: "Faster", group: "Video", keys: ["+", "="], act: () => playback.changeSpeed(1) },
-    { name: "zoom", label: "Bar: the whole video, or this unit", group: "Video", keys: ["b"], act: () => playback.toggleBar() },
     { name: "keys", label: "This page of keys", group: "Video", keys: ["?"], act: () => screen.openKeys() },
   ];
 }

@@ -13,11 +13,11 @@ import { Playback } from "./playback.js";
 import { RejectPanel } from "./rejecting.js";
 import { SpotKeeper, forgetSpot, lastSpot, putCaret } from "./resuming.js";
 import { SaveState } from "./savestate.js";
-import { confirmSubmit } from "./submitting.js";
+import { confirmSubmit, countDecided } from "./submitting.js";
 import { knownLabels } from "./labelfields.js";
 import { TurnForm } from "./turnform.js";
 import { DECIDING, REJECTING, turnActions } from "./turnkeys.js";
-import { DECIDED, kindOf, startOf } from "./turnvalue.js";
+import { DECIDED, kindOf, linesOf, startOf } from "./turnvalue.js";
 import { RefusedError, ask } from "./workapi.js";
 
 /** @typedef {import("./workapi.js").TurnValue} TurnValue */
@@ -264,7 +264,7 @@ export class Screen {
       notify("Not all is saved yet. Submit once the server has everything.");
       return;
     }
-    if (!(await confirmSubmit(this.values))) return;
+    if (!(await confirmSubmit("Submit this unit?", countDecided(this.values)))) return;
     try {
       const { next } = await ask(`${this._path}/submit`, { method: "POST" });
       forgetSpot(this.id);
@@ -369,7 +369,12 @@ export class Screen {
     const theirs = current.value ?? this.drafts[n];
     this._drawState();
     const dialog = byId("merge", HTMLDialogElement);
-    const choice = await askWhich(dialog, { turn: n, draft: this.drafts[n], mine: this.values[n], theirs });
+    const choice = await askWhich(dialog, {
+      name: `Turn ${n + 1}`,
+      draft: linesOf(this.drafts[n]),
+      mine: linesOf(this.values[n]),
+      theirs: linesOf(theirs),
+    });
     if (choice === "theirs") {
       this.values[n] = theirs;
       this.outbox.resolve(place, undefined);

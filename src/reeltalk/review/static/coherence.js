@@ -1,0 +1,100 @@
+// @ts-check
+/**
+ * What can be computed about a rewritten later question: whether it speaks of the earlier turn, and whether the turns
+ * around it still make sense. Findings help a person to look; they decide nothing.
+ */
+
+/** @typedef {{question: string, references?: string[]}} Turn */
+/** @typedef {{question: string | null, references: string[] | null}} Wording */
+/**
+ * @typedef {object} Around
+ * @property {Turn} source The earlier turn.
+ * @property {Turn} target The later turn in its own words.
+ * @property {Turn | undefined} before The turn before the later one in its chain.
+ * @property {Turn | undefined} after The turn after it.
+ * @property {{question: string, problems: string[]}[]} drafts Drafts of the rewriting, with what their writer found.
+ * @property {{name: string, question: string}[]} others Other links' words for the same later turn.
+ */
+
+/** Words that carry no topic. English; in other languages fewer things are found, and none wrongly. */
+const PLAIN = new Set(
+  `a an the is are was were be been being do does did done has have had of in on at to for from with by as and or not no
+  he she it they him her them his its their this that these those there then here what which who whom whose when where why
+  how many much long often person man woman somebody something anything one two first last next before after now again
+  same still earlier later scene scenes video question turn you we i happens happen comes come goes go than into out up
+  down over under all both each other another if whether would could can will may might about just right`.split(/\s+/),
+);
+/** Words that point to what was said or shown before. */
+const BACK = /\b(earlier|before|previous(ly)?|again|first scene|last scene|both scenes|two scenes|still|same|since|already|other|former|back|compared|change[ds]?|differ(s|ent|ence)?|more|less|fewer|now|then)\b/i;
+const POINTS = /\b(it|its|he|she|him|her|they|them|that|this|those|these|there|then|one)\b/i;
+const IS_LATIN = /[a-z]/i;
+
+/** @param {Wording} wording @param {Around} around @returns {string[]} In plain words; empty where nothing was found. */
+export function problemsOf(wording, around) {
+  if (wording.question === null) return [];
+  const { question } = wording;
+  const answer = (wording.references ?? []).find((text) => text.trim()) ?? "";
+  if (!question.trim()) return ["The later question has no words."];
+  const found = [];
+  if (!answer) found.push("The rewritten question has no answer.");
+  const repeated = /** @type {[string, Turn | undefined][]} */ ([
+    ["the turn before it", around.before],
+    ["the turn after it", around.after],
+    ["the earlier turn of the link", around.source],
+  ]);
+  for (const [name, turn] of repeated) {
+    if (turn && plain(turn.question) === plain(question)) found.push(`It repeats the question of ${name}.`);
+  }
+  for (const other of around.others) {
+    if (plain(other.question) !== plain(question)) found.push(`${other.name} asks the same later turn in other words: “${other.question}”`);
+  }
+  if (answer && plain(answer).length > 3 && ` ${plain(question)} `.includes(` ${plain(answer)} `)) {
+    found.push("The question says its own answer.");
+  }
+  if (IS_LATIN.test(question)) found.push(...references(question, answer, around));
+  const draft = around.drafts.find((each) => plain(each.question) === plain(question));
+  return [...found, ...(draft?.problems ?? []).map((problem) => `The draft's writer found: ${problem}.`)];
+}
+
+/** @param {string} question @param {string} answer @param {Around} around */
+function references(question, answer, { source, target, before, after }) {
+  const found = [];
+  const said = topics(`${source.question} ${answerOf(source)}`);
+  const asked = topics(question);
+  const speaks = [...asked].some((word) => said.has(word));
+  if (!speaks && !BACK.test(question)) {
+    found.push("It refers to nothing of the earlier turn: no word of it, and none such as “before”, “again” or “both scenes”.");
+  }
+  if (!before && !speaks && POINTS.test(question)) {
+    found.push("It says “it”, “he” or the like, and is the first turn of its chain.");
+  }
+  if (after && POINTS.test(after.question)) {
+    const rests = topics(`${target.question} ${answerOf(target)}`);
+    const keeps = [...topics(`${question} ${answer}`)].some((word) => rests.has(word));
+    if (rests.size && !keeps) {
+      found.push(`The next turn, “${after.question}”, may rest on what the question no longer speaks of.`);
+    }
+  }
+  return found;
+}
+
+/** @param {Turn} turn */
+function answerOf({ references: given }) {
+  return given?.[0] ?? "";
+}
+
+/** Words that carry a topic, without the endings that English adds. @param {string} text */
+function topics(text) {
+  const words = text.toLowerCase().match(/\p{L}{3,}/gu) ?? [];
+  return new Set(words.filter((word) => !PLAIN.has(word)).map(stem));
+}
+
+/** @param {string} word */
+function stem(word) {
+  return word.length > 4 ? word.replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1") : word;
+}
+
+/** Letters and digits alone, so that a comma makes no other question. @param {string} text */
+function plain(text) {
+  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(" ");
+}

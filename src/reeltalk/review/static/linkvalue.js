@@ -1,0 +1,100 @@
+// @ts-check
+/** What a person makes of a link between two turns: its start, its names, and what differs between two versions. */
+
+/** @typedef {import("./workapi.js").Scene} Scene */
+/** @typedef {import("./player.js").Interval} Interval */
+/** @typedef {import("./workapi.js").Check} Check */
+
+/**
+ * @typedef {object} LinkValue
+ * @property {"keep" | "delete" | null} decision Null while it is being worked on.
+ * @property {string[]} relations
+ * @property {string[]} skills
+ * @property {string | null} method Of the rewriting catalogue.
+ * @property {string | null} question The later turn as it is asked by this link; null in its own words.
+ * @property {string[] | null} references
+ * @property {boolean} fits
+ * @property {string} note
+ */
+/**
+ * @typedef {{question: string, references?: string[], asked_at_s?: number | null, evidence?: Interval[]}} Turn
+ * @typedef {{id: string, clips: Scene[], turns: Turn[], checks: Record<string, Check[]>}} Chain
+ * @typedef {{relation: string, method: string, skill: string, question: string, references: string[], problems: string[]}} Draft
+ */
+/**
+ * @typedef {object} Pair What a unit holds.
+ * @property {Scene[]} clips
+ * @property {Scene[]} scenes
+ * @property {Chain} before
+ * @property {Chain} after
+ * @property {{place: string, source: number, target: number, relations: string[]}[]} linkages Links that were drafted.
+ * @property {Record<string, Draft[]>} rewrites
+ */
+
+/** The place that says that all links are there. */
+export const BOARD = "board";
+
+export const DECIDED = Object.freeze({ keep: "Kept", delete: "Deleted" });
+
+/** @param {string} place @returns {[number, number]} Indices of the earlier and the later turn. */
+export function endsOf(place) {
+  const [source, target] = place.split("-").map(Number);
+  return [source, target];
+}
+
+/** @param {string} place As people read it. */
+export function nameOf(place) {
+  if (place === BOARD) return "All links";
+  const [source, target] = endsOf(place);
+  return `Link ${source + 1} → ${target + 1}`;
+}
+
+/** A link as it was drafted, undecided; fields in the order in which the server keeps them. @param {Pair} pair @param {string} place */
+export function startOf(pair, place) {
+  if (place === BOARD) return { decision: null, links: [], note: "" };
+  const drafted = pair.linkages.find((link) => link.place === place);
+  /** @type {LinkValue} */
+  const value = {
+    decision: null,
+    relations: [...(drafted?.relations ?? [])],
+    skills: [],
+    method: null,
+    question: null,
+    references: null,
+    fits: false,
+    note: "",
+  };
+  return value;
+}
+
+/** @param {string} place @param {any} value @returns {[string, string][]} */
+export function linesOf(place, value) {
+  if (place === BOARD) {
+    return [
+      ["Decision", value.decision ? "All links are there" : "None yet"],
+      ["Links", value.links.map(nameOf).join(", ")],
+      ["Note", value.note],
+    ];
+  }
+  const link = /** @type {LinkValue} */ (value);
+  return [
+    ["Decision", link.decision ? DECIDED[link.decision] : "None yet"],
+    ["Relations", link.relations.join(", ")],
+    ["Skills", link.skills.join(", ")],
+    ["Method", link.method ?? ""],
+    ["Question", link.question ?? "In its own words"],
+    ["Answer", (link.references ?? []).join("\n")],
+    ["Fits", link.fits ? "Yes" : ""],
+    ["Note", link.note],
+  ];
+}
+
+/** What must be done before a link can be kept, or null. @param {LinkValue} link */
+export function lackOf(link) {
+  if (!link.relations.length) return "Say how the two turns are related: press the number of a relation.";
+  if (link.question === null) return null;
+  if (!link.question.trim()) return "The later question has no words.";
+  if (!(link.references ?? []).some((text) => text.trim())) return "A question that is rewritten needs its answer.";
+  if (!link.fits) return "Look at the turns around the rewritten question, and confirm that it fits them.";
+  return null;
+}

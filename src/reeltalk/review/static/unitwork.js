@@ -1,0 +1,272 @@
+// @ts-check
+/**
+ * One's own work on a unit, whatever its task is: what stands at each place, saved by the outbox, with undo, merging of
+ * two windows, the lease, and handing in.
+ *
+ *     const work = new UnitWork(reply, {what: "link", draftOf, linesOf, nameOf, spot: () => ({place, time_s})});
+ *     work.addEventListener("changed", ({detail}) => draw(detail.place));   // null: all of it
+ *     await work.open();
+ *     work.put("2-0", value);                  // saved after a second without another put
+ *     work.put("2-0", value, {now: true});
+ *
+ * The page has the places `said`, `notices`, `save-state`, `merge` and `confirm-submit`.
+ */
+
+import { byId, element, fill, sentence } from "./elements.js";
+import { askWhich } from "./merging.js";
+import { notify, say, tellStanding } from "./notices.js";
+import { Outbox } from "./outbox.js";
+import { SpotKeeper, forgetSpot, lastSpot, putCaret } from "./resuming.js";
+import { SaveState } from "./savestate.js";
+import { confirmSubmit } from "./submitting.js";
+import { RefusedError, ask } from "./workapi.js";
+
+/** @typedef {import("./merging.js").Lines} Lines */
+/**
+ * @typedef {object} TaskView What a task says of its values.
+ * @property {string} what A place, as `link`.
+ * @property {(place: string) => any} draftOf The value with which one starts.
+ * @property {(place: string, value: any) => Lines} linesOf
+ * @property {(place: string) => string} nameOf As `Turn 2`.
+ * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has gone there.
+ */
+/**
+ * @typedef {object} Reply What the server says of the work.
+ * @property {import("./workapi.js").Work["assignment"]} assignment
+ * @property {{id: string, title: string, content: any, video: any}} unit
+ * @property {string[]} places Those that must be decided.
+ * @property {Record<string, {revision: number, value: any, stale: boolean}>} entries
+ */
+
+/** A unit is held for its annotator as long as they look at it. */
+const LEASE_EVERY_MS = 5 * 60_000;
+const OPEN_STATES = ["working", "returned", "lapsed"];
+
+export class UnitWork extends EventTarget {
+  /** @param {Reply} reply @param {TaskView} task */
+  constructor(reply, task) {
+    super();
+    this.reply = reply;
+    this.id = reply.assignment.id;
+    this.isOpen = OPEN_STATES.includes(reply.assignment.state);
+    this._task = task;
+    this._path = `/api/work/${encodeURIComponent(this.id)}`;
+    /** @type {Map<string, any>} Values by place; a place that is not there has its draft. */
+    this._values = new Map();
+    /** @type {Set<string>} */
+    this._stale = new Set();
+    /** @type {Promise<unknown>} One undo after the other, however fast the key is pressed. */
+    this._steps = Promise.resolve();
+    this._saveState = new SaveState(say, task.what);
+    this._spots = new SpotKeeper(this.id, byId("work", HTMLElement), task.spot);
+    this.outbox = new Outbox(this.id, (place, save, key) =>
+      ask(`${this._path}/entries/${encodeURIComponent(place)}`, { method: "PUT", body: save, key }),
+    );
+    this._take(reply.entries);
+  }
+
+  /** Begins to save. @returns {Promise<import("./resuming.js").Spot | null>} Where this person was. */
+  async open() {
+    const spot = lastSpot(this.id);
+    this._listen();
+    const { entries } = this.reply;
+    await this.outbox.open(Object.fromEntries(Object.entries(entries).map(([place, { revision }]) => [place, revision])));
+    for (const place of this.outbox.places) {
+      const typed = this.outbox.typed(place);
+      if (typed !== undefined) this._values.set(place, typed);
+    }
+    tellStanding(this.reply.assignment, this.isOpen, () => void this._reopen());
+    return spot;
+  }
+
+  /** The page is where it was. @param {import("./resuming.js").Spot | null} spot */
+  resume(spot) {
+    if (spot) putCaret(spot);
+    document.documentElement.dataset.ready = "true";
+  }
+
+  /** The places that must be decided, and those that somebody made. */
+  get places() {
+    return [...new Set([...this.reply.places, ...this._values.keys()])];
+  }
+
+  /** What stands at a place; its draft where nothing does. @param {string} place @returns {any} */
+  value(place) {
+    return this._values.get(place) ?? this._task.draftOf(place);
+  }
+
+  /** True where somebody put something there. @param {string} place */
+  has(place) {
+    return (this._values.get(place) ?? null) !== null;
+  }
+
+  /** @param {string} place */
+  isStale(place) {
+    return this._stale.has(place);
+  }
+
+  /** True where there is no decision, or one that must be looked at again. @param {string} place */
+  needs(place) {
+    return this.value(place).decision === null || this._stale.has(place);
+  }
+
+  /** @param {string} place @param {any} value @param {{now?: boolean}} [options] */
+  put(place, value, options) {
+    if (!this.isOpen) return;
+    notify("");
+    this._values.set(place, value);
+    this._stale.delete(place);
+    this.outbox.put(place, value, options);
+    this._spots.soon();
+  }
+
+  /** Saves what would have waited for more to be typed. */
+  hurry() {
+    void this.outbox.hurry();
+  }
+
+  /** @param {"undo" | "redo"} what */
+  step(what) {
+    this._steps = this._steps.then(() => this._step(what)).catch((error) => say(sentence(error.message)));
+  }
+
+  /** @param {"undo" | "redo"} what */
+  async _step(what) {
+    if (!this.isOpen) return;
+    if (!(await this.outbox.settle())) {
+      say("Not all is saved yet; undo works again once the server has everything.");
+      return;
+    }
+    const { place, entries } = await ask(`${this._path}/${what}`, { method: "POST" });
+    this.outbox.learn(entries);
+    this._take(entries);
+    this._tell(place);
+    say(`${this._task.nameOf(place)}: ${what === "undo" ? "taken back" : "done again"}.`);
+  }
+
+  /**
+   * Asks whether the unit shall be handed in, and does so.
+   * @param {{question: string, summary: string, places: string[], last?: () => void}} asked `places`: those that need a
+   *   decision before; `last`: what is saved with it.
+   */
+  async submit({ question, summary, places, last }) {
+    if (!this.isOpen) return;
+    this.hurry();
+    if (places.length) {
+      this._sayLacking(places);
+      return;
+    }
+    if (!(await this.outbox.settle())) {
+      notify("Not all is saved yet. Submit once the server has everything.");
+      return;
+    }
+    if (!(await confirmSubmit(question, summary))) return;
+    last?.();
+    await this._submit();
+  }
+
+  async _submit() {
+    try {
+      if (!(await this.outbox.settle())) throw new Error("Not all is saved yet. Submit once the server has everything.");
+      const { next } = await ask(`${this._path}/submit`, { method: "POST" });
+      forgetSpot(this.id);
+      location.assign(next ?? "/");
+    } catch (error) {
+      const places = error instanceof RefusedError && error.code === "incomplete" ? error.body.places : null;
+      if (Array.isArray(places)) this._sayLacking(places);
+      else notify(sentence(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /** @param {string[]} places */
+  _sayLacking(places) {
+    this._tell(places[0]);
+    const names = places.map((place) => this._task.nameOf(place));
+    notify(`Still to be decided: ${names.join(", ")}.`);
+  }
+
+  async _reopen() {
+    try {
+      await ask(`${this._path}/reopen`, { method: "POST" });
+      location.reload();
+    } catch (error) {
+      notify(sentence(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /** @param {string | null} place */
+  _tell(place) {
+    this.dispatchEvent(new CustomEvent("changed", { detail: { place } }));
+  }
+
+  // ---- listening ---------------------------------------------------------------------------------------------------
+
+  _listen() {
+    this.outbox.addEventListener("state", (event) => {
+      this._saveState.show({ .../** @type {CustomEvent} */ (event).detail, kept: this.outbox.kept });
+    });
+    this.outbox.addEventListener("saved", (event) => this._saved(/** @type {CustomEvent} */ (event).detail));
+    this.outbox.addEventListener("conflict", (event) => {
+      const { place, current } = /** @type {CustomEvent} */ (event).detail;
+      this._steps = this._steps.then(() => this._merge(place, current));
+    });
+    window.setInterval(() => {
+      if (this.isOpen && !document.hidden) ask(`${this._path}/lease`, { method: "POST" }).catch(() => undefined);
+    }, LEASE_EVERY_MS);
+  }
+
+  /** @param {{place: string, reply: {value: any, stale: string[] | null}, newer: boolean}} saved */
+  _saved({ place, reply, newer }) {
+    if (reply.stale) this._stale = new Set(reply.stale);
+    // The server says what a decision comes to, as accepting with changes, which is editing.
+    const isOther = !newer && this.value(place)?.decision !== reply.value?.decision;
+    if (isOther) this._values.set(place, reply.value);
+    this.dispatchEvent(new CustomEvent("saved", { detail: { place } }));
+  }
+
+  /** @param {string} place @param {{value: any}} current */
+  async _merge(place, current) {
+    const { draftOf, linesOf, nameOf } = this._task;
+    const theirs = current.value ?? draftOf(place);
+    const mine = this.value(place);
+    const dialog = byId("merge", HTMLDialogElement);
+    const choice = await askWhich(dialog, {
+      name: nameOf(place),
+      draft: linesOf(place, draftOf(place)),
+      mine: linesOf(place, mine),
+      theirs: linesOf(place, theirs),
+    });
+    const stands = { mine, theirs, edit: { ...mine, decision: null } }[choice];
+    this._values.set(place, stands);
+    this.outbox.resolve(place, choice === "theirs" ? undefined : stands);
+    this._tell(place);
+    say({ mine: "Yours stands.", theirs: "The other version stands.", edit: "Edit yours." }[choice]);
+  }
+
+  /** Where one is has changed. */
+  moved() {
+    this._spots.soon();
+  }
+
+  /** @param {Reply["entries"]} entries */
+  _take(entries) {
+    this._values = new Map(Object.entries(entries).map(([place, { value }]) => [place, value]));
+    this._stale = new Set(Object.keys(entries).filter((place) => entries[place].stale));
+  }
+}
+
+/**
+ * Opens the work that the page is about.
+ * @param {(reply: Reply) => Promise<void>} show
+ */
+export function openWork(show) {
+  const root = byId("work", HTMLElement);
+  ask(`/api/work/${encodeURIComponent(root.dataset.assignment ?? "")}`)
+    .then(show)
+    .catch((error) => {
+      byId("save-state", HTMLElement).textContent = "";
+      const said = `This work cannot be opened. ${sentence(error.message)} Reload the page to try again.`;
+      fill(byId("notices", HTMLElement), element("p", { class: "note" }, said));
+      console.error(error);
+    });
+}

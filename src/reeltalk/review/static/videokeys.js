@@ -1,0 +1,25 @@
+// @ts-check
+/** The keys of the video, which are the same on every screen that has one. */
+
+/** @typedef {import("./keys.js").Action} Action */
+
+/** How far the arrow keys go, in seconds. */
+const STEP_S = 1;
+const LEAP_S = 5;
+
+/** @param {import("./playback.js").Playback} playback @returns {Action[]} */
+export function videoActions(playback) {
+  return [
+    { name: "play", label: "Play or pause", group: "Video", keys: ["Space"], act: () => playback.toggle() },
+    { name: "step-back", label: "One frame back", group: "Video", keys: [","], act: () => playback.step(-1), repeats: true },
+    { name: "step-on", label: "One frame on", group: "Video", keys: ["."], act: () => playback.step(1), repeats: true },
+    { name: "back", label: `${STEP_S} s back`, group: "Video", keys: ["ArrowLeft"], act: () => void playback.jump(-STEP_S), repeats: true },
+    { name: "on", label: `${STEP_S} s on`, group: "Video", keys: ["ArrowRight"], act: () => void playback.jump(STEP_S), repeats: true },
+    { name: "far-back", label: `${LEAP_S} s back`, group: "Video", keys: ["Shift+ArrowLeft"], act: () => void playback.jump(-LEAP_S), repeats: true },
+    { name: "far-on", label: `${LEAP_S} s on`, group: "Video", keys: ["Shift+ArrowRight"], act: () => void playback.jump(LEAP_S), repeats: true },
+    { name: "loop", label: "Loop the clip, or stop that", group: "Video", keys: ["l"], act: () => playback.toggleLoop() },
+    { name: "slower", label: "Slower", group: "Video", keys: ["-"], act: () => playback.changeSpeed(-1) },
+    { name: "faster", label: "Faster", group: "Video", keys: ["+", "="], act: () => playback.changeSpeed(1) },
+    { name: "zoom", label: "Bar: the whole video, or this unit", group: "Video", keys: ["b"], act: () => playback.toggleBar() },
+  ];
+}

@@ -1,0 +1,246 @@
+"""What labelling tasks share: closed vocabularies with a manual, and a machine's proposals to start from.
+
+The value of a turn, as results hold it:
+
+    {"decision": "accept" | "edit" | "skip" | null,     as it was proposed; changed; cannot be labelled
+     "labels": {"cogme.target": ["Object"], …},          every vocabulary of the task, in the vocabulary's order
+     "manual": "tagging-manual.v1#1f2e3d4c",             by which it was labelled: name, version, hash
+     "note": "…"}
+
+Applied, `labels` replace those of the same vocabularies in `Turn.labels`, those of others stay, the turn's
+`extra["tags_verified"]` becomes true, and its rows of `tag_proposals` go.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.llm import Prompt
+from reeltalk.review.refusals import BadValueError
+from reeltalk.review.tasks.task import Code, Draft, Scale
+from reeltalk.review.tasks.turns import Text, TurnsTask, checked
+from reeltalk.schema.labels import VOCABULARIES
+from reeltalk.schema.record import Json, Name
+from reeltalk.schema.review import Decision
+from reeltalk.schema.tagging import TagProposal
+from reeltalk.store.content import Content
+
+ITEM = re.compile(r"- (\S+): (.+)")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Labels of which a turn carries some."""
+
+    name: str
+    """As `cogme.target`."""
+    title: str
+    """As people read it."""
+    least: int
+    most: int
+    keys: str
+    """The key of each label, in the vocabulary's order."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return tuple(label.value for label in VOCABULARIES[self.name])
+
+    @property
+    def scale(self) -> Scale:
+        """What agreement makes of it."""
+        return "nominal" if self.most == 1 else "set"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a manual under one heading, which the first part lacks."""
+
+    title: str
+    blocks: tuple[tuple[str, ...], ...]
+    """Paragraphs, and lists, whose lines begin with `- `, and are kept as such."""
+
+
+@dataclass(frozen=True)
+class Manual:
+    """A manual as a page shows it."""
+
+    signature: str
+    """Name, version and hash, as values name it."""
+    version: str
+    sections: tuple[Section, ...]
+    says: Mapping[str, str]
+    """What each label means, by label."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Manual":
+        """Read a manual's file, whose first line names it and its version."""
+        prompt = Prompt.load(path)
+        opening, *parts = re.split(r"^# ", prompt.text, flags=re.M)
+        titled = [("", opening), *((part.partition("\n")[0], part.partition("\n")[2]) for part in parts)]
+        sections = [
+            Section(title, tuple(tuple(block.splitlines()) for block in body.split("\n\n") if block.strip()))
+            for title, body in ((title.strip(), body.strip()) for title, body in titled)
+        ]
+        said = {
+            match[1]: match[2]
+            for section in sections
+            for block in section.blocks
+            for line in block
+            if (match := ITEM.fullmatch(line))
+        }
+        return cls(prompt.signature, prompt.version, tuple(sections), said)
+
+
+class LabelsValue(BaseModel):
+    """How somebody labelled one turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Decision | None = None
+    labels: Annotated[dict[Name, tuple[Name, ...]], Field(max_length=20)] = Field(default_factory=dict)
+    manual: Name = "none"
+    note: Text = ""
+
+
+class LabelsTask:
+    """Labels of the turns of a chain or a dialogue, in closed vocabularies."""
+
+    template = "work_labels.html"
+    adjudicated = True
+
+    def __init__(self, kind: str, title: str, vocabularies: Sequence[Vocabulary], manual: Path) -> None:
+        self.kind, self.title = kind, title
+        self.vocabularies = tuple(vocabularies)
+        self.manual = Manual.load(manual)
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """One for each chain and each dialogue; those with the closest calls of a tagger first."""
+        names = {vocabulary.name for vocabulary in self.vocabularies}
+        proposals: dict[tuple[str, str], dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
+        doubts: dict[tuple[str, str], float] = {}
+        for row in content.tag_proposals:
+            if row.vocabulary in names:
+                unit = (f"{row.unit}s", row.unit_id)
+                proposals[unit][str(row.turn_index)][row.vocabulary] = _proposal(row)
+                # Where a tagger gave nothing, or does not say how sure it is, a person looks first.
+                doubts[unit] = min(doubts.get(unit, 1.0), -1.0 if row.margin is None else row.margin)
+        found = []
+        for draft in TurnsTask().drafts(content):
+            unit = (draft.target_table, draft.target_id)
+            shown = {name: value for name, value in draft.content.items() if name not in ("checks", "links")}
+            shown["proposals"] = {place: dict(by_name) for place, by_name in proposals.get(unit, {}).items()}
+            found.append(
+                (doubts.get(unit, 1.0), Draft(unit[0], unit[1], draft.title, draft.video_id, shown)),
+            )
+        yield from (draft for _, draft in sorted(found, key=lambda item: item[0]))
+
+    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
+        """One for each turn, named by its index from 0."""
+        return [str(index) for index in range(len(content["turns"]))]
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored: labels in the vocabularies' order, accepted as proposed or edited.
+
+        Raises:
+            BadValueError: It cannot be stored; names the field.
+        """
+        start = self.draft_value(content, place)
+        found = checked(LabelsValue, value)
+        given = dict(found.labels)
+        if unknown := given.keys() - {vocabulary.name for vocabulary in self.vocabularies}:
+            raise BadValueError(f"this task has no vocabulary {min(unknown)!r}", field="labels")
+        ordered: dict[str, tuple[str, ...]] = {}
+        for vocabulary in self.vocabularies:
+            labels = given.get(vocabulary.name, ())
+            field = f"labels.{vocabulary.name}"
+            if other := [label for label in labels if label not in vocabulary.labels]:
+                raise BadValueError(f"{vocabulary.title} has no label {other[0]!r}", field=field)
+            ordered[vocabulary.name] = tuple(label for label in vocabulary.labels if label in labels)
+            count = len(ordered[vocabulary.name])
+            if found.decision in (Decision.ACCEPT, Decision.EDIT) and not vocabulary.least <= count <= vocabulary.most:
+                raise BadValueError(f"{vocabulary.title} takes {_many(vocabulary)}, not {count}", field=field)
+        if found.decision is Decision.REJECT:
+            raise BadValueError("labels are accepted, edited, or the turn is skipped", field="decision")
+        stored = found.model_copy(update={"labels": ordered, "manual": self.manual.signature}).model_dump(mode="json")
+        if found.decision in (Decision.ACCEPT, Decision.EDIT):
+            same = stored["labels"] == start["labels"]
+            stored["decision"] = (Decision.ACCEPT if same else Decision.EDIT).value
+        return stored
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """All of it."""
+        return content
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Nothing is."""
+        return None
+
+    def decided(self, value: Json) -> bool:
+        """True where it has a decision."""
+        return value is not None and value["decision"] is not None
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The labels, or that there are none."""
+        return None if value["decision"] == Decision.SKIP else value["labels"]
+
+    def bears_on(self, before: Json, after: Json) -> bool:
+        """No turn's labels rest on those of another."""
+        return False
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """What was proposed, or stands in the turn already, undecided."""
+        turns = content["turns"]
+        if not (place.isascii() and place.isdigit() and place == str(int(place)) and int(place) < len(turns)):
+            raise BadValueError(f"the unit has turns 0 to {len(turns) - 1}, not {place[:20]!r}", field="place")
+        has, proposed = turns[int(place)].get("labels", {}), content["proposals"].get(place, {})
+        labels = {}
+        for vocabulary in self.vocabularies:
+            start = has.get(vocabulary.name) or proposed.get(vocabulary.name, {}).get("tags", ())
+            labels[vocabulary.name] = tuple(label for label in vocabulary.labels if label in start)
+        return LabelsValue(labels=labels, manual=self.manual.signature).model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """The labels of each vocabulary; nothing where the turn was skipped."""
+        for vocabulary in self.vocabularies:
+            labels: Any = sorted(value["labels"][vocabulary.name])
+            if vocabulary.most == 1:
+                labels = labels[0] if labels else None
+            skipped = value["decision"] == Decision.SKIP
+            yield Code(vocabulary.name, vocabulary.scale, None if skipped else labels)
+
+    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """Decision, labels and note."""
+        shown = [("Decision", value["decision"] or "none yet")]
+        if value["decision"] != Decision.SKIP:
+            shown += [
+                (vocabulary.title, ", ".join(value["labels"].get(vocabulary.name, ())) or "none")
+                for vocabulary in self.vocabularies
+            ]
+        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+
+
+def _proposal(row: TagProposal) -> dict[str, Json]:
+    return {
+        "tags": list(row.tags),
+        "probabilities": {name: round(value, 4) for name, value in row.probabilities.items()},
+        "margin": row.margin,
+        "needs_review": row.needs_review,
+        "tagger": row.tagger,
+        "reason": row.reason,
+    }
+
+
+def _many(vocabulary: Vocabulary) -> str:
+    if vocabulary.least == vocabulary.most:
+        return f"exactly {vocabulary.least}"
+    return f"{vocabulary.least} to {vocabulary.most}"

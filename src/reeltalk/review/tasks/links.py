@@ -1,0 +1,310 @@
+"""The link board: draw, relabel or delete links between two chains of a video, and reword the later question of a link.
+
+A unit is a pair of chains that follow each other in time. Each link is a place of its own, named by its two turns
+(`2-0` leads from turn 2 of the earlier chain to turn 0 of the later one), so that undo, merging, comparing and
+adjudication work link by link. Links that were drafted are places from the beginning; one that somebody draws becomes a
+place when it is drawn. One more place, `board`, holds the word that no link is missing.
+
+The value of a link, as results hold it (None where nobody has it, as after taking an adjudicator's side who drew none):
+
+    {"decision": "keep" | "delete" | null,
+     "relations": ["Events", …],             one or more; each is one `Linkage` of the benchmark
+     "skills": ["STS", …],                   SVBench's nine, or others
+     "method": "Events/sequence" | null,     of the rewriting catalogue
+     "question": "…" | null,                 the later turn as it is asked where one comes by this link; null where it
+     "references": ["…", …] | null,          is asked in its own words
+     "fits": true,                           that its wording fits the turns around it
+     "note": "…"}
+
+and that of `board`: `{"decision": "complete" | null, "links": ["0-2", …], "note": "…"}`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.review.refusals import BadValueError
+from reeltalk.review.tasks.task import Code, Draft
+from reeltalk.review.tasks.turns import Text, TurnsTask, checked
+from reeltalk.schema.dialogue import Linkage, QAChain
+from reeltalk.schema.labels import Relation
+from reeltalk.schema.record import Json, Name
+from reeltalk.schema.rewriting import Rewrite, RewritingMethod, catalogue
+from reeltalk.store.content import Content
+
+BOARD: Final = "board"
+PLACE: Final = re.compile(r"(0|[1-9]\d{0,5})-(0|[1-9]\d{0,5})", re.ASCII)
+Labels = Annotated[tuple[Name, ...], Field(max_length=30)]
+
+
+class LinkValue(BaseModel):
+    """What somebody made of one link."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Literal["keep", "delete"] | None = None
+    relations: Labels = ()
+    skills: Labels = ()
+    method: Name | None = None
+    question: Text | None = None
+    references: Annotated[tuple[Text, ...], Field(max_length=50)] | None = None
+    fits: bool = False
+    note: Text = ""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.method is not None and self.method not in catalogue():
+            raise ValueError(f"the rewriting catalogue has no method {self.method!r}")
+        if self.decision != "keep":
+            return self
+        if not self.relations:
+            raise ValueError("say how the two turns are related")
+        if self.question is not None:
+            if not self.question.strip():
+                raise ValueError("the later question was rewritten to nothing")
+            if not any(text.strip() for text in self.references or ()):
+                raise ValueError("a question that is rewritten needs its answer")
+            if not self.fits:
+                raise ValueError("look at the turns around the rewritten question, and confirm that it fits them")
+        return self
+
+
+class BoardValue(BaseModel):
+    """The word that all links between two chains are there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision: Literal["complete"] | None = None
+    links: Annotated[tuple[Name, ...], Field(max_length=10_000)] = ()
+    """The places of those that stand, as this person saw them."""
+    note: Text = ""
+
+
+class LinksTask:
+    """Links between two chains."""
+
+    kind = "links"
+    title = "Link chains"
+    template = "work_links.html"
+    adjudicated = True
+    relations: Final = tuple(relation.value for relation in Relation)
+    skills: Final[Mapping[str, str]] = {
+        "II": "intention inference",
+        "PA": "potentiality assessment",
+        "CR": "counterfactual reasoning",
+        "STS": "spatio-temporal speculation",
+        "RI": "relationship inference",
+        "CST": "character state and transition",
+        "CTA": "comparison and trend analysis",
+        "CSI": "common sense inference",
+        "ECA": "event-centric analysis",
+    }
+    """SVBench's nine, with what they stand for."""
+
+    @property
+    def methods(self) -> Mapping[str, RewritingMethod]:
+        """The rewriting catalogue, for the page."""
+        return catalogue()
+
+    def drafts(self, content: Content) -> Iterator[Draft]:
+        """One for each two chains that follow each other in their video, and for others that links join."""
+        turns = {draft.target_id: draft.content for draft in TurnsTask().drafts(content)}
+        links: dict[tuple[str, str], list[Linkage]] = defaultdict(list)
+        for linkage in content.linkages:
+            links[linkage.source.unit_id, linkage.target.unit_id].append(linkage)
+        rewrites: dict[tuple[str, str], list[Rewrite]] = defaultdict(list)
+        for rewrite in content.rewrites:
+            rewrites[rewrite.linkage.source.unit_id, rewrite.linkage.target.unit_id].append(rewrite)
+        for before, after in pairs(content, links):
+            found = (turns[before.id], turns[after.id])
+            yield Draft(
+                target_table="linkages",
+                target_id=f"{before.id}/{after.id}",
+                title=f"{before.clip_id or before.id} → {after.clip_id or after.id}",
+                video_id=before.video_id,
+                content={
+                    "unit": "pair",
+                    "video_id": before.video_id,
+                    "category": found[0]["category"],
+                    "clips": [clip for chain in found for clip in chain["clips"]],
+                    "scenes": found[0]["scenes"],
+                    "before": _chain(found[0]),
+                    "after": _chain(found[1]),
+                    "linkages": _drawn(links.get((before.id, after.id), ()), before, after),
+                    "rewrites": _rewrites(rewrites.get((before.id, after.id), ())),
+                },
+            )
+
+    def places(self, content: Mapping[str, Json]) -> Sequence[str]:
+        """One for each link that was drafted, and that for the whole board."""
+        return [*(link["place"] for link in content["linkages"]), BOARD]
+
+    def check(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """The value as it is stored: a later question that is asked as it stands in its chain was not rewritten.
+
+        Raises:
+            BadValueError: It cannot be stored; names the field.
+        """
+        if place == BOARD:
+            return checked(BoardValue, value).model_dump(mode="json")
+        _, target = self._turns(content, place)
+        found = checked(LinkValue, value)
+        if found.decision is not None:
+            same = found.question == target["question"] and list(found.references or ()) == target.get("references", [])
+            if same or found.question is None:
+                found = found.model_copy(update={"question": None, "references": None, "method": None, "fits": False})
+            unique = {name: tuple(dict.fromkeys(getattr(found, name))) for name in ("relations", "skills")}
+            found = found.model_copy(update=unique)
+        return found.model_dump(mode="json")
+
+    def shown(self, content: Mapping[str, Json], values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """All of it."""
+        return content
+
+    def locked(self, content: Mapping[str, Json], values: Mapping[str, Json], place: str) -> str | None:
+        """Nothing is."""
+        return None
+
+    def decided(self, value: Json) -> bool:
+        """True where it has a decision."""
+        return value is not None and value["decision"] is not None
+
+    def essence(self, content: Mapping[str, Json], place: str, value: Json) -> Json:
+        """Relations, skills and wording; None for a link that is deleted, as for one that nobody drew."""
+        if place == BOARD:
+            # People differ about links, each at its place.
+            return {}
+        if value["decision"] != "keep":
+            return None
+        return {
+            "relations": sorted(value["relations"]),
+            "skills": sorted(value["skills"]),
+            "question": value["question"],
+            "references": value["references"],
+        }
+
+    def bears_on(self, before: Json, after: Json) -> bool:
+        """True where a link came or went."""
+        return _stands(before) != _stands(after)
+
+    def dependents(self, content: Mapping[str, Json], place: str) -> Iterable[str]:
+        """The word that all links are there."""
+        return () if place == BOARD else (BOARD,)
+
+    def draft_value(self, content: Mapping[str, Json], place: str) -> Json:
+        """The link as it was drafted, undecided; one without relations where it was not."""
+        if place == BOARD:
+            return BoardValue().model_dump(mode="json")
+        relations = next((link["relations"] for link in content["linkages"] if link["place"] == place), ())
+        return LinkValue(relations=relations).model_dump(mode="json")
+
+    def codes(self, content: Mapping[str, Json], place: str, value: Json) -> Iterator[Code]:
+        """Which links there are, by turn pair, and of each the relation, the skills and the wording."""
+        if place == BOARD:
+            yield Code("links", "set", sorted(value["links"]))
+            return
+        kept = value["decision"] == "keep"
+        yield Code("decision", "nominal", value["decision"])
+        yield Code("relation", "nominal", " + ".join(sorted(value["relations"])) if kept else None)
+        yield Code("skills", "set", sorted(value["skills"]) if kept else None)
+        _, target = self._turns(content, place)
+        worded = (value["question"] or target["question"]) if kept else None
+        yield Code("question", "text", worded, draft=target["question"])
+
+    def lines(self, content: Mapping[str, Json], place: str, value: Json) -> Sequence[tuple[str, str]]:
+        """Decision, the two turns, relations, skills, wording and note."""
+        if place == BOARD:
+            complete = "all links are there" if value["decision"] == "complete" else "none yet"
+            shown = [("Decision", complete), ("Links", ", ".join(map(_spoken, value["links"])) or "none")]
+        else:
+            source, target = self._turns(content, place)
+            shown = [
+                ("Decision", value["decision"] or "none yet"),
+                ("Link", _spoken(place)),
+                ("Earlier question", source["question"]),
+                ("Later question", target["question"]),
+                ("Relations", ", ".join(value["relations"]) or "none"),
+            ]
+            if value["skills"]:
+                shown.append(("Skills", ", ".join(value["skills"])))
+            if value["method"]:
+                shown.append(("Method", value["method"]))
+            if value["question"] is not None:
+                shown.append(("Rewritten question", value["question"]))
+                shown += [("Rewritten answer", text) for text in value["references"] or ()]
+        return [*shown, *([("Note", value["note"])] if value["note"] else [])]
+
+    def _turns(self, content: Mapping[str, Json], place: str) -> tuple[Json, Json]:
+        sources, targets = content["before"]["turns"], content["after"]["turns"]
+        match = PLACE.fullmatch(place)
+        if match is None or int(match[1]) >= len(sources) or int(match[2]) >= len(targets):
+            raise BadValueError(
+                f"a link leads from one of turns 0 to {len(sources) - 1} to one of turns 0 to {len(targets) - 1}, "
+                f"as '0-1'; there is none at {place[:20]!r}",
+                field="place",
+            )
+        return sources[int(match[1])], targets[int(match[2])]
+
+
+def pairs(content: Content, linked: Iterable[tuple[str, str]]) -> Iterator[tuple[QAChain, QAChain]]:
+    """Chains that follow each other in their video, by the start of their clips, and others that links join."""
+    starts: dict[str, float] = {clip.id: clip.interval.start_s for clip in content.clips if clip.interval is not None}
+    by_video: dict[str, list[QAChain]] = {video.id: [] for video in content.videos}
+    for chain in content.chains:
+        by_video.setdefault(chain.video_id, []).append(chain)
+    wanted = set(linked)
+    for chains in by_video.values():
+        # Chains whose clip has no time stay where the benchmark has them, before all others.
+        chains.sort(key=lambda chain: starts.get(chain.clip_id or "", -1.0))
+        adjacent = {(a.id, b.id) for a, b in pairwise(chains)}
+        for number, before in enumerate(chains):
+            for after in chains[number + 1 :]:
+                if (before.id, after.id) in adjacent or (before.id, after.id) in wanted:
+                    yield before, after
+
+
+def _chain(content: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: content[name] for name in ("id", "clips", "turns", "checks")}
+
+
+def _drawn(linkages: Iterable[Linkage], before: QAChain, after: QAChain) -> list[dict[str, Json]]:
+    relations: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for linkage in linkages:
+        source, target = linkage.source.turn_index, linkage.target.turn_index
+        known = relations[source, target] if source < len(before.turns) and target < len(after.turns) else []
+        if linkage.relation not in known:
+            known.append(linkage.relation)
+    return [
+        {"place": f"{source}-{target}", "source": source, "target": target, "relations": found}
+        for (source, target), found in sorted(relations.items())
+    ]
+
+
+def _rewrites(rewrites: Iterable[Rewrite]) -> dict[str, list[dict[str, Json]]]:
+    found: dict[str, list[dict[str, Json]]] = defaultdict(list)
+    for rewrite in rewrites:
+        source, target = rewrite.linkage.source.turn_index, rewrite.linkage.target.turn_index
+        found[f"{source}-{target}"].append(
+            {
+                "relation": rewrite.linkage.relation,
+                "method": rewrite.method,
+                "skill": rewrite.skill,
+                "question": rewrite.draft.question,
+                "references": list(rewrite.draft.references),
+                "problems": list(rewrite.problems),
+            }
+        )
+    return dict(found)
+
+
+def _stands(value: Json) -> bool:
+    return value is not None and value.get("decision") == "keep"
+
+
+def _spoken(place: str) -> str:
+    source, target = map(int, place.split("-"))
+    return f"turn {source + 1} → turn {target + 1}"

@@ -1,0 +1,37 @@
+"""A browser for tests of pages, and people who are new in each test."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from driven_screen import READY_MS
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from walk_report import ARGUMENTS, find_chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    found = browser.new_context(viewport={"width": 1280, "height": 860})
+    found.set_default_timeout(READY_MS)
+    errors: list[str] = []
+    found.on("weberror", lambda error: errors.append(str(error.error)))
+    yield found
+    found.close()
+    assert errors == [], "no script of the page fails"
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A member of the team of each test's own."""
+    return re.sub(r"\W+", " ", request.node.name)[:60]
