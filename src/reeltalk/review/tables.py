@@ -48,7 +48,9 @@ class ProjectRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(Text)
     content_hash: Mapped[str] = mapped_column(Text)
-    """Of the benchmark as it was loaded."""
+    """Of the benchmark as it was loaded, or as reviews were applied to it last."""
+    files: Mapped[Json] = mapped_column(Document, default=dict)
+    """Hashes of its tables at that moment, by file name."""
     settings: Mapped[Json] = mapped_column(Document)
     created_at: Mapped[str] = mapped_column(Text)
 

@@ -1,0 +1,1 @@
+"""Settled work becomes the next revision of a benchmark."""

@@ -1,0 +1,231 @@
+"""What points at turns follows them: rows move with their turn, or go as it goes, into `rejected` with the reason."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from reeltalk.review.applying.next_revision import TABLE_OF, Key, NextRevision
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.ids import derive_id
+from reeltalk.schema.record import Json, Record
+
+R = TypeVar("R", bound=Record)
+
+NO_TURN: Final = "review took out the turn that it is about"
+NO_END: Final = "review took out a turn that it leads from or to"
+NO_STEP: Final = "review took out all turns of this path"
+EMPTY: Final = "review left none of its turns"
+CHECKED_BEFORE: Final = "before_review"
+"""In the `extra` of a check of a turn that was edited since: what the check had found."""
+
+
+@dataclass
+class PathChange:
+    """A path before and after."""
+
+    before: DialoguePath
+    after: DialoguePath
+    steps: list[int] = field(default_factory=list)
+    """Indices of the steps that are left."""
+
+
+def remap(made: NextRevision) -> list[PathChange]:
+    """Let everything follow its turns, once all turns are as they become.
+
+    Returns:
+        All paths, of which the walks are still to be looked at.
+    """
+    _units_gone(made)
+    made.content.linkages = _kept(
+        made,
+        "linkages",
+        made.content.linkages,
+        lambda row: _linkage(made, row),
+        name=lambda row: derive_id("linkage", row.model_dump(mode="json")),
+        reason=NO_END,
+    )
+
+    def rewrite(row: Any) -> Any:
+        linkage = _linkage(made, row.linkage)
+        return None if linkage is None else _with(row, linkage=linkage)
+
+    made.content.rewrites = _kept(
+        made, "rewrites", made.content.rewrites, rewrite, name=lambda row: row.id, reason=NO_END
+    )
+    paths = [_path(made, path) for path in made.content.paths]
+    made.content.paths = [change.after for change in paths]
+    made.content.gates = [row for gate in made.content.gates if (row := _gate(made, gate)) is not None]
+    made.content.tag_proposals = [
+        row for proposal in made.content.tag_proposals if (row := _moved(made, proposal, proposal.unit)) is not None
+    ]
+    _answers_and_scores(made)
+    return paths
+
+
+def _units_gone(made: NextRevision) -> None:
+    before: dict[Key, QAChain | Dialogue] = {("chains", row.id): row for row in made.before.chains}
+    before |= {("dialogues", row.id): row for row in made.before.dialogues}
+    for table, name in sorted(made.gone):
+        kind = "chain" if table == "chains" else "dialogue"
+        gates = [row for row in made.rows_about("gates", kind, name) if row.turn_index is None]
+        content: dict[str, Json] = {"record": before[table, name].model_dump(mode="json", exclude_defaults=True)}
+        if gates:
+            content["gates"] = [row.model_dump(mode="json", exclude_defaults=True) for row in gates]
+        made.reject(table, name, EMPTY, content)
+    if made.gone:
+        gone = {name for _, name in made.gone}
+        made.content.source_files = [
+            _with(file, records=tuple(name for name in file.records if name not in gone))
+            if gone & set(file.records)
+            else file
+            for file in made.content.source_files
+        ]
+
+
+def _kept(
+    made: NextRevision,
+    table: str,
+    rows: Iterable[R],
+    move: Callable[[R], R | None],
+    *,
+    name: Callable[[R], str],
+    reason: str,
+) -> list[R]:
+    found: list[R] = []
+    for row in rows:
+        moved = move(row)
+        if moved is None:
+            made.reject(table, name(row), reason, row)
+        else:
+            found.append(moved)
+    return found
+
+
+def _with(row: Any, **values: Any) -> Any:
+    return row.model_copy(update=values)
+
+
+def _ref(made: NextRevision, ref: TurnRef) -> TurnRef | None:
+    index = made.moved(TABLE_OF[ref.unit], ref.unit_id, ref.turn_index)
+    if index is None:
+        return None
+    return ref if index == ref.turn_index else ref.model_copy(update={"turn_index": index})
+
+
+def _linkage(made: NextRevision, row: Linkage) -> Linkage | None:
+    source, target = _ref(made, row.source), _ref(made, row.target)
+    if source is None or target is None:
+        return None
+    return row if (source, target) == (row.source, row.target) else _with(row, source=source, target=target)
+
+
+def _path(made: NextRevision, path: DialoguePath) -> PathChange:
+    moved = [(number, step, _ref(made, step.ref)) for number, step in enumerate(path.steps)]
+    steps = tuple(
+        step if ref == step.ref else step.model_copy(update={"ref": ref}) for _, step, ref in moved if ref is not None
+    )
+    after = path if steps == path.steps else _with(path, steps=steps)
+    return PathChange(path, after, [number for number, _, ref in moved if ref is not None])
+
+
+def _gate(made: NextRevision, gate: GateResult) -> Any:
+    """A check where its turn is now; None for one that went with its turn, whose rejection holds it."""
+    if gate.unit not in TABLE_OF or gate.outcome in (GateOutcome.DROPPED, GateOutcome.UNWRITTEN):
+        return gate
+    table = TABLE_OF[gate.unit]
+    if gate.turn_index is None:
+        return None if (table, gate.unit_id) in made.gone else gate
+    place = _place(made, table, gate.unit_id, gate.turn_index)
+    moved = _moved(made, gate, gate.unit)
+    if moved is None or place is None or (table, gate.unit_id, place) not in made.reworded:
+        return moved
+    if gate.outcome is GateOutcome.UNCHECKED:
+        return moved
+    made.counts["checks of edited turns that must be made again"] += 1
+    found = {"outcome": gate.outcome.value, "reason": gate.reason, "value": gate.value}
+    return GateResult.model_validate(
+        moved.model_dump()
+        | {
+            "outcome": GateOutcome.UNCHECKED,
+            "reason": "the turn was edited in review after it was checked",
+            "value": None,
+            "extra": {**gate.extra, CHECKED_BEFORE: found},
+        }
+    )
+
+
+def _place(made: NextRevision, table: str, name: str, index: int) -> int | None:
+    places = made.earlier_places.get((table, name), [])
+    return places[index] if index < len(places) else None
+
+
+def _moved(made: NextRevision, row: Any, unit: str) -> Any:
+    """A row about a turn of a chain or dialogue where that is now; None where it went."""
+    if unit not in TABLE_OF:
+        return row
+    table = TABLE_OF[unit]
+    index = made.moved(table, row.unit_id, row.turn_index)
+    if index is None:
+        return row if (table, row.unit_id) not in made.earlier_places else None
+    return row if index == row.turn_index else _with(row, turn_index=index)
+
+
+def _answers_and_scores(made: NextRevision) -> None:
+    tables = {("turn", name): table for table, name in made.earlier_places}
+
+    def unit_of(unit: str, name: str) -> str | None:
+        if unit == "turn":
+            # A turn's unit is a dialogue where there is one of the name, and a chain otherwise.
+            if ("dialogues", name) in made.earlier_places:
+                return "dialogues"
+            return tables.get((unit, name))
+        return TABLE_OF.get(unit)
+
+    def answer(row: Answer) -> Answer | None:
+        table = unit_of(row.unit, row.unit_id)
+        if table is None or (table, row.unit_id) not in made.earlier_places:
+            return row
+        index = made.moved(table, row.unit_id, row.turn_index)
+        if index is None:
+            return None
+        place = _place(made, table, row.unit_id, row.turn_index)
+        earlier = made.reworded.get((table, row.unit_id, place)) if place is not None else None
+        moved = row if index == row.turn_index else _with(row, turn_index=index)
+        return moved if earlier is None else asked_before(moved, earlier)
+
+    def score(row: Any) -> Any:
+        table = unit_of(row.unit, row.unit_id)
+        if table is None or (table, row.unit_id) not in made.earlier_places:
+            return row
+        if row.turn_index is None:
+            return None if (table, row.unit_id) in made.gone else row
+        index = made.moved(table, row.unit_id, row.turn_index)
+        return None if index is None else row if index == row.turn_index else _with(row, turn_index=index)
+
+    made.content.answers = _kept(
+        made, "answers", made.content.answers, answer, name=lambda row: _short(row.model, row.unit_id), reason=NO_TURN
+    )
+    made.content.scores = _kept(
+        made, "scores", made.content.scores, score, name=lambda row: _short(row.model, row.unit_id), reason=NO_TURN
+    )
+
+
+def asked_before(answer: Answer, turn: Turn) -> Answer:
+    """An answer to an earlier wording of a turn; it says to which."""
+    values: dict[str, Any] = {}
+    if answer.asked_as is None:
+        values["asked_as"] = turn.question
+    if answer.referred_to is None:
+        values["referred_to"] = turn.references
+    return answer.model_copy(update=values)
+
+
+def _short(model: str, unit_id: str) -> str:
+    return f"{model}/{unit_id}"[:512].strip()
+
+
+def steps_of(changes: Sequence[PathChange]) -> dict[str, dict[int, int]]:
+    """By path, the new index of each step that is left."""
+    return {change.before.id: {old: new for new, old in enumerate(change.steps)} for change in changes}

@@ -1,0 +1,139 @@
+"""What is read from the database: units on which all work is in, what was settled there, and whose work it was."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.revisions import short_hash
+from reeltalk.review.settling import DONE
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow
+from reeltalk.schema.record import Json
+
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one person handed in about a unit."""
+
+    reviewer: str
+    """Name of the person."""
+    person_id: str
+    role: str
+    """`annotator` or `adjudicator`."""
+    at: str
+    """When it was handed in."""
+    values: Mapping[str, Json]
+    """By place."""
+    times: Mapping[str, str]
+    """When each was decided."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What was settled at one place."""
+
+    value: Json
+    how: str
+    people: Sequence[str]
+    """Names, those whose work it is first."""
+    at: str
+
+    @property
+    def hash(self) -> str:
+        """By which it is known that it was applied."""
+        return short_hash([self.value, self.how, list(self.people)])
+
+
+@dataclass(frozen=True)
+class DoneUnit:
+    """A unit on which nothing is open."""
+
+    id: str
+    kind: str
+    """Of the task."""
+    target_table: str
+    target_id: str
+    video_id: str | None
+    content: Mapping[str, Json]
+    results: Mapping[str, Settled]
+    """By place; none where each one's work counts by itself."""
+    works: Sequence[Work]
+    """In the order in which they were handed in."""
+
+    @property
+    def revision(self) -> int:
+        """Of the benchmark, as people saw it."""
+        return int(self.content.get("revision", 0))
+
+
+def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
+    """All units of one kind of work on which nothing is open, in the order of their queue, without planted ones."""
+    names = dict(session.execute(select(PersonRow.id, PersonRow.name)).tuples())
+    ids = list(
+        session.scalars(
+            select(UnitRow.id)
+            .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+            .where(QueueRow.task == kind, UnitRow.state == DONE, UnitRow.gold.is_(None))
+            .order_by(QueueRow.position, UnitRow.position, UnitRow.id)
+        )
+    )
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
+        results: dict[str, dict[str, Settled]] = defaultdict(dict)
+        for found in session.scalars(select(ResultRow).where(ResultRow.unit_id.in_(some)).order_by(ResultRow.place)):
+            people = [names.get(person, person) for person in found.people or ()]
+            results[found.unit_id][found.place] = Settled(found.value, found.how, people, found.at)
+        works = _works(session, some, names)
+        rows = {row.id: row for row in session.scalars(select(UnitRow).where(UnitRow.id.in_(some)))}
+        for unit_id in some:
+            row = rows[unit_id]
+            yield DoneUnit(
+                id=unit_id,
+                kind=kind,
+                target_table=row.target_table or "",
+                target_id=row.target_id or "",
+                video_id=row.video_id,
+                content=row.content,
+                results=results[unit_id],
+                works=works[unit_id],
+            )
+
+
+def _works(session: Session, units: Sequence[str], names: Mapping[str, str]) -> dict[str, list[Work]]:
+    found: dict[str, list[Work]] = defaultdict(list)
+    values: dict[str, dict[str, Json]] = defaultdict(dict)
+    times: dict[str, dict[str, str]] = defaultdict(dict)
+    mine = select(AssignmentRow.id).where(AssignmentRow.unit_id.in_(units), AssignmentRow.state == "submitted")
+    for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id.in_(mine)).order_by(EntryRow.place)):
+        values[entry.assignment_id][entry.place] = entry.value
+        times[entry.assignment_id][entry.place] = entry.at
+    for row in session.scalars(
+        select(AssignmentRow)
+        .where(AssignmentRow.unit_id.in_(units), AssignmentRow.state == "submitted")
+        .order_by(AssignmentRow.submitted_at, AssignmentRow.id)
+    ):
+        name = names.get(row.person_id, row.person_id)
+        submitted_at = row.submitted_at or row.created_at
+        found[row.unit_id].append(Work(name, row.person_id, row.role, submitted_at, values[row.id], times[row.id]))
+    return found
+
+
+def undecided(session: Session) -> dict[str, int]:
+    """Places of units that are not done, by kind of work."""
+    rows = session.execute(
+        select(QueueRow.task, func.sum(UnitRow.turns))
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(UnitRow.state != DONE, UnitRow.gold.is_(None))
+        .group_by(QueueRow.task)
+    )
+    return {kind: int(count or 0) for kind, count in rows}
+
+
+def when(at: str) -> datetime:
+    """A stored moment as a time with its zone."""
+    return datetime.fromisoformat(at)

@@ -1,0 +1,207 @@
+"""Apply: settled work becomes the next revision of a benchmark, in one write, or not at all.
+
+Applying again changes nothing: each settled place leaves a review by which it is known that it was applied.
+"""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
+from reeltalk.review.admitting import admitted, table_hashes
+from reeltalk.review.applying.collected import add_collected
+from reeltalk.review.applying.labels import VERIFIED, apply_labels
+from reeltalk.review.applying.links import apply_links, word_paths
+from reeltalk.review.applying.next_revision import NextRevision
+from reeltalk.review.applying.remapping import remap
+from reeltalk.review.applying.settled import done_units, undecided
+from reeltalk.review.applying.turns import apply_turns
+from reeltalk.review.applying.walks import settle_paths
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.loading import fill
+from reeltalk.review.project import Project
+from reeltalk.review.revisions import APPLIED, is_of_project
+from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.store.atomic import writing_directory
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import MANIFEST, hash_file
+from reeltalk.store.media import MEDIA
+from reeltalk.store.release import CARD
+from reeltalk.store.tables import TABLES
+from reeltalk.store.validate import Finding, check_content
+
+SHOWN: Final = 5
+
+
+@dataclass
+class Applied:
+    """What applying did, or would do."""
+
+    revision: int
+    """Of the benchmark now, from 1; the one that it has where nothing changed."""
+    is_changed: bool
+    counts: dict[str, int] = field(default_factory=dict)
+    undecided: dict[str, int] = field(default_factory=dict)
+    """Places whose work is not settled yet, by kind of work. They stay as they are."""
+    conflicts: tuple[str, ...] = ()
+    """Settled work that could not be applied, and why."""
+
+
+Agrees = Callable[[Session, float], str | None]
+"""Why people agree too little for their work to be applied, given the least agreement; None where they agree enough."""
+
+
+def apply_reviews(
+    project: Project,
+    *,
+    into: Path | None = None,
+    dry_run: bool = False,
+    too_little: Agrees = lambda session, least: None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Applied:
+    """Write the settled work of a project as the next revision of its benchmark.
+
+    Args:
+        project: Whose work.
+        into: A copy of the benchmark that gets it in place of the benchmark itself; made where it is not there.
+        dry_run: Say what would be done, and write nothing.
+        too_little: Tells why people agree too little.
+        progress: Is told what is being done.
+
+    Raises:
+        FrozenError: The benchmark is a release.
+        BenchmarkError: People agree too little, something else changed the benchmark, or it cannot be written.
+        InputError: The benchmark is damaged.
+        BrokenInvariantError: What people settled contradicts the benchmark, as evidence after the end of its video.
+    """
+    source = Benchmark.open(project.benchmark)
+    is_copied = into is not None and not (into.is_dir() and any(into.iterdir()))
+    target = source if into is None or is_copied else Benchmark.open(into)
+    if target.manifest.release is not None and not is_copied:
+        raise FrozenError(
+            f"{target.path} is release {target.manifest.release}, which does not change; pass --into FOLDER, which "
+            "becomes a copy of it with the reviews applied"
+        )
+    progress(f"reading {target.path}")
+    content = admitted(target)
+    with project.database.reading() as session:
+        row = session.get(ProjectRow, 1)
+        if row is None:
+            raise BenchmarkError(f"{project.benchmark} was never loaded for review; 'reeltalk review' loads it")
+        if target is source and row.content_hash != source.manifest.content_hash:
+            if not is_of_project(session, row, source.manifest):
+                raise BenchmarkError(
+                    f"{source.path} was changed by something else since it was loaded; 'reeltalk review {source.path} "
+                    "--reload' takes the changes over, or pass --into another copy"
+                )
+        least = project.settings.least_agreement
+        if least is not None and (reason := too_little(session, least)) is not None:
+            raise BenchmarkError(f"{reason}; nothing was applied. Let the work be looked at again, or set another")
+        progress("collecting what was settled")
+        made = next_revision(content, session)
+        left = undecided(session)
+        chain = session.scalars(select(ChainRow)).one_or_none()
+        head = (chain.seq, chain.hash) if chain is not None else (0, "")
+    changed = [name for name, rows in made.content.rows() if rows != getattr(content, name)]
+    applied = Applied(
+        revision=made.number if changed else made.number - 1,
+        is_changed=bool(changed),
+        counts={name: count for name, count in sorted(made.counts.items()) if count},
+        undecided=left,
+        conflicts=tuple(made.conflicts),
+    )
+    _refuse_contradictions(content, made.content)
+    if dry_run or (not changed and not is_copied):
+        return applied
+    progress(f"writing revision {made.number}")
+    settings = {"project": row.name, "revision": made.number, "events": head[0], "head": head[1]}
+    parents = table_hashes(target.manifest)
+
+    def write(benchmark: Benchmark) -> None:
+        if not changed:
+            return
+        with benchmark.writing(stage=APPLIED, settings=settings, parents=parents) as writer:
+            if table_hashes(benchmark.manifest) != parents:
+                raise BenchmarkError(f"{benchmark.path} was changed while reviews were applied; run the command again")
+            for name in changed:
+                rows = getattr(made.content, name)
+                if rows:
+                    writer.add(TABLES[name], rows)
+                else:
+                    writer.remove(benchmark.manifest, TABLES[name].file_name)
+
+    if is_copied and into is not None:
+        with writing_directory(into) as partial:
+            _copy(source, partial)
+            write(Benchmark.open(partial))
+    else:
+        write(target)
+    if target is source and not is_copied:
+        _go_on(project, source, made, applied)
+    return applied
+
+
+def next_revision(content: Content, session: Session) -> NextRevision:
+    """A benchmark's rows with all that was settled; nothing is written."""
+    made = NextRevision.after(content)
+    apply_turns(made, done_units(session, "turns"))
+    paths = remap(made)
+    apply_links(made, done_units(session, "links"))
+    for kind in VERIFIED:
+        apply_labels(made, done_units(session, kind))
+    settle_paths(made, paths)
+    word_paths(made)
+    add_collected(made, session)
+    return made
+
+
+def _refuse_contradictions(before: Content, after: Content) -> None:
+    """Refuse to write what would not validate. What was wrong before is not of review's making."""
+
+    def problems(content: Content) -> dict[str, Finding]:
+        return {str(finding): finding for finding in check_content(content) if finding.severity == "error"}
+
+    known = problems(before)
+    new = [finding for text, finding in problems(after).items() if text not in known]
+    if new:
+        shown = "; ".join(f"{finding.where}: {finding.problem}" for finding in new[:SHOWN])
+        more = f"; and {len(new) - SHOWN:,} more" if len(new) > SHOWN else ""
+        raise BrokenInvariantError(
+            f"what was settled contradicts the benchmark: {shown}{more}; nothing was applied. Return the work, so that "
+            "it is corrected"
+        )
+
+
+def _copy(source: Benchmark, folder: Path) -> None:
+    """A benchmark's files as a benchmark that can change, without the card of a release."""
+    manifest = source.manifest
+    files = {name: entry for name, entry in manifest.files.items() if name != CARD}
+    for name in (*files, *(f"{MEDIA}/{sha256}" for sha256 in source.media.names())):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.path / name, target)
+        expected = files[name].sha256 if name in files else Path(name).name
+        if hash_file(target)[0] != expected:
+            raise BenchmarkError(f"{source.path / name} is damaged; 'reeltalk validate {source.path}' says more")
+    copied = manifest.model_copy(update={"files": files, "release": None, "canary": None})
+    (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
+
+
+def _go_on(project: Project, benchmark: Benchmark, made: NextRevision, applied: Applied) -> None:
+    """The project goes on with the revision that was written: what nobody has begun shows it."""
+    fresh = Benchmark.open(benchmark.path)
+    with changing(project.database, OPERATOR) as change:
+        change.record(
+            "apply",
+            "project",
+            after={"revision": made.number, "content_hash": fresh.manifest.content_hash, "counts": applied.counts},
+        )
+        known = set(change.session.scalars(select(QueueRow.id)))
+        fill(change, project, fresh, made.content, None, wanted=[name for name in TASKS if name in known])
