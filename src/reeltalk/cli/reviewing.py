@@ -1,10 +1,26 @@
 """`reeltalk review`: people accept, edit, link and label every turn in a browser."""
 
+import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from reeltalk.cli.app import app, say
+from reeltalk.errors import BenchmarkError
+
+if TYPE_CHECKING:
+    from reeltalk.review.project import Project
+
+DATABASE = Annotated[
+    str | None,
+    Parameter(
+        help="Address of a PostgreSQL database, as postgresql+psycopg://user@host/name; by default a SQLite file beside "
+        "the benchmark."
+    ),
+]
+BENCHMARK = Annotated[Path, Parameter(help="Folder of the benchmark.")]
+FLAG = Parameter(negative="")
 
 review = App(
     name="review", help="Let people review every turn of a benchmark in a browser, alone or as a team.", sort_key=7
@@ -14,13 +30,16 @@ app.command(review)
 
 @review.default
 def serve(
-    benchmark: Path,
+    benchmark: BENCHMARK,
     /,
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
-    database: str | None = None,
+    database: DATABASE = None,
+    queues: str | None = None,
     overlap: int = 1,
+    only: str | None = None,
+    reload: Annotated[bool, FLAG] = False,
 ) -> int:
     """Serve a benchmark to whoever reviews it. What they do is kept beside it, in BENCH.review.
 
@@ -29,16 +48,19 @@ def serve(
 
     Parameters
     ----------
-    benchmark
-        Folder of the benchmark.
     host
         Address to listen on; 0.0.0.0 for a team, behind a proxy that speaks HTTPS.
     port
         Port to listen on; 0 for any that is free.
-    database
-        Address of a PostgreSQL database, as postgresql+psycopg://user@host/name; a SQLite file by default.
+    queues
+        Kinds of work, with commas between, or all: turns,links by default. Given later, it adds queues.
     overlap
-        How many people do each unit, blind to each other. Counts when the benchmark is loaded first.
+        How many people do each unit of a new queue, blind to each other.
+    only
+        Only units of some videos: split/test, category/cooking or id/VIDEO.
+    reload
+        Take over what another command changed in the benchmark since it was loaded: finished and begun work stays as it
+        is, what nobody has begun is renewed, new units are added.
     """
     from reeltalk.review.loading import load
     from reeltalk.review.playable import prepare, renew
@@ -48,13 +70,153 @@ def serve(
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(benchmark)
-    project = Project.open(benchmark, url=database)
-    served = prepare(opened, project.folder / PLAYABLE, progress=say)
-    load(project, opened, serving=lambda _: served, overlap=overlap, progress=say)
-    renew(project, served)
-    listening = listen(host, port)
-    address = f"http://{host}:{listening.getsockname()[1]}"
-    token = first_invitation(project)
-    print(f"open {address}/join/{token} to become the first owner" if token else f"open {address}", flush=True)
-    run(project, listening)
+    # An address that is taken is told before anything is loaded.
+    with contextlib.closing(listen(host, port)) as listening:
+        project = Project.open(benchmark, url=database)
+        served = prepare(opened, project.folder / PLAYABLE, progress=say)
+        loaded = load(
+            project,
+            opened,
+            serving=lambda _: served,
+            queues=[name.strip() for name in queues.split(",")] if queues is not None else (),
+            overlap=overlap,
+            only=only,
+            reload=reload,
+            progress=say,
+        )
+        for line in loaded.lines():
+            say(line)
+        renew(project, served)
+        address = f"http://{host}:{listening.getsockname()[1]}"
+        token = first_invitation(project)
+        if token is not None:
+            print(f"open {address}/join/{token} to become the first owner; the link is good once", flush=True)
+        else:
+            print(f"open {address}", flush=True)
+        say("Ctrl-C stops it; what people do is kept, and the same command goes on")
+        run(project, listening)
+    say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
+
+
+@review.command(sort_key=1)
+def status(benchmark: BENCHMARK, /, *, database: DATABASE = None) -> int:
+    """Print each queue with what is done, under way and left, without starting a server.
+
+    Example: `reeltalk review status benchmarks/kitchen`
+    """
+    from reeltalk.review.queue_status import queue_counts
+
+    project = opened_project(benchmark, database)
+    with project.database.reading() as session:
+        rows = list(queue_counts(session))
+    if not rows:
+        raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows:
+        cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+        print("  ".join([name.ljust(widths[0]), *cells]))
+    return 0
+
+
+@review.command(sort_key=2)
+def invite(
+    benchmark: BENCHMARK,
+    /,
+    *,
+    role: str = "annotator",
+    note: str = "",
+    address: str = "http://127.0.0.1:8765",
+    database: DATABASE = None,
+) -> int:
+    """Print a link by which one person joins, as where the first owner's link was lost.
+
+    Example: `reeltalk review invite benchmarks/kitchen --role owner`
+
+    Parameters
+    ----------
+    role
+        owner, adjudicator, annotator or reader.
+
+    Note:
+        Whom it is for; owners see it beside the invitation.
+    address
+        Where the server is reached.
+    """
+    from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.people import INVITATION_DAYS
+    from reeltalk.review.people import invite as make_invitation
+
+    project = opened_project(benchmark, database)
+    with changing(project.database, OPERATOR) as change:
+        token = make_invitation(change, project.secret, role, note)[1]
+    print(f"{address.rstrip('/')}/join/{token}")
+    say(f"good once, for {INVITATION_DAYS} days")
+    return 0
+
+
+@review.command(sort_key=3)
+def reset_password(
+    benchmark: BENCHMARK,
+    /,
+    *,
+    name: str,
+    address: str = "http://127.0.0.1:8765",
+    database: DATABASE = None,
+) -> int:
+    """Print a link by which somebody who lost their password chooses a new one.
+
+    Example: `reeltalk review reset-password benchmarks/kitchen --name Ada`
+
+    Parameters
+    ----------
+    name
+        The name that the person signs in with.
+    address
+        Where the server is reached.
+    """
+    from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.resetting import RESET_DAYS, make_reset
+
+    project = opened_project(benchmark, database)
+    with changing(project.database, OPERATOR) as change:
+        token = make_reset(change, project.secret, name)
+    print(f"{address.rstrip('/')}/reset/{token}")
+    say(f"good once, for {RESET_DAYS} days")
+    return 0
+
+
+@review.command(sort_key=4)
+def verify(benchmark: BENCHMARK, /, *, database: DATABASE = None) -> int:
+    """Check that nobody changed the history: every event holds the hash of the one before.
+
+    Example: `reeltalk review verify benchmarks/kitchen`. Exit code 1 where an event was changed or taken away.
+    """
+    from sqlalchemy import select
+
+    from reeltalk.review.events import broken_links
+    from reeltalk.review.tables import ChainRow
+
+    project = opened_project(benchmark, database)
+    with project.database.reading() as session:
+        problems = list(broken_links(session))
+        head = session.scalars(select(ChainRow)).one_or_none()
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(f"{head.seq if head is not None else 0:,} events, chain whole: {head.hash if head is not None else '-'}")
+    return 1 if problems else 0
+
+
+def opened_project(benchmark: Path, database: str | None) -> "Project":
+    """A project that is there: a command about one shall not make it.
+
+    Raises:
+        BenchmarkError: There is none.
+    """
+    from reeltalk.review.project import DATABASE as FILE
+    from reeltalk.review.project import Project, folder_of
+
+    if database is None and not (folder_of(benchmark) / FILE).is_file():
+        raise BenchmarkError(f"{benchmark} is not under review; 'reeltalk review {benchmark}' begins one")
+    return Project.open(benchmark, url=database)

@@ -17,7 +17,7 @@ from reeltalk.errors import ReeltalkError
 from reeltalk.review.pages import page
 from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, NotThereError, Refusal, SignInFirstError
-from reeltalk.review.routes import adjudicating, board, collecting, home, media, signing_in, work
+from reeltalk.review.routes import adjudicating, board, collecting, home, media, resetting, signing_in, work
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
@@ -39,7 +39,7 @@ def create_app(project: Project) -> FastAPI:
     """The application that serves one project."""
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project = project
-    for routes in (signing_in, home, work, media, board, adjudicating, collecting):
+    for routes in (signing_in, resetting, home, work, media, board, adjudicating, collecting):
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=str(files("reeltalk.review") / "static")), name="static")
     app.add_exception_handler(Refusal, _refused)

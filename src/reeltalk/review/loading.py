@@ -69,11 +69,8 @@ class Choice:
     """What is loaded."""
 
     queues: Sequence[str] = ()
-    """Kinds of work; none for `FIRST`, or for those that the project has."""
     overlap: int = 1
-    """How many people do each unit of a new queue."""
     only: str | None = None
-    """`split/test`, `category/cooking` or `id/video-1`: the videos whose units are loaded."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.overlap <= 20:
@@ -90,7 +87,9 @@ def load(
     benchmark: Benchmark,
     *,
     serving: Callable[[Benchmark], Serving],
-    choice: Choice = Choice(),
+    queues: Sequence[str] = (),
+    overlap: int = 1,
+    only: str | None = None,
     reload: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Loaded:
@@ -100,7 +99,9 @@ def load(
         project: Where.
         benchmark: What people shall review.
         serving: Tells how each video is served. Asked only where something is loaded.
-        choice: Which kinds of work, on which videos.
+        queues: Kinds of work; none for `FIRST`, or for those that the project has.
+        overlap: How many people do each unit of a new queue.
+        only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are loaded.
         reload: Take over changes that something else than `reeltalk review apply` made.
         progress: Is told what is being done.
 
@@ -112,7 +113,7 @@ def load(
         BenchmarkError: It was changed by something else since it was loaded, or holds nothing to review.
         SettingError: The choice fits nothing in it.
     """
-    manifest = benchmark.manifest
+    choice, manifest = Choice(queues, overlap, only), benchmark.manifest
     with project.database.reading() as session:
         row = session.get(ProjectRow, 1)
         known = set(session.scalars(select(QueueRow.id)))

@@ -102,6 +102,17 @@ class SessionRow(Base):
     expires_at: Mapped[str] = mapped_column(Text)
 
 
+class ResetRow(Base):
+    """A link by which somebody chooses a new password, once."""
+
+    __tablename__ = "resets"
+
+    token: Mapped[str] = mapped_column(Text, primary_key=True)
+    """Keyed hash of what the link holds."""
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
+    expires_at: Mapped[str] = mapped_column(Text)
+
+
 class TokenRow(Base):
     """A personal token for scripts."""
 

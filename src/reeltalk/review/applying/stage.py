@@ -4,7 +4,7 @@ Applying again changes nothing: each settled place leaves a review by which it i
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -52,6 +52,23 @@ class Applied:
     """Places whose work is not settled yet, by kind of work. They stay as they are."""
     conflicts: tuple[str, ...] = ()
     """Settled work that could not be applied, and why."""
+
+    def lines(self, benchmark: Path, *, dry_run: bool) -> Iterator[str]:
+        """As people read it; at most some of the conflicts."""
+        if self.is_changed:
+            yield f"{benchmark}: revision {self.revision}{' would be written' if dry_run else ''}"
+        else:
+            yield f"{benchmark}: nothing new was settled; it stays at revision {self.revision}"
+        for words, count in self.counts.items():
+            yield f"  {words}: {count:,}"
+        for kind, count in self.undecided.items():
+            yield f"  not settled yet, and left as they are ({kind}): {count:,}"
+        for conflict in self.conflicts[:SHOWN]:
+            yield f"  not applied: {conflict}"
+        if len(self.conflicts) > SHOWN:
+            yield f"  not applied: {len(self.conflicts) - SHOWN:,} more"
+        if self.counts.get("paths taken out"):
+            yield f"  'reeltalk construct {benchmark} --steps paths' draws new paths"
 
 
 Agrees = Callable[[Session, float], str | None]

@@ -1,0 +1,265 @@
+"""A whole project as JSON Lines, and back: what people did, by whom and when, on any database.
+
+Passwords, invitations, sessions, tokens and the keys of requests never leave. Whoever comes back can sign in once an
+operator has given them a new password (`reeltalk review reset-password`).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Boolean, Column, Float, Integer, Table, collate, func, insert, select, type_coerce
+from sqlalchemy import Text as AnyText
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.orm import Session
+
+from reeltalk import __version__
+from reeltalk.errors import BenchmarkError, InputError
+from reeltalk.review.database import Database
+from reeltalk.review.events import broken_links
+from reeltalk.review.tables import Base, Document
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import writing_directory
+from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.manifest import MANIFEST
+
+FORMAT: Final = "reeltalk.review"
+VERSION: Final = 1
+"""Grows when what is written changes its meaning."""
+LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "requests"})
+"""Tables that open doors, or only guard requests that are under way."""
+SECRET: Final[Mapping[str, Mapping[str, str]]] = {"people": {"password": ""}}
+"""Columns that stay here, with what they hold in their place afterwards."""
+BATCH: Final = 2000
+Progress = Callable[[str, int, int], None]
+"""Is told a table, how many of its rows are done, and how many there are."""
+
+
+class ExportedFile(BaseModel):
+    """One table of an export."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    size_bytes: Annotated[int, Field(ge=0)]
+    rows: Annotated[int, Field(ge=0)]
+
+
+class ExportManifest(BaseModel):
+    """What an export holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str = FORMAT
+    format_version: int = VERSION
+    reeltalk: str
+    """The version that wrote it."""
+    project: str
+    """Name of the benchmark."""
+    content_hash: str
+    """Of the benchmark, as it was loaded or as reviews were applied last."""
+    files: dict[str, ExportedFile]
+
+
+def tables() -> Sequence[Table]:
+    """What is exported, each table after those that it refers to."""
+    return [table for table in Base.metadata.sorted_tables if table.name not in LEFT_OUT]
+
+
+def export_project(database: Database, folder: Path, *, progress: Progress = lambda *_: None) -> ExportManifest:
+    """Write a project into a folder that appears whole, or not at all. People may work on meanwhile.
+
+    Args:
+        database: The project's.
+        folder: Where; it must not be there, or be empty.
+        progress: Is told what is being done.
+
+    Raises:
+        BenchmarkError: The folder is taken or cannot be written, the database cannot be read, or holds no project.
+    """
+    with database.reading() as session, writing_directory(folder) as partial:
+        if not database.is_sqlite:
+            # One moment for all tables; SQLite gives that by itself.
+            session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        project = session.execute(select(Base.metadata.tables["project"])).mappings().one_or_none()
+        if project is None:
+            raise BenchmarkError("there is nothing to export: no benchmark was loaded for review")
+        files = {}
+        for table in tables():
+            with (partial / f"{table.name}.jsonl").open("wb") as stream:
+                files[f"{table.name}.jsonl"] = _write(session, table, stream, database.is_sqlite, progress)
+        manifest = ExportManifest(
+            reeltalk=__version__, project=project["name"], content_hash=project["content_hash"], files=files
+        )
+        (partial / MANIFEST).write_text(write_json(manifest.model_dump(mode="json")), encoding="utf-8")
+    return manifest
+
+
+def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, progress: Progress) -> ExportedFile:
+    columns = _columns(table)
+    total = session.scalar(select(func.count()).select_from(table)) or 0
+    # Documents are stored as canonical JSON already: they are copied, not parsed.
+    query = select(
+        *(type_coerce(column, AnyText) if isinstance(column.type, Document) else column for column in columns)
+    ).order_by(*(_ordered(column, is_sqlite) for column in table.primary_key.columns))
+    keys = [f'"{column.name}":' for column in columns]
+    documents = [isinstance(column.type, Document) for column in columns]
+    digest, size_bytes, rows = hashlib.sha256(), 0, 0
+    result = session.execute(query.execution_options(yield_per=BATCH))
+    for some in result.partitions():
+        lines = []
+        for row in some:
+            values = (
+                key + (("null" if value is None else value) if is_document else _scalar(value))
+                for key, value, is_document in zip(keys, row, documents, strict=True)
+            )
+            lines.append("{" + ",".join(values) + "}\n")
+        block = "".join(lines).encode("ascii")
+        digest.update(block)
+        stream.write(block)
+        size_bytes, rows = size_bytes + len(block), rows + len(lines)
+        progress(table.name, rows, total)
+    return ExportedFile(sha256=digest.hexdigest(), size_bytes=size_bytes, rows=rows)
+
+
+def _columns(table: Table) -> list[Column[Any]]:
+    """What is written of a table, in the order of names."""
+    secret = SECRET.get(table.name, {})
+    return sorted((column for column in table.columns if column.name not in secret), key=lambda column: column.name)
+
+
+def _ordered(column: Column[Any], is_sqlite: bool) -> Any:
+    # By code point on every database: the order of a language differs from machine to machine.
+    return column if is_sqlite or not isinstance(column.type, AnyText) else collate(column, "C")
+
+
+_scalar: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+def read_manifest(folder: Path) -> ExportManifest:
+    """The manifest of an export, whose files have their hashes.
+
+    Raises:
+        BenchmarkError: There is none, or a newer reeltalk wrote it.
+        InputError: It is damaged, or a file is.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BenchmarkError(f"{folder} is no export of a review: it has no {MANIFEST}")
+    value = read_json(path)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise BenchmarkError(f"{folder} is no export of a review; 'reeltalk review export' writes one")
+    if isinstance(version := value.get("format_version"), int) and version > VERSION:
+        raise BenchmarkError(f"{folder} was written by a newer reeltalk ({value.get('reeltalk')}); update reeltalk")
+    manifest = parse(ExportManifest, value, file=path)
+    expected = {f"{table.name}.jsonl" for table in tables()}
+    if unknown := sorted(manifest.files.keys() ^ expected):
+        raise InputError(
+            f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
+            hint=f"it was written by reeltalk {manifest.reeltalk}; use that version",
+        )  # fmt: skip
+    for name, entry in manifest.files.items():
+        file = folder / name
+        if not file.is_file():
+            raise InputError("listed in the manifest but missing", file=file, hint="copy the export anew")
+        with file.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != entry.sha256:
+            raise InputError("not what was exported: its hash differs", file=file, hint="copy the export anew")
+    return manifest
+
+
+def restore_project(database: Database, folder: Path, *, progress: Progress = lambda *_: None) -> ExportManifest:
+    """Bring an export into a database that holds no project, whole or not at all. The chain of events is verified.
+
+    Args:
+        database: Empty, with its tables in this version's form.
+        folder: The export.
+        progress: Is told what is being done.
+
+    Raises:
+        BenchmarkError: The database holds a project, or cannot be written.
+        InputError: The export is damaged; names file and line.
+    """
+    manifest = read_manifest(folder)
+    with database.writing() as session:
+        for table in Base.metadata.sorted_tables:
+            if session.execute(select(table).limit(1)).first() is not None:
+                raise BenchmarkError(
+                    "the database holds a project already; restore into another one (--into, --database)"
+                )
+        for table in tables():
+            _read(session, table, folder / f"{table.name}.jsonl", manifest, progress)
+        progress("chain of events", 0, manifest.files["events.jsonl"].rows)
+        broken = next(broken_links(session), None)
+        if broken is not None:
+            raise InputError(f"the chain of events is broken: {broken}", file=folder / "events.jsonl", hint=_AGAIN)
+    return manifest
+
+
+_AGAIN: Final = "nothing was restored; export the project again where it came from"
+
+
+def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: Progress) -> None:
+    columns, total, done = _columns(table), manifest.files[file.name].rows, 0
+    with file.open("rb") as stream:
+        for some in _batches(_rows(stream, file, columns, SECRET.get(table.name, {}))):
+            try:
+                session.execute(insert(table), some)
+            except IntegrityError as error:
+                problem = " ".join(str(error.orig).split())
+                raise InputError(f"rows {done + 1:,} to {done + len(some):,} contradict others: {problem}", file=file,
+                    hint=_AGAIN) from None  # fmt: skip
+            except DBAPIError as error:
+                if getattr(error, "connection_invalidated", False) or type(error).__name__ == "OperationalError":
+                    raise
+                problem = " ".join(str(error.orig).split())
+                raise InputError(f"cannot be stored: {problem}", file=file, hint=_AGAIN) from None
+            done += len(some)
+            progress(table.name, done, total)
+
+
+def _batches(rows: Iterable[dict[str, Json]]) -> Iterator[list[dict[str, Json]]]:
+    some: list[dict[str, Json]] = []
+    for row in rows:
+        some.append(row)
+        if len(some) == BATCH:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _rows(
+    stream: Iterable[bytes], file: Path, columns: Sequence[Column[Any]], secret: Mapping[str, str]
+) -> Iterator[dict[str, Json]]:
+    names = {column.name for column in columns}
+    kinds = {column.name: _kinds(column) for column in columns if not isinstance(column.type, Document)}
+    for number, line in enumerate(stream, 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError("not a JSON line", file=file, line=number, hint=_AGAIN) from None
+        if not isinstance(row, dict) or row.keys() != names:
+            wrong = sorted(row.keys() ^ names)[0] if isinstance(row, dict) else None
+            raise InputError("not a row of this table", file=file, line=number, place=wrong, hint=_AGAIN)
+        for name, kind in kinds.items():
+            if type(row[name]) not in kind:
+                raise InputError(
+                    "has a value of another kind", file=file, line=number, place=name, value=row[name], hint=_AGAIN
+                )
+        yield {**row, **secret}
+
+
+def _kinds(column: Column[Any]) -> tuple[type, ...]:
+    empty: tuple[type, ...] = (type(None),) if column.nullable else ()
+    if isinstance(column.type, Boolean):
+        return (bool, *empty)
+    if isinstance(column.type, Integer):
+        return (int, *empty)
+    if isinstance(column.type, Float):
+        return (float, int, *empty)
+    return (str, *empty)
