@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 DATABASE = Annotated[
     str | None,
     Parameter(
-        help="Address of a PostgreSQL database, as postgresql+psycopg://user@host/name; by default a SQLite file beside "
-        "the benchmark."
+        help="Address of a PostgreSQL database, as postgresql+psycopg://user@host/name; a SQLite file beside the "
+        "benchmark by default."
     ),
 ]
 BENCHMARK = Annotated[Path, Parameter(help="Folder of the benchmark.")]

@@ -25,18 +25,16 @@ def queue_counts(session: Session) -> Iterator[tuple[str, ...]]:
     for queue_id, state, count, places in session.execute(grouped.group_by(UnitRow.queue_id, UnitRow.state)):
         states[queue_id][state] = count
         turns[queue_id] += int(places or 0)
-    begun = dict(
-        session.execute(
-            select(UnitRow.queue_id, func.count(UnitRow.id.distinct()))
-            .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
-            .where(real, UnitRow.state.not_in((DONE, ADJUDICATION)))
-            .group_by(UnitRow.queue_id)
-        ).tuples()
+    under_way = (
+        select(UnitRow.queue_id, func.count(UnitRow.id.distinct()))
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(real, UnitRow.state.not_in((DONE, ADJUDICATION)))
+        .group_by(UnitRow.queue_id)
     )
+    begun: dict[str, int] = {queue_id: count for queue_id, count in session.execute(under_way)}
     for queue in queues:
         found = states[queue.id]
         total, done, disputed = sum(found.values()), found.get(DONE, 0), found.get(ADJUDICATION, 0)
-        under_way = begun.get(queue.id, 0)
-        left = total - done - disputed - under_way
-        numbers = (total, turns[queue.id], done, disputed, under_way, left, queue.overlap)
+        left = total - done - disputed - begun.get(queue.id, 0)
+        numbers = (total, turns[queue.id], done, disputed, begun.get(queue.id, 0), left, queue.overlap)
         yield (queue.id + ("" if queue.is_open else " (closed)"), *(f"{number:,}" for number in numbers))

@@ -73,7 +73,7 @@ class DoneUnit:
 
 def done_units(session: Session, kind: str) -> Iterator[DoneUnit]:
     """All units of one kind of work on which nothing is open, in the order of their queue, without planted ones."""
-    names = dict(session.execute(select(PersonRow.id, PersonRow.name)).tuples())
+    names: dict[str, str] = {name: shown for name, shown in session.execute(select(PersonRow.id, PersonRow.name))}
     ids = list(
         session.scalars(
             select(UnitRow.id)

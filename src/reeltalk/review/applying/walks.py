@@ -1,6 +1,6 @@
 """Paths after review: those that still are walks along chains and linkages stay, others go.
 
-A path is a walk: to the next turn of a chain, along a linkage, or from a chain's last turn to the first of a later one.
+A path is a walk: it begins with the first turn of a chain and goes to the next turn of a chain, along a linkage, or from a chain's last turn to the first of a later one.
 Where review took turns or linkages out, the steps that are left may be no walk any more; what a model would be led
 through then is not what was drawn, so the path goes, and `reeltalk construct --steps paths` draws new ones. A path that
 was no such walk before, as those of published benchmarks may be, keeps the steps that are left.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.remapping import NO_STEP, PathChange, asked_before, steps_of
-from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain, TurnRef
+from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, TurnRef
 from reeltalk.schema.tagging import TagProposal
 
 NO_WALK: Final = "review took out a turn or a linkage that it walked along"
@@ -35,6 +35,10 @@ class _Moves:
         if (here.unit_id, here.turn_index, there.unit_id, there.turn_index) in self._links:
             return True
         return there.turn_index == 0 and here.turn_index + 1 == self._turns.get(here.unit_id)
+
+    def is_walk(self, steps: Sequence[PathStep]) -> bool:
+        begins = all(step.ref.turn_index == 0 for step in steps[:1])
+        return begins and all(self.allow(one.ref, two.ref) for one, two in pairwise(steps))
 
 
 def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
@@ -67,9 +71,7 @@ def _why_gone(change: PathChange, before: _Moves, after: _Moves) -> str | None:
     steps, earlier = change.after.steps, change.before.steps
     if not steps and earlier:
         return NO_STEP
-    if not all(before.allow(one.ref, two.ref) for one, two in pairwise(earlier)):
-        return None
-    return None if all(after.allow(one.ref, two.ref) for one, two in pairwise(steps)) else NO_WALK
+    return NO_WALK if before.is_walk(earlier) and not after.is_walk(steps) else None
 
 
 def _follow(made: NextRevision, changes: Sequence[PathChange], reasons: dict[str, str]) -> None:

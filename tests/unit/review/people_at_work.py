@@ -1,0 +1,183 @@
+"""People who work on units without a browser, and a benchmark in which everything points at turns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reeltalk.review import assigning, work
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.people import invite, join
+from reeltalk.review.project import Project
+from reeltalk.review.tables import AssignmentRow, UnitRow
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import (
+    Checklist,
+    ChecklistItem,
+    Dialogue,
+    DialoguePath,
+    Linkage,
+    PathStep,
+    QAChain,
+    Turn,
+    TurnRef,
+)
+from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.ids import derive_id
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.scoring import JudgedScore
+from reeltalk.schema.tagging import TagProposal
+from reeltalk.store.content import Content
+
+
+def turn(text: str, **values: Any) -> Turn:
+    """A turn that a graph wrote."""
+    extra = {"kind": "why", "answer_key": "open|fridge", "params": {"event": 2}, "tags_verified": False}
+    return Turn(
+        question=f"{text}?",
+        references=(f"{text}.",),
+        asked_at_s=9.0,
+        evidence=(Interval(start_s=1.0, end_s=2.0),),
+        labels={"vdact.question_type": ("EXP",)},
+        extra=extra,
+        **values,
+    )
+
+
+def ref(chain: str, index: int) -> TurnRef:
+    """A turn of a chain."""
+    return TurnRef(unit_id=chain, turn_index=index)
+
+
+def full_content() -> Content:
+    """One video, chains a, b and c of three turns, links, paths, checks, proposals, answers and scores about them."""
+    content = Content()
+    content.videos.append(Video(id="film", duration_s=30.0, split="test"))
+    for number, name in enumerate("abc"):
+        content.clips.append(
+            Clip(id=f"clip-{name}", video_id="film", interval=Interval(start_s=10.0 * number, end_s=10.0 * number + 10))
+        )
+        turns = tuple(turn(f"{name}{index}") for index in range(3))
+        content.chains.append(QAChain(id=name, video_id="film", clip_id=f"clip-{name}", turns=turns))
+        for index in range(3):
+            for gate, outcome in (("gates:lint", GateOutcome.PASSED), ("gates:leak.blind", GateOutcome.FLAGGED)):
+                content.gates.append(
+                    GateResult(gate=gate, unit="chain", unit_id=name, turn_index=index, outcome=outcome)
+                )
+            content.tag_proposals.append(
+                TagProposal(
+                    unit="chain",
+                    unit_id=name,
+                    turn_index=index,
+                    vocabulary="cogme.target",
+                    tags=("Object",),
+                    tagger="linear:x#1f2e3d4c",
+                )
+            )
+            content.answers.append(
+                Answer(model="m", unit="chain", unit_id=name, turn_index=index, text=f"said {name}{index}")
+            )
+            content.scores.append(
+                JudgedScore(
+                    unit="turn", unit_id=name, turn_index=index, model="m", criterion="right", value=1.0, judge="j"
+                )
+            )
+    content.gates.append(GateResult(gate="gates:chain", unit="chain", unit_id="b", outcome=GateOutcome.PASSED))
+    content.dialogues.append(
+        Dialogue(
+            id="talk",
+            video_id="film",
+            clip_ids=("clip-a",),
+            turns=(
+                turn("t0", checklist=Checklist(items=(ChecklistItem(question="is it t0?", expected=True),))),
+                turn("t1"),
+            ),
+        )
+    )
+    for source, target, relation in (
+        (ref("a", 2), ref("b", 0), "Events"),
+        (ref("a", 0), ref("b", 1), "Plots"),
+        (ref("b", 2), ref("c", 1), "Characters"),
+    ):
+        linkage = Linkage(source=source, target=target, relation=relation, extra={"writer": "graph"})
+        content.linkages.append(linkage)
+        content.rewrites.append(
+            Rewrite(
+                id=f"rewrite-{relation}",
+                linkage=linkage,
+                method=f"{relation}/x",
+                skill="STS",
+                draft=turn("draft"),
+                coherent=True,
+                writer="graph",
+            )
+        )
+    walks = {
+        "along": [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("b", 2), ("c", 1), ("c", 2)],
+        "plain": [(name, index) for name in "abc" for index in range(3)],
+        "jump": [("a", 0), ("b", 1), ("b", 2), ("c", 0), ("c", 1), ("c", 2)],
+    }
+    for name, steps in walks.items():
+        content.paths.append(
+            DialoguePath(
+                id=name, video_id="film", steps=tuple(PathStep(ref=ref(chain, index)) for chain, index in steps)
+            )
+        )
+        content.answers.append(Answer(model="m", unit="path", unit_id=name, turn_index=1, text="on a path"))
+    return content
+
+
+def member(project: Project, name: str, role: str = "annotator") -> str:
+    """Somebody new; their id."""
+    with changing(project.database, OPERATOR) as change:
+        token = invite(change, project.secret, role)[1]
+    with changing(project.database, "") as change:
+        return join(change, project.secret, token, name, "a horse, a battery").id
+
+
+def unit_id(task: str, table: str, name: str) -> str:
+    """The unit about a record."""
+    return derive_id("unit", task, table, name)
+
+
+def decide(
+    project: Project, person: str, unit: str, values: Mapping[str, Any], *, role: str = "annotator", submit: bool = True
+) -> str:
+    """Let somebody take a unit, save values at its places, and submit; the assignment's id."""
+    with changing(project.database, person) as change:
+        row = change.session.get_one(UnitRow, unit)
+        found = change.session.query(AssignmentRow).filter_by(unit_id=unit, person_id=person, role=role).one_or_none()
+        assignment = found or assigning.take(change, row, person, role, lease_minutes=30)
+        task = work.task_of(change.session, row)
+        for place, value in values.items():
+            entry = work.entries(change.session, assignment.id).get(place)
+            work.save(change, assignment, row, task, place, entry.revision if entry is not None else 0, value)
+        if submit:
+            work.submit(change, assignment, row, task, approval=False)
+        return assignment.id
+
+
+def send_back(project: Project, person: str, assignment: str) -> None:
+    """Return somebody's work."""
+    with changing(project.database, person) as change:
+        work.send_back(change, person, assignment, "look again")
+
+
+def verdict(project: Project, unit: str, place: str, decision: str, **values: Any) -> dict[str, Any]:
+    """A value of a turn: its draft, with a decision and changes."""
+    with project.database.reading() as session:
+        row = session.get_one(UnitRow, unit)
+        draft = TASKS["turns"].draft_value(row.content, place)
+    assert isinstance(draft, dict)
+    reasons = ["not_in_video"] if decision == "reject" else []
+    return {**draft, "decision": decision, "reasons": reasons, **values}
+
+
+def verdicts(project: Project, unit: str, decisions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Values of a unit's turns: as given, and accepted where none are."""
+    with project.database.reading() as session:
+        places = TASKS["turns"].places(session.get_one(UnitRow, unit).content)
+    return {
+        place: verdict(project, unit, place, **{"decision": "accept", **decisions.get(place, {})}) for place in places
+    }
