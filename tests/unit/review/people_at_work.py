@@ -1,13 +1,19 @@
 """People who work on units without a browser, and a benchmark in which everything points at turns."""
 
+import random
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from sqlalchemy import select
+
 from reeltalk.review import assigning, work
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.people import invite, join
+from reeltalk.review.people import sign_in_name
 from reeltalk.review.project import Project
-from reeltalk.review.tables import AssignmentRow, UnitRow
+from reeltalk.review.refusals import Refusal
+from reeltalk.review.settling import disputed, works
+from reeltalk.review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import (
@@ -129,11 +135,20 @@ def full_content() -> Content:
 
 
 def member(project: Project, name: str, role: str = "annotator") -> str:
-    """Somebody new; their id."""
+    """Somebody new, who cannot sign in; their id."""
     with changing(project.database, OPERATOR) as change:
-        token = invite(change, project.secret, role)[1]
-    with changing(project.database, "") as change:
-        return join(change, project.secret, token, name, "a horse, a battery").id
+        row = PersonRow(
+            id=secrets.token_hex(8),
+            name=name,
+            sign_in=sign_in_name(name),
+            role=role,
+            password="",
+            created_at=change.at,
+            settings={},
+        )
+        change.session.add(row)
+        change.record("join", row.id, after={"name": name, "role": role})
+    return row.id
 
 
 def unit_id(task: str, table: str, name: str) -> str:
@@ -181,3 +196,61 @@ def verdicts(project: Project, unit: str, decisions: Mapping[str, Mapping[str, A
     return {
         place: verdict(project, unit, place, **{"decision": "accept", **decisions.get(place, {})}) for place in places
     }
+
+
+TEXTS = ("Why?", "Что?", "为什么？", "a\nb\tc", 'quotes " and \\', "\x00\x1f", "é\u0301", "🎬" * 3, "  spaces  ", "")
+
+
+def random_work(project: Project, seed: int, *, steps: int = 60) -> None:
+    """Let a team do whatever a team may do: take, save, undo, redo, submit, return, adjudicate."""
+    draw = random.Random(seed)
+    people = [member(project, f"Person {number} {draw.choice(TEXTS[:3])}") for number in range(3)]
+    judge = member(project, "Judge", "adjudicator")
+    with project.database.reading() as session:
+        units = list(session.scalars(select(UnitRow.id).order_by(UnitRow.id)))
+    for _ in range(steps):
+        person = draw.choice([*people, judge])
+        unit = draw.choice(units)
+        try:
+            _one_step(project, draw, person, unit, "adjudicator" if person == judge else "annotator")
+        except Refusal:
+            # What is not allowed changes nothing; the walk goes on.
+            continue
+
+
+def _one_step(project: Project, draw: random.Random, person: str, unit: str, role: str) -> None:
+    with changing(project.database, person) as change:
+        session = change.session
+        row = session.get_one(UnitRow, unit)
+        task = work.task_of(session, row)
+        mine = session.query(AssignmentRow).filter_by(unit_id=unit, person_id=person).one_or_none()
+        if role == "adjudicator" and row.state == "open":
+            return
+        if role == "annotator" and mine is None and row.state != "open":
+            return
+        mine = mine or assigning.take(change, row, person, role, lease_minutes=30)
+        if role == "adjudicator":
+            for place in disputed(session, row, task):
+                found = [done.id for done, _ in works(session, unit)]
+                value = {"take": draw.choice(found), "note": draw.choice(TEXTS)}
+                entry = work.entries(session, mine.id).get(place)
+                work.save(change, mine, row, task, place, entry.revision if entry else 0, value)
+            work.submit(change, mine, row, task, approval=False)
+            return
+        action = draw.choice(("save", "save", "save", "undo", "redo", "finish", "finish", "return"))
+        entries = work.entries(session, mine.id)
+        if action in ("undo", "redo"):
+            (work.undo if action == "undo" else work.redo)(change, mine, row, task)
+        elif action == "return":
+            others = session.query(AssignmentRow).filter_by(unit_id=unit, role="annotator").all()
+            work.send_back(change, person, draw.choice(others).id, draw.choice(TEXTS))
+        else:
+            places = list(task.places(row.content))
+            for place in places if action == "finish" else [draw.choice(places)]:
+                entry = entries.get(place)
+                draft = task.draft_value(row.content, place)
+                decision = draw.choice(("accept", "edit", "skip"))
+                value = {**draft, "decision": decision, "question": draw.choice(TEXTS[:9]), "note": draw.choice(TEXTS)}
+                work.save(change, mine, row, task, place, entry.revision if entry else 0, value)
+            if action == "finish":
+                work.submit(change, mine, row, task, approval=False)

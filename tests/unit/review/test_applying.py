@@ -148,9 +148,8 @@ def test_a_path_loses_a_step_where_it_stays_a_walk_and_goes_where_it_does_not(tm
     gone = next(row for row in content.rejected if row.table == "paths")
     assert (gone.record_id, gone.content["id"]) == ("jump", "jump")
     assert result.counts["paths taken out"] == 1
-    assert "along" in {row.unit_id for row in content.answers} and "jump" not in {
-        row.unit_id for row in content.answers
-    }
+    assert "along" in {row.unit_id for row in content.answers}
+    assert "jump" not in {row.unit_id for row in content.answers}
 
 
 def test_two_paths_that_become_the_same_walk_are_one(tmp_path: Path) -> None:
@@ -334,7 +333,8 @@ def test_a_turn_that_something_else_changed_is_not_overwritten(tmp_path: Path) -
     load(project, Benchmark.open(project.benchmark), serving=lambda _: {}, reload=True)
     result, after = applied(project)
     assert questions(after, "a")[0] == "Theirs?"
-    assert len(result.conflicts) == 1 and "chains:a.turns[0] was changed by something else" in result.conflicts[0]
+    assert len(result.conflicts) == 1
+    assert "chains:a.turns[0] was changed by something else" in result.conflicts[0]
 
 
 def test_what_other_stages_add_to_a_turn_stays(tmp_path: Path) -> None:

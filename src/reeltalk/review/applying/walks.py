@@ -1,9 +1,10 @@
 """Paths after review: those that still are walks along chains and linkages stay, others go.
 
-A path is a walk: it begins with the first turn of a chain and goes to the next turn of a chain, along a linkage, or from a chain's last turn to the first of a later one.
-Where review took turns or linkages out, the steps that are left may be no walk any more; what a model would be led
-through then is not what was drawn, so the path goes, and `reeltalk construct --steps paths` draws new ones. A path that
-was no such walk before, as those of published benchmarks may be, keeps the steps that are left.
+A path is a walk: it begins with the first turn of a chain and goes on to the next turn, along a linkage, or from a
+chain's last turn to the first of a later one. Where review took turns or linkages out, the steps that are left may be
+no walk any more; what a model would be led through then is not what was drawn, so the path goes, and `reeltalk
+construct --steps paths` draws new ones. A path that was no such walk before, as those of published benchmarks may be,
+keeps the steps that are left.
 """
 
 from collections.abc import Iterable, Sequence
