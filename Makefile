@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-statistics bench-tagging bench-world
+.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-statistics bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -38,6 +38,15 @@ test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## 
 
 demo: setup ## A leaderboard from sample answers, offline
 	$(BIN)/python examples/first_leaderboard.py build/demo
+
+sample: build/sample.made ## A small benchmark that films itself, to review: reeltalk review build/sample
+
+# Not made again once it is there: people may have reviewed it.
+build/sample.made: | setup
+	$(BIN)/reeltalk world film --scenarios 3 --houses 2 --dev-houses 0 --test-houses 1 --max-duration-s 120 --into build/sample
+	$(BIN)/reeltalk construct build/sample
+	@touch $@
+	@echo "$(BIN)/reeltalk review build/sample"
 
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean

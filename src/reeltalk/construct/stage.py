@@ -27,6 +27,10 @@ from reeltalk.store.runs import ITEMS
 from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 
 STAGE: Final = "construct"
+REVIEWED: Final = "review apply"
+"""The stage of tables that hold what people settled."""
+SETTLED_BY_PEOPLE: Final = frozenset({"chains", "linkages", "dialogues"})
+"""Steps that would write such tables anew. Paths and checks are drawn and made again after a review."""
 UNITS: Final = {"chains": "chain", "dialogues": "dialogue", "scenes": "scene"}
 """What the rows of a step are called where a check is about one."""
 _SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
@@ -40,7 +44,8 @@ def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
         steps: Which steps; they are run in their own order, whatever order they are named in.
 
     Raises:
-        BenchmarkError: The benchmark has no clips, or a row of another stage has an identifier that a step would write.
+        BenchmarkError: The benchmark has no clips, a row of another stage has an identifier that a step would write, or
+            people reviewed what a step would write anew.
         ModelError: A model cannot be asked. What was written before stays, replies are kept.
         BudgetError: A limit is reached. What was written before stays, replies are kept.
     """
@@ -60,6 +65,7 @@ def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
             warnings.append(f"{step}: nothing changed since the last run")
             counts |= {table.name: run.benchmark.rows(table) for table in spec.writes}
             continue
+        _refuse_reviewed(run.benchmark, spec)
         made = spec.work(run)
         counts |= _write(run, spec, made, settings, parents)
     warnings += _out_of_date(run.benchmark, steps)
@@ -76,6 +82,15 @@ def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:
         if entry.parents != _parents_of(benchmark, spec):
             found.append(f"{name}: rests on tables that have changed; run 'reeltalk construct' without --steps")
     return found
+
+
+def _refuse_reviewed(benchmark: Benchmark, spec: StepSpec) -> None:
+    entry = benchmark.manifest.files.get(spec.writes[0].file_name)
+    if spec.name in SETTLED_BY_PEOPLE and entry is not None and entry.stage == REVIEWED:
+        raise BenchmarkError(
+            f"{benchmark.path} holds {spec.name} that people reviewed, which would be overwritten; construct into another "
+            "benchmark, or name other steps, as --steps paths gates"
+        )
 
 
 def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
