@@ -88,8 +88,8 @@ def _refuse_reviewed(benchmark: Benchmark, spec: StepSpec) -> None:
     entry = benchmark.manifest.files.get(spec.writes[0].file_name)
     if spec.name in SETTLED_BY_PEOPLE and entry is not None and entry.stage == REVIEWED:
         raise BenchmarkError(
-            f"{benchmark.path} holds {spec.name} that people reviewed, which would be overwritten; construct into another "
-            "benchmark, or name other steps, as --steps paths gates"
+            f"{benchmark.path} holds {spec.name} that people reviewed and that would be overwritten; construct into "
+            "another benchmark, or name other steps, as --steps paths gates"
         )
 
 

@@ -1,24 +1,38 @@
 """Runs the application until it is stopped."""
 
+import contextlib
 import socket
+from typing import Final
 
 import uvicorn
+from sqlalchemy import select
 
 from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.people import invite
+from reeltalk.review.people import invite, withdraw
 from reeltalk.review.project import Project
-from reeltalk.review.tables import PersonRow
+from reeltalk.review.tables import InvitationRow, PersonRow
+
+FIRST_OWNER: Final = "the first owner"
 
 
 def first_invitation(project: Project) -> str | None:
-    """The token by which the first owner joins; None where the team has somebody."""
+    """The token by which an owner joins a team that has none; None where it has one. Earlier such links end."""
     with changing(project.database, OPERATOR) as change:
-        if change.session.query(PersonRow.id).first() is not None:
+        owners = select(PersonRow.id).where(PersonRow.role == Role.OWNER, PersonRow.disabled_at.is_(None))
+        if change.session.scalars(owners).first() is not None:
             return None
-        return invite(change, project.secret, Role.OWNER, "the first owner")[1]
+        earlier = select(InvitationRow.id).where(
+            InvitationRow.created_by == OPERATOR,
+            InvitationRow.note == FIRST_OWNER,
+            InvitationRow.used_by.is_(None),
+            InvitationRow.withdrawn_at.is_(None),
+        )
+        for invitation_id in change.session.scalars(earlier).all():
+            withdraw(change, invitation_id)
+        return invite(change, project.secret, Role.OWNER, FIRST_OWNER)[1]
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -49,4 +63,6 @@ def serve(project: Project, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    # It raises the signal again once all is closed; whoever pressed Ctrl-C has been heard.
+    with contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
