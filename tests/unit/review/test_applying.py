@@ -8,12 +8,14 @@ import pytest
 from people_at_work import decide, full_content, member, ref, send_back, unit_id, verdicts
 from sqlalchemy import select
 
-from reeltalk.errors import BrokenInvariantError, FrozenError
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
+from reeltalk.review.adding import add_queue
 from reeltalk.review.applying.stage import Applied, apply_reviews
-from reeltalk.review.events import broken_links
+from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.loading import load
-from reeltalk.review.project import Project
+from reeltalk.review.project import Project, ProjectSettings
 from reeltalk.review.tables import UnitRow
+from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.review import Decision
 from reeltalk.store.benchmark import Benchmark
@@ -427,3 +429,38 @@ def test_planted_units_are_never_applied(tmp_path: Path) -> None:
     result, content = applied(project)
     assert (result.is_changed, questions(content, "a")[0]) == (False, "a0?")
     assert list(Benchmark.open(project.benchmark).read(GATES)) != []
+
+
+def test_below_the_least_agreement_nothing_is_applied(tmp_path: Path) -> None:
+    project = project_of(tmp_path, overlap=2)
+    ada, bea, judge = member(project, "Ada"), member(project, "Bea"), member(project, "Cleo", "adjudicator")
+    for name in "abc":
+        unit = unit_id("turns", "chains", name)
+        decide(project, ada, unit, verdicts(project, unit, {"0": {"decision": "reject"}}))
+        decide(project, bea, unit, verdicts(project, unit, {"1": {"decision": "reject"}, "2": {"decision": "reject"}}))
+        took = {place: {"write": value} for place, value in verdicts(project, unit, {}).items()}
+        decide(project, judge, unit, took, role="adjudicator")
+    project.settings = ProjectSettings(least_agreement=0.6)
+    with pytest.raises(BenchmarkError, match=r"agreement of 'Review turns' on decision is -\d\.\d+, below the 0\.6"):
+        apply_reviews(project)
+    assert Benchmark.open(project.benchmark).manifest.files["chains.jsonl"].stage == "test"
+    project.settings = ProjectSettings(least_agreement=-1)
+    assert apply_reviews(project).counts["turns accepted"] == 9
+
+
+def test_marks_and_answers_by_people_are_added_once(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    ada = member(project, "Ada")
+    answered = Benchmark.open(project.benchmark).content()
+    with changing(project.database, OPERATOR) as change:
+        add_queue(change, "test", "test-dialogue", drafts_of_test(answered, "dialogue"), title="Test")
+    with project.database.reading() as session:
+        row = session.scalars(select(UnitRow).where(UnitRow.queue_id == "test-dialogue")).first()
+        assert row is not None
+        unit, name, count = row.id, row.content["id"], row.turns
+    values = {str(index): {"text": f"I say {index}", "given": True} for index in range(count)}
+    decide(project, ada, unit, values)
+    _, content = applied(project)
+    said = [row.text for row in content.answers if (row.model, row.unit_id) == ("human", name)]
+    assert said == [f"I say {index}" for index in range(count)]
+    assert not applied(project)[0].is_changed

@@ -26,6 +26,7 @@ from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import fill
 from reeltalk.review.project import Project
 from reeltalk.review.revisions import APPLIED, is_of_project
+from reeltalk.review.standing import Standings, release_blocks
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.store.atomic import writing_directory
@@ -71,16 +72,11 @@ class Applied:
             yield f"  'reeltalk construct {benchmark} --steps paths' draws new paths"
 
 
-Agrees = Callable[[Session, float], str | None]
-"""Why people agree too little for their work to be applied, given the least agreement; None where they agree enough."""
-
-
 def apply_reviews(
     project: Project,
     *,
     into: Path | None = None,
     dry_run: bool = False,
-    too_little: Agrees = lambda session, least: None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Applied:
     """Write the settled work of a project as the next revision of its benchmark.
@@ -89,7 +85,6 @@ def apply_reviews(
         project: Whose work.
         into: A copy of the benchmark that gets it in place of the benchmark itself; made where it is not there.
         dry_run: Say what would be done, and write nothing.
-        too_little: Tells why people agree too little.
         progress: Is told what is being done.
 
     Raises:
@@ -108,6 +103,7 @@ def apply_reviews(
         )
     progress(f"reading {target.path}")
     content = admitted(target)
+    _refuse_disagreement(project, progress)
     with project.database.reading() as session:
         row = session.get(ProjectRow, 1)
         if row is None:
@@ -118,9 +114,6 @@ def apply_reviews(
                     f"{source.path} was changed by something else since it was loaded; 'reeltalk review {source.path} "
                     "--reload' takes the changes over, or pass --into another copy"
                 )
-        least = project.settings.least_agreement
-        if least is not None and (reason := too_little(session, least)) is not None:
-            raise BenchmarkError(f"{reason}; nothing was applied. Let the work be looked at again, or set another")
         progress("collecting what was settled")
         made = next_revision(content, session)
         left = undecided(session)
@@ -163,6 +156,16 @@ def apply_reviews(
     if target is source and not is_copied:
         _go_on(project, source, made, applied)
     return applied
+
+
+def _refuse_disagreement(project: Project, progress: Callable[[str], None]) -> None:
+    least = project.settings.least_agreement
+    if least is None:
+        return
+    progress("computing how far people agree")
+    blocks = release_blocks(Standings(project.database).compute(), least)
+    if blocks:
+        raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 
 
 def next_revision(content: Content, session: Session) -> NextRevision:
