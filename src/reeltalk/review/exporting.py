@@ -159,7 +159,7 @@ def read_manifest(folder: Path) -> ExportManifest:
     if unknown := sorted(manifest.files.keys() ^ expected):
         raise InputError(
             f"the export does not hold the tables of this reeltalk: {unknown[0]}", file=path,
-            hint=f"it was written by reeltalk {manifest.reeltalk}; use that version",
+            hint=f"it was written by reeltalk {manifest.reeltalk}: restore it with that version, then update",
         )  # fmt: skip
     for name, entry in manifest.files.items():
         file = folder / name
