@@ -89,7 +89,7 @@ def _refuse_reviewed(benchmark: Benchmark, spec: StepSpec) -> None:
     if spec.name in SETTLED_BY_PEOPLE and entry is not None and entry.stage == REVIEWED:
         raise BenchmarkError(
             f"{benchmark.path} holds {spec.name} that people reviewed and that would be overwritten; construct into "
-            "another benchmark, or name other steps, as --steps paths gates"
+            "another benchmark, or name other steps, as --steps paths --steps gates"
         )
 
 
