@@ -1,7 +1,13 @@
-"""Who gets which unit: queues, leases, work that stays with its annotator."""
+"""Who gets which unit: queues, leases, work that stays with its annotator.
+
+A unit has as many places as its queue's overlap. A copy of the work is *live* while it has one: it is being worked on,
+was returned, or was submitted. There are never more live copies than places. A copy whose place went to somebody else
+has *lapsed*: what its person saved stays, they may go on, and whoever submits first counts.
+"""
 
 import secrets
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
@@ -16,6 +22,10 @@ from reeltalk.review.tasks.registry import TASKS
 ANNOTATOR: Final = "annotator"
 ADJUDICATOR: Final = "adjudicator"
 UNFINISHED: Final = ("working", "returned")
+LIVE: Final = (*UNFINISHED, "submitted", "waiting")
+LAPSED: Final = "lapsed"
+LONGEST_LEASE: Final = timedelta(hours=24)
+"""A lease that ends later was given by a clock that was wrong, and holds nothing."""
 
 
 def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: int) -> AssignmentRow | None:
@@ -42,14 +52,19 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             UnitRow.queue_id == queue_id,
             AssignmentRow.person_id == person_id,
             AssignmentRow.role == ANNOTATOR,
-            AssignmentRow.state.in_(UNFINISHED),
+            or_(
+                AssignmentRow.state.in_(UNFINISHED),
+                and_(AssignmentRow.state == LAPSED, UnitRow.state == "open", held(change.at) < queue.overlap),
+            ),
         )
         # `returned` sorts before `working`: what came back is done first.
-        .order_by(AssignmentRow.state, UnitRow.position)
+        .order_by(AssignmentRow.state == LAPSED, AssignmentRow.state, UnitRow.position)
         .limit(1)
     ).one_or_none()
     if own is not None:
-        own.lease_until = _lease(lease_minutes)
+        if own.state == LAPSED:
+            regain(change, own, session.get_one(UnitRow, own.unit_id))
+        renew(own, lease_minutes=lease_minutes, now=change.at)
         return own
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     unit = session.scalars(
@@ -67,20 +82,26 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
     return take(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
 
 
-def held(now: str) -> ColumnElement[int]:
-    """How many people hold a place of a unit, as SQL: who submitted, who saved something, whose lease runs."""
+def holding(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
+    """As SQL: a copy whose place nobody else gets: submitted, returned, begun, or with a lease."""
     saved = exists().where(EntryRow.assignment_id == AssignmentRow.id)
+    latest = moment(datetime.fromisoformat(now) + LONGEST_LEASE)
+    leased = and_(AssignmentRow.lease_until > now, AssignmentRow.lease_until <= latest)
+    return and_(
+        AssignmentRow.role == role,
+        or_(
+            AssignmentRow.state.in_(("submitted", "returned")),
+            and_(AssignmentRow.state == "working", or_(leased, saved)),
+        ),
+    )
+
+
+def held(now: str) -> ColumnElement[int]:
+    """How many places of a unit are held, as SQL."""
     return (
         select(func.count())
         .select_from(AssignmentRow)
-        .where(
-            AssignmentRow.unit_id == UnitRow.id,
-            AssignmentRow.role == ANNOTATOR,
-            or_(
-                AssignmentRow.state.in_(("submitted", "returned")),
-                and_(AssignmentRow.state == "working", or_(AssignmentRow.lease_until > now, saved)),
-            ),
-        )
+        .where(AssignmentRow.unit_id == UnitRow.id, holding(now))
         .correlate(UnitRow)
         .scalar_subquery()
     )
@@ -90,12 +111,15 @@ def take(change: Change, unit: UnitRow, person_id: str, role: str, *, lease_minu
     """Give a unit to somebody.
 
     Raises:
-        ConflictError: They have it already, in this or another role.
+        ConflictError: They have it already, in this or another role; or others hold all its places.
     """
-    if change.session.scalars(
+    session = change.session
+    if session.scalars(
         select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.person_id == person_id)
     ).first():
         raise ConflictError("you have worked on this unit already; somebody else must do it")
+    if unit.state != ("adjudication" if role == ADJUDICATOR else "open"):
+        raise ConflictError("nothing is left to do in this unit; take another")
     row = AssignmentRow(
         id=secrets.token_hex(8),
         unit_id=unit.id,
@@ -105,17 +129,84 @@ def take(change: Change, unit: UnitRow, person_id: str, role: str, *, lease_minu
         round=1,
         note="",
         created_at=change.at,
-        lease_until=_lease(lease_minutes),
+        lease_until=_lease(change.at, lease_minutes),
     )
-    change.session.add(row)
-    change.session.flush()
+    session.add(row)
+    session.flush()
     change.record("take", row.id, after={"unit": unit.id, "person": person_id, "role": role})
+    idle = select(AssignmentRow.id).where(
+        AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holding(change.at, role)
+    )
+    make_room(change, unit, role, session.scalars(idle).all())
     return row
 
 
-def renew(assignment: AssignmentRow, *, lease_minutes: int) -> None:
-    """Hold a unit for its person for another while. No event: it changes no work."""
-    assignment.lease_until = _lease(lease_minutes)
+def unfinished_copies(change: Change, unit: UnitRow, role: str) -> Sequence[str]:
+    """Ids of the copies of a unit that could lapse: those without a hold first, then the last that was begun."""
+    query = (
+        select(AssignmentRow.id)
+        .where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == role, AssignmentRow.state == "working")
+        .order_by(holding(change.at, role), AssignmentRow.created_at.desc(), AssignmentRow.id)
+    )
+    return change.session.scalars(query).all()
+
+
+def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> None:
+    """Let as many copies lapse as there are more than places.
+
+    Args:
+        change: The transaction.
+        unit: The unit.
+        role: Whose copies.
+        may_lapse: Ids of the copies that may lapse, the first first.
+
+    Raises:
+        ConflictError: There are more without them.
+    """
+    live = {row.id: row for row in _live(change.session, unit, role)}
+    surplus = len(live) - _places(change.session, unit, role)
+    for assignment_id in may_lapse:
+        if surplus > 0 and assignment_id in live:
+            lapse(change, live[assignment_id])
+            surplus -= 1
+    if surplus > 0:
+        raise ConflictError("others have this unit now; what you did in it is kept, take another")
+
+
+def regain(change: Change, assignment: AssignmentRow, unit: UnitRow) -> bool:
+    """Give a lapsed copy a place again where one is free; whether it is live now."""
+    if assignment.state != LAPSED:
+        return True
+    session = change.session
+    wanted = "adjudication" if assignment.role == ADJUDICATOR else "open"
+    if unit.state != wanted or len(_live(session, unit, assignment.role)) >= _places(session, unit, assignment.role):
+        return False
+    assignment.state = "working"
+    change.record("regain", assignment.id, before={"state": LAPSED}, after={"state": "working"})
+    return True
+
+
+def lapse(change: Change, assignment: AssignmentRow) -> None:
+    """Let a copy's place go to somebody else. What was saved in it stays."""
+    before, assignment.state = assignment.state, LAPSED
+    change.record("lapse", assignment.id, before={"state": before}, after={"state": LAPSED})
+
+
+def lapse_all(change: Change, person_id: str) -> int:
+    """Let all unfinished work of somebody go to others, as when they leave the team; how many units it was."""
+    found = change.session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.person_id == person_id, AssignmentRow.state.in_((*UNFINISHED, "waiting"))
+        )
+    ).all()
+    for row in found:
+        lapse(change, row)
+    return len(found)
+
+
+def renew(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:
+    """Hold a unit for its person for another while, from now or a given moment. No event: it changes no work."""
+    assignment.lease_until = _lease(now or moment(), lease_minutes)
 
 
 def give_back(change: Change, assignment: AssignmentRow) -> None:
@@ -125,37 +216,44 @@ def give_back(change: Change, assignment: AssignmentRow) -> None:
         ConflictError: Something was saved in it, or it was submitted: what was typed stays with its person.
     """
     saved = change.session.scalars(select(EntryRow.place).where(EntryRow.assignment_id == assignment.id)).first()
-    if assignment.state != "working" or saved is not None:
+    if assignment.state not in ("working", LAPSED) or saved is not None:
         raise ConflictError("work that was begun stays with you; only a unit without any can be given back")
     change.record("give_back", assignment.id, before={"unit": assignment.unit_id, "person": assignment.person_id})
     change.session.delete(assignment)
 
 
 def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int:
-    """How many units of a queue somebody could still get."""
+    """How many units of a queue somebody could still work on: those they have begun, and those with a free place."""
     queue = session.get(QueueRow, queue_id)
     if queue is None:
         return 0
-    mine = exists().where(
-        AssignmentRow.unit_id == UnitRow.id,
-        AssignmentRow.person_id == person_id,
-        AssignmentRow.state.not_in(UNFINISHED),
+    own = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
+    unfinished = own.where(AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED))
+    free = and_(~own, or_(UnitRow.gold.is_not(None), held(now) < queue.overlap), may_get(person_id))
+    counted = (
+        select(func.count())
+        .select_from(UnitRow)
+        .where(UnitRow.queue_id == queue_id, UnitRow.state == "open", or_(free, unfinished))
     )
-    return (
-        session.scalar(
-            select(func.count())
-            .select_from(UnitRow)
-            .where(
-                UnitRow.queue_id == queue_id,
-                UnitRow.state == "open",
-                ~mine,
-                or_(UnitRow.gold.is_not(None), held(now) < queue.overlap),
-                may_get(person_id),
-            )
+    return session.scalar(counted) or 0
+
+
+def _live(session: Session, unit: UnitRow, role: str) -> Sequence[AssignmentRow]:
+    return session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.unit_id == unit.id,
+            AssignmentRow.role == role,
+            AssignmentRow.state.in_(LIVE),
         )
-        or 0
-    )
+    ).all()
 
 
-def _lease(minutes: int) -> str:
-    return moment(datetime.now(UTC) + timedelta(minutes=minutes))
+def _places(session: Session, unit: UnitRow, role: str) -> float:
+    if role == ADJUDICATOR:
+        return 1
+    # Everybody gets gold.
+    return float("inf") if unit.gold is not None else session.get_one(QueueRow, unit.queue_id).overlap
+
+
+def _lease(now: str, minutes: int) -> str:
+    return moment(datetime.fromisoformat(now) + timedelta(minutes=minutes))

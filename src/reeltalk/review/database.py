@@ -1,7 +1,8 @@
 """One database per project: SQLite by default, PostgreSQL by address, with the same promises on both.
 
-A commit that was acknowledged lasts: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL does
-so by default. Writers take turns, since every change appends to one chain of events; readers never wait.
+A commit that was acknowledged lasts: SQLite writes ahead and waits for the disk (`synchronous=FULL`), PostgreSQL is
+told to. Writers take turns, since every change appends to one chain of events; readers never wait, and see one
+moment of the database from their first look to their last.
 """
 
 import contextlib
@@ -13,20 +14,38 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event, inspect, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, MissingExtraError, SettingError
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+POOL: Final = 48
+"""Connections at most: more than the threads that answer requests, and below PostgreSQL's usual hundred."""
 BUSY_MS: Final = 30_000
 """How long a writer of another process is waited for."""
+WRITERS: Final = 0x5EE17A1C
+"""Number of the lock that PostgreSQL's writers hold, one at a time; free to choose, and the same for ever."""
+ENCODING: Final = "UTF8"
+_POSTGRES_SETTINGS: Final = (
+    # What was acknowledged lasts, whatever the server's own default is.
+    "SET synchronous_commit = on",
+    f"SET lock_timeout = '{BUSY_MS}ms'",
+    # A process that hangs, or whose machine is gone, does not hold everybody else's turn for ever; loading a large
+    # benchmark thinks for long between two statements.
+    "SET idle_in_transaction_session_timeout = '10min'",
+)
+_POSTGRES_ARGUMENTS: Final = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10}
+# Mistakes of the program keep their traceback; all else is the disk, the network, the server or its permissions.
+_MISTAKES: Final = (IntegrityError, DataError, ProgrammingError)
 
 
 def sqlite_url(path: Path) -> str:
     """The address of a SQLite file."""
-    return f"sqlite:///{path.resolve()}"
+    # A path may hold `?` or `#`, which mean something in an address.
+    return URL.create("sqlite", database=str(path.resolve())).render_as_string(hide_password=False)
 
 
 class Database:
@@ -41,24 +60,37 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
+        wrong = SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
         try:
             parsed = make_url(url)
-            if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-                raise SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://…")
-            if parsed.get_backend_name() == "postgresql":
-                parsed = parsed.set(drivername="postgresql+psycopg")
             self.is_sqlite = parsed.get_backend_name() == "sqlite"
-            self.engine: Engine = create_engine(parsed, pool_size=20, max_overflow=30, pool_pre_ping=not self.is_sqlite)
+            if self.is_sqlite:
+                if parsed.database in (None, "", ":memory:") or parsed.query:
+                    raise wrong
+                parsed = parsed.set(drivername="sqlite")
+                self.engine: Engine = create_engine(parsed, pool_size=POOL, max_overflow=POOL)
+            elif parsed.get_backend_name() == "postgresql":
+                parsed = parsed.set(drivername="postgresql+psycopg")
+                self.engine = create_engine(
+                    parsed, pool_size=POOL, max_overflow=0, pool_pre_ping=True, connect_args=_POSTGRES_ARGUMENTS
+                )
+            else:
+                raise wrong
         except ModuleNotFoundError:
             raise MissingExtraError("a PostgreSQL database", extra="postgres") from None
-        except (ArgumentError, NoSuchModuleError, ValueError):
-            raise SettingError(f"--database {_hidden(url)}: give sqlite:///FILE or postgresql+psycopg://…") from None
+        except (ArgumentError, NoSuchModuleError, ValueError, TypeError):
+            raise wrong from None
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
+            self._reader = self.engine
+        else:
+            event.listen(self.engine, "connect", _prepare_postgres)
+            event.listen(self.engine, "begin", _begin_postgres)
+            self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._writer = self.engine.execution_options(reeltalk_writes=True)
-        # SQLite lets a waiting writer poll; in one process a lock hands the turn on at once, and fairly.
-        self._turn = threading.Lock() if self.is_sqlite else contextlib.nullcontext()
+        # SQLite lets a waiting writer poll; in one process a lock hands the turn on at once.
+        self._turn = threading.Lock()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
@@ -67,7 +99,7 @@ class Database:
         Raises:
             BenchmarkError: The database cannot be reached.
         """
-        with self._errors(), Session(self.engine) as session:
+        with self._errors(), Session(self._reader) as session:
             yield session
 
     @contextlib.contextmanager
@@ -77,7 +109,7 @@ class Database:
         Raises:
             BenchmarkError: The database cannot be reached or written.
         """
-        with self._errors(), self._turn, Session(self._writer, expire_on_commit=False) as session:
+        with self._errors(), self._taking_turn(), Session(self._writer, expire_on_commit=False) as session:
             yield session
             session.commit()
 
@@ -85,13 +117,16 @@ class Database:
         """Bring the tables to this version's form; a new database gets them all.
 
         Raises:
-            BenchmarkError: A newer reeltalk wrote it, or it cannot be reached.
+            BenchmarkError: A newer reeltalk wrote it, or it cannot be reached or changed.
+            SettingError: It cannot hold all of Unicode.
         """
         from alembic.util import CommandError
 
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-        with self._errors(), self._writer.begin() as connection:
+        with self._errors(mistakes=False), self._writer.begin() as connection:
+            if not self.is_sqlite:
+                _check_encoding(connection.scalar(text("SHOW server_encoding")))
             config.attributes["connection"] = connection
             try:
                 command.upgrade(config, "head")
@@ -102,7 +137,7 @@ class Database:
 
     def has_tables(self) -> bool:
         """True where the database was used before."""
-        with self._errors():
+        with self._errors(mistakes=False):
             return bool(inspect(self.engine).get_table_names())
 
     def close(self) -> None:
@@ -110,19 +145,41 @@ class Database:
         self.engine.dispose()
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, *, mistakes: bool = True) -> Iterator[None]:
         try:
             yield
-        except OperationalError as error:
+        except (DBAPIError, PoolTimeoutError) as error:
+            if mistakes and isinstance(error, _MISTAKES):
+                raise
             where = self.engine.url.render_as_string(hide_password=True)
             raise BenchmarkError(
-                f"the review database {where} cannot be used: {_words(error)}; nothing was changed, check that it is "
-                "there, can be written and has room"
+                f"the review database {where} cannot be used: {_words(error)}; check that it is there, can be written "
+                "and has room, and try again"
             ) from error
 
+    @contextlib.contextmanager
+    def _taking_turn(self) -> Iterator[None]:
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._turn.acquire(timeout=BUSY_MS / 1000):
+            raise BenchmarkError(f"the review database was busy for {BUSY_MS // 1000} s; try again")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
-def _words(error: DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
+
+def _words(error: DBAPIError | PoolTimeoutError) -> str:
+    return " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
+
+
+def _check_encoding(found: str) -> None:
+    if found != ENCODING:
+        raise SettingError(
+            f"the database's encoding is {found}, which cannot hold all texts; make one with "
+            f"`createdb --encoding={ENCODING} --template=template0 NAME`"
+        )
 
 
 def _hidden(url: str) -> str:
@@ -135,7 +192,8 @@ def _hidden(url: str) -> str:
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     # Transactions are begun by `_begin_sqlite`, not by the driver's guess.
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}"):
+    # The time-out first: two processes that start at once both ask for the journal.
+    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
@@ -143,3 +201,15 @@ def _begin_sqlite(connection: Any) -> None:
     writes = connection.get_execution_options().get("reeltalk_writes", False)
     # A transaction that reads first and then writes could fail half-way: one that will write says so at once.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _prepare_postgres(connection: Any, _: Any) -> None:
+    for setting in _POSTGRES_SETTINGS:
+        connection.execute(setting)
+    connection.commit()
+
+
+def _begin_postgres(connection: Any) -> None:
+    if connection.get_execution_options().get("reeltalk_writes", False):
+        # The chain's row alone would not do: while there is none yet, two could both make it.
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")

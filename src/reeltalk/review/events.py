@@ -4,20 +4,24 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.database import Database
-from reeltalk.review.tables import ChainRow, EventRow, canonical, moment
+from reeltalk.review.tables import ChainRow, EventRow, RequestRow, canonical, moment
 from reeltalk.schema.record import Json
 
 OPERATOR: Final = "operator"
 """The author of what commands change."""
 FIRST: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
 """What the first event names as the one before it."""
+KEPT: Final = timedelta(days=30)
+"""How long it is remembered that a change was made, so that asking for it again changes nothing twice."""
+LOOK_EVERY: Final = 1000
+"""After how many events old requests are looked for."""
 
 
 @dataclass
@@ -77,6 +81,15 @@ def changing(database: Database, author: str, *, now: datetime | None = None) ->
             head = ChainRow(id=1, seq=0, hash=FIRST)
             session.add(head)
         yield Change(session, author, moment(now), head)
+
+
+def forget_requests(change: Change) -> int:
+    """Forget now and then which requests were answered long ago; how many were."""
+    first = change.head.seq - len(change.events)
+    if first // LOOK_EVERY == change.head.seq // LOOK_EVERY:
+        return 0
+    oldest = moment(datetime.fromisoformat(change.at) - KEPT)
+    return change.session.execute(delete(RequestRow).where(RequestRow.at < oldest)).rowcount
 
 
 def event_hash(*parts: Json) -> str:

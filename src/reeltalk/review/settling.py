@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, exists, func, select
 from sqlalchemy.orm import Session
 
-from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED, lapse, make_room, unfinished_copies
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.refusals import BadValueError, ConflictError
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.task import Task
 from reeltalk.schema.record import Json
@@ -39,32 +39,88 @@ def works(session: Session, unit_id: str) -> list[tuple[AssignmentRow, dict[str,
 
 def settle(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> None:
     """Count one more submission, and settle what can be where it was the last that the unit needs."""
-    change.session.flush()
     unit.submitted += 1
-    queue = change.session.get_one(QueueRow, unit.queue_id)
-    if unit.gold is not None or unit.submitted < queue.overlap:
-        return
-    if not task.adjudicated:
-        unit.state = DONE
-        change.record("complete", unit.id, after={"state": unit.state, "disputed": []})
-        return
-    found = works(change.session, unit.id)
-    change.session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
-    people = [row.person_id for row, _ in found]
-    open_places = _differing(unit, task, [values for _, values in found])
-    if approval:
-        open_places = _all_places(unit, task, [values for _, values in found])
-    for place in _all_places(unit, task, [values for _, values in found]):
-        if place not in open_places:
-            how = "sole" if len(found) == 1 else "agreed"
-            _result(change, unit, place, found[0][1].get(place), how, people)
-    unit.state = ADJUDICATION if open_places else DONE
-    if open_places:
-        for row in change.session.scalars(
-            select(AssignmentRow).where(AssignmentRow.unit_id == unit.id, AssignmentRow.state == WAITING)
-        ):
-            row.state = "working"
-    change.record("complete", unit.id, after={"state": unit.state, "disputed": open_places})
+    complete(change, unit, task, approval=approval)
+
+
+def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bool:
+    """Settle what can be settled where all work that a unit needs is in; whether it is.
+
+    Args:
+        change: The transaction.
+        unit: An open unit.
+        task: Its task.
+        approval: True where an adjudicator looks at all of it, also where nobody disagrees.
+    """
+    session = change.session
+    session.flush()
+    if unit.gold is not None or unit.submitted < session.get_one(QueueRow, unit.queue_id).overlap:
+        return False
+    for row in session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.unit_id == unit.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED)
+        )
+    ).all():
+        lapse(change, row)
+    disputed_places: list[str] = []
+    if task.adjudicated:
+        found = works(session, unit.id)
+        values = [values for _, values in found]
+        places = _all_places(unit, task, values)
+        disputed_places = places if approval else _differing(unit, task, places, values)
+        how, people = ("sole" if len(found) == 1 else "agreed"), [row.person_id for row, _ in found]
+        for place in places:
+            if place not in disputed_places:
+                _result(change, unit, place, values[0].get(place), how, people)
+    unit.state = ADJUDICATION if disputed_places else DONE
+    change.record("complete", unit.id, after={"state": unit.state, "disputed": disputed_places})
+    # Who adjudicated it before goes on; where nothing is left to dispute, their work lapses.
+    for row in _adjudicators(session, unit, WAITING):
+        _set_state(change, row, "working" if disputed_places else LAPSED, "resume")
+    return True
+
+
+def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, approval: bool) -> int:
+    """Change how many people do each unit of a queue. Units that have enough work by that are complete at once.
+
+    Args:
+        change: The transaction.
+        queue: The queue.
+        task: Its task.
+        overlap: How many, from 1.
+        approval: As in `complete`.
+
+    Returns:
+        How many units became complete.
+
+    Raises:
+        ConflictError: Some unit has more work than that in hand.
+    """
+    session = change.session
+    live = (
+        select(AssignmentRow.unit_id)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(
+            UnitRow.queue_id == queue.id,
+            UnitRow.state == OPEN,
+            UnitRow.gold.is_(None),
+            AssignmentRow.role == ANNOTATOR,
+            AssignmentRow.state.in_(("submitted", "returned")),
+        )
+        .group_by(AssignmentRow.unit_id)
+        .having(func.count() > overlap)
+    )
+    if session.scalars(live.limit(1)).first() is not None:
+        raise ConflictError(f"some units have work of more than {overlap} people already; wait until they are complete")
+    change.record("overlap", queue.id, before={"overlap": queue.overlap}, after={"overlap": overlap})
+    queue.overlap = overlap
+    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    units = session.scalars(
+        select(UnitRow).where(UnitRow.queue_id == queue.id, UnitRow.state == OPEN, UnitRow.gold.is_(None), begun)
+    ).all()
+    for unit in units:
+        make_room(change, unit, ANNOTATOR, unfinished_copies(change, unit, ANNOTATOR))
+    return sum(complete(change, unit, task, approval=approval) for unit in units if unit.submitted >= overlap)
 
 
 def disputed(session: Session, unit: UnitRow, task: Task) -> list[str]:
@@ -85,9 +141,11 @@ def check_settlement(session: Session, unit: UnitRow, task: Task, place: str, va
         value: `{"take": ASSIGNMENT}` or `{"write": VALUE}`; with `"note"` at will.
 
     Raises:
-        BadValueError: It is neither.
+        BadValueError: It is neither, or the place is settled.
     """
     known = {"take", "write", "note"}
+    if place not in disputed(session, unit, task):
+        raise BadValueError("nothing is to be settled at this place", field="place")
     if not isinstance(value, dict) or value.keys() - known or len(value.keys() & {"take", "write"}) != 1:
         raise BadValueError("give either 'take' with whose work, or 'write' with a value", field="value")
     note = value.get("note", "")
@@ -104,6 +162,20 @@ def check_settlement(session: Session, unit: UnitRow, task: Task, place: str, va
     return {"write": written, "note": note}
 
 
+def unsettled(session: Session, unit: UnitRow, task: Task, decisions: Mapping[str, EntryRow]) -> list[str]:
+    """The disputed places that an adjudicator has not decided, or whose decision must be looked at again."""
+    there = {row.id for row, _ in works(session, unit.id)}
+    found = []
+    for place in disputed(session, unit, task):
+        row = decisions.get(place)
+        if row is None or row.value is None or row.stale:
+            found.append(place)
+        # Work that was taken may since have gone to somebody else.
+        elif "take" in row.value and row.value["take"] not in there:
+            found.append(place)
+    return found
+
+
 def settle_by(
     change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, decisions: Mapping[str, Json]
 ) -> None:
@@ -117,21 +189,34 @@ def settle_by(
         else:
             _result(change, unit, place, decision["write"], "written", [assignment.person_id])
     unit.state = DONE
-    change.record("settle", unit.id, after={"by": assignment.id})
+    change.record("settle", unit.id, after={"by": assignment.id, "state": DONE})
 
 
 def unsettle(change: Change, unit: UnitRow) -> None:
     """Open a complete unit again, as some of its work is returned; what was settled is no longer."""
-    change.session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
-    for row in change.session.scalars(
-        select(AssignmentRow).where(AssignmentRow.unit_id == unit.id, AssignmentRow.role == ADJUDICATOR)
-    ).all():
-        # What the adjudicator wrote stays theirs; it is looked at again when the work is in once more.
-        row.state, row.submitted_at = WAITING, None
-        for entry in change.session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
-            entry.stale = True
-    change.record("unsettle", unit.id, before={"state": unit.state})
+    session = change.session
+    session.execute(delete(ResultRow).where(ResultRow.unit_id == unit.id))
+    change.record("unsettle", unit.id, before={"state": unit.state}, after={"state": OPEN})
     unit.state = OPEN
+    for row in _adjudicators(session, unit, "working", "submitted", LAPSED):
+        # What the adjudicator wrote stays theirs; it is looked at again when the work is in once more.
+        row.submitted_at = None
+        _set_state(change, row, LAPSED if row.state == LAPSED else WAITING, "wait")
+        for entry in session.scalars(select(EntryRow).where(EntryRow.assignment_id == row.id)):
+            entry.stale = True
+
+
+def _adjudicators(session: Session, unit: UnitRow, *states: str) -> Sequence[AssignmentRow]:
+    return session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.unit_id == unit.id, AssignmentRow.role == ADJUDICATOR, AssignmentRow.state.in_(states)
+        )
+    ).all()
+
+
+def _set_state(change: Change, assignment: AssignmentRow, state: str, kind: str) -> None:
+    change.record(kind, assignment.id, before={"state": assignment.state}, after={"state": state})
+    assignment.state = state
 
 
 def _result(change: Change, unit: UnitRow, place: str, value: Json, how: str, people: Sequence[str]) -> None:
@@ -142,17 +227,19 @@ def _result(change: Change, unit: UnitRow, place: str, value: Json, how: str, pe
 
 def _all_places(unit: UnitRow, task: Task, works_values: Sequence[Mapping[str, Json]]) -> list[str]:
     fixed = list(task.places(unit.content))
-    known = set(fixed)
-    return fixed + sorted({place for values in works_values for place in values} - known)
+    more = {place for values in works_values for place, value in values.items() if value is not None}
+    return fixed + sorted(more - set(fixed))
 
 
-def _differing(unit: UnitRow, task: Task, works_values: Sequence[Mapping[str, Json]]) -> list[str]:
-    places: list[str] = []
-    for place in _all_places(unit, task, works_values):
+def _differing(
+    unit: UnitRow, task: Task, places: Sequence[str], works_values: Sequence[Mapping[str, Json]]
+) -> list[str]:
+    found: list[str] = []
+    for place in places:
         essences: list[Any] = [
             task.essence(unit.content, place, values[place]) if values.get(place) is not None else None
             for values in works_values
         ]
         if any(essence != essences[0] for essence in essences[1:]):
-            places.append(place)
-    return places
+            found.append(place)
+    return found

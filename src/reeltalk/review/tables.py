@@ -2,12 +2,16 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ForeignKey, Index, Text, TypeDecorator, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, TypeDecorator, UniqueConstraint
+from sqlalchemy import Text as AnyText
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from reeltalk.schema.record import Json
+
+Text: Final = AnyText().with_variant(AnyText(collation="C"), "postgresql")
+"""Text that sorts by code point on every database, as SQLite's does by itself."""
 
 
 def moment(at: datetime | None = None) -> str:
@@ -24,7 +28,7 @@ def canonical(value: Json) -> str:
 class Document(TypeDecorator[Json]):
     """A JSON value as canonical text. ASCII alone, since PostgreSQL refuses U+0000 in its own JSON."""
 
-    impl = Text
+    impl = AnyText
     cache_ok = True
 
     def process_bind_param(self, value: Json, dialect: Any) -> str | None:
@@ -195,7 +199,8 @@ class AssignmentRow(Base):
     role: Mapped[str] = mapped_column(Text)
     """`annotator` or `adjudicator`."""
     state: Mapped[str] = mapped_column(Text)
-    """`working`, `returned` (to be worked on again), `submitted`; `lapsed` where its turn went to somebody else."""
+    """`working`, `returned` (to be worked on again), `submitted`; `lapsed` where its place went to somebody else (its
+    entries stay, and it may go on once there is a place); `waiting` for an adjudicator's while work is redone."""
     round: Mapped[int] = mapped_column(default=1)
     note: Mapped[str] = mapped_column(Text, default="")
     """What an adjudicator said on returning it."""

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Form, Header, Request
@@ -12,15 +11,13 @@ from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
 
 from reeltalk.review.access import Action, check_role
-from reeltalk.review.events import Change, changing
+from reeltalk.review.events import Change, changing, forget_requests
 from reeltalk.review.people import Person, keyed, person_of_session, person_of_token
 from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, SignInFirstError
 from reeltalk.review.tables import RequestRow, canonical
 from reeltalk.schema.record import Json
 
-KEPT: Final = timedelta(days=30)
-"""How long it is remembered that a change was made."""
 LONGEST_KEY: Final = 100
 
 
@@ -182,4 +179,5 @@ def once(
             return JSONResponse(known.body, status_code=known.status)
         answer = do(change)
         change.session.add(RequestRow(person_id=person.id, key=key, what=what, status=200, body=answer, at=change.at))
+        forget_requests(change)
     return JSONResponse(answer)

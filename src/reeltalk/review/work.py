@@ -6,11 +6,20 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
+from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain, unfinished_copies
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
-from reeltalk.review.settling import settle, settle_by
-from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, UnitRow
+from reeltalk.review.settling import (
+    ADJUDICATION,
+    OPEN,
+    WAITING,
+    check_settlement,
+    settle,
+    settle_by,
+    unsettle,
+    unsettled,
+)
+from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Task
 from reeltalk.schema.record import Json
@@ -28,14 +37,14 @@ def own(session: Session, person_id: str, assignment_id: str) -> tuple[Assignmen
     assignment = session.get(AssignmentRow, assignment_id)
     if assignment is None or assignment.person_id != person_id:
         raise NotThereError("you have no such work")
-    unit = session.get_one(UnitRow, assignment.unit_id)
+    unit = session.get(UnitRow, assignment.unit_id)
+    if unit is None:
+        raise NotThereError("this unit was taken out of the project; what you did in it is in the history")
     return assignment, unit, task_of(session, unit)
 
 
 def task_of(session: Session, unit: UnitRow) -> Task:
     """The kind of work that a unit is for."""
-    from reeltalk.review.tables import QueueRow
-
     return TASKS[session.get_one(QueueRow, unit.queue_id).task]
 
 
@@ -69,8 +78,7 @@ def save(
             work was submitted.
         BadValueError: The value cannot be stored.
     """
-    if assignment.state not in (*UNFINISHED, "lapsed"):
-        raise ConflictError("this work was submitted; take it back, or ask an adjudicator to return it")
+    _check_open(assignment)
     found = change.session.get(EntryRow, (assignment.id, place))
     current = found.revision if found is not None else 0
     if revision != current:
@@ -83,7 +91,10 @@ def save(
     # Saving what is there already, and is not stale, changes nothing; an event for it would be an empty step of undo.
     if found is not None and found.value == stored and not found.stale:
         return found
-    return _put(change, assignment, unit, task, place, stored, kind="save")
+    old = found.value if found is not None else None
+    marked = _newly_stale(change.session, assignment, unit, task, place, old, stored)
+    there = {"value": stored, "stale": False, "others": dict.fromkeys(marked, True)}
+    return _put(change, assignment, unit, task, place, there, kind="save")
 
 
 def check(session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json) -> Json:
@@ -93,8 +104,6 @@ def check(session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task
         BadValueError: It cannot be.
     """
     if assignment.role == ADJUDICATOR:
-        from reeltalk.review.settling import check_settlement
-
         return check_settlement(session, unit, task, place, value)
     return task.check(unit.content, place, value)
 
@@ -117,26 +126,34 @@ def redo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -
     return _step(change, assignment, unit, task, kind="redo")
 
 
+def _check_open(assignment: AssignmentRow) -> None:
+    if assignment.state == WAITING:
+        raise ConflictError("work on this unit was returned to its annotator; go on when it is in again")
+    if assignment.state not in (*UNFINISHED, LAPSED):
+        raise ConflictError("this work was submitted; take it back, or ask an adjudicator to return it")
+
+
 def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, kind: str) -> EntryRow:
-    if assignment.state not in (*UNFINISHED, "lapsed"):
-        raise ConflictError("this work was submitted; nothing of it can be taken back")
-    done: list[EventRow] = []
-    undone: list[EventRow] = []
-    for event in history(change.session, assignment.id):
-        if event.kind == "save":
-            done.append(event)
+    _check_open(assignment)
+    done: list[int] = []
+    undone: list[int] = []
+    edits = select(EventRow.seq, EventRow.kind).where(EventRow.subject == assignment.id, EventRow.kind.in_(EDITS))
+    for seq, edit in change.session.execute(edits.order_by(EventRow.seq)):
+        if edit == "save":
+            done.append(seq)
             undone.clear()
-        elif event.kind == "undo":
+        elif edit == "undo":
             undone.append(done.pop())
         else:
             done.append(undone.pop())
     steps = done if kind == "undo" else undone
     if not steps:
         raise ConflictError(f"there is nothing to {kind}", code=f"nothing_to_{kind}")
-    event = steps[-1]
+    event = change.session.get_one(EventRow, steps[-1])
     assert event.place is not None
-    value = (event.before if kind == "undo" else event.after) or {"value": None}
-    return _put(change, assignment, unit, task, event.place, value["value"], kind=kind)
+    # Steps are taken back last first, so that all is again as it was before the step, other places' marks included.
+    there = event.before if kind == "undo" else event.after
+    return _put(change, assignment, unit, task, event.place, there, kind=kind)
 
 
 def history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
@@ -146,39 +163,49 @@ def history(session: Session, assignment_id: str, place: str | None = None) -> l
 
 
 def _put(
-    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json, *, kind: str
+    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, there: Json, *, kind: str
 ) -> EntryRow:
-    values = {other: entry.value for other, entry in entries(change.session, assignment.id).items()}
+    """Let a place have a value and a mark, and other places theirs.
+
+    `there` has `value`, `stale`, and `others`: the marks of other places that change with it.
+    """
+    rows = entries(change.session, assignment.id)
+    values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.locked(unit.content, values, place)) is not None:
         raise ConflictError(reason, code="locked")
-    row = change.session.get(EntryRow, (assignment.id, place))
-    before = {"revision": row.revision, "value": row.value} if row is not None else None
+    regain(change, assignment, unit)
+    row = rows.get(place)
     if row is None:
         row = EntryRow(assignment_id=assignment.id, place=place, revision=0, value=None, stale=False, at=change.at)
         change.session.add(row)
-    old = row.value
-    row.revision, row.value, row.stale, row.at = row.revision + 1, value, False, change.at
-    after = {"revision": row.revision, "value": value}
-    change.record(kind, assignment.id, place=place, before=before, after=after)
-    if assignment.role != ADJUDICATOR:
-        _mark_stale(change, assignment, unit, task, place, old, value)
+    marks = {other: mark for other, mark in there["others"].items() if other in rows}
+    before = _there(row, {other: rows[other].stale for other in marks})
+    row.revision, row.value, row.stale, row.at = row.revision + 1, there["value"], there["stale"], change.at
+    for other, mark in marks.items():
+        rows[other].stale = mark
+    change.record(kind, assignment.id, place=place, before=before, after=_there(row, marks))
     return row
 
 
-def _mark_stale(
-    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
-) -> None:
+def _there(row: EntryRow, others: Mapping[str, bool]) -> Json:
+    return {"revision": row.revision, "value": row.value, "stale": row.stale, "others": dict(others)}
+
+
+def _newly_stale(
+    session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
+) -> list[str]:
+    """The places that must be looked at again, as what they rest on changed."""
+    if assignment.role == ADJUDICATOR:
+        return []
     draft = task.draft_value(unit.content, place)
     if not task.bears_on(old if old is not None else draft, new if new is not None else draft):
-        return
-    marked = []
-    for other in task.dependents(unit.content, place):
-        row = change.session.get(EntryRow, (assignment.id, other))
-        if row is not None and not row.stale and task.decided(row.value):
-            row.stale = True
-            marked.append(other)
-    if marked:
-        change.record("stale", assignment.id, place=place, after={"places": marked})
+        return []
+    rows = entries(session, assignment.id)
+    return [
+        other
+        for other in task.dependents(unit.content, place)
+        if other in rows and not rows[other].stale and rows[other].value is not None and task.decided(rows[other].value)
+    ]
 
 
 def stale_places(session: Session, assignment_id: str) -> list[str]:
@@ -191,12 +218,16 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
 
     Raises:
         BadValueError: Places are undecided or stale (`incomplete`, with the places).
-        ConflictError: It was handed in before.
+        ConflictError: It was handed in before; or its place went to others, who were done first.
     """
-    if assignment.state not in (*UNFINISHED, "lapsed"):
+    if assignment.state == "submitted":
         raise ConflictError("this work was submitted already")
+    _check_open(assignment)
     rows = entries(change.session, assignment.id)
-    lacking = lacking_places(unit, task, rows, adjudicating=assignment.role == ADJUDICATOR, session=change.session)
+    adjudicating = assignment.role == ADJUDICATOR
+    if unit.state != (ADJUDICATION if adjudicating else OPEN):
+        raise ConflictError("others were done with this unit first; what you did in it is kept, go on with another")
+    lacking = unsettled(change.session, unit, task, rows) if adjudicating else lacking_places(unit, task, rows)
     if lacking:
         raise BadValueError(
             f"{len(lacking)} places are undecided or must be looked at again",
@@ -204,32 +235,24 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
             more={"places": lacking},
         )
     assignment.state, assignment.submitted_at = "submitted", change.at
-    change.record("submit", assignment.id, after={"unit": unit.id, "round": assignment.round})
-    if assignment.role == ADJUDICATOR:
+    # Whoever is done first counts: where this work had lapsed, the last to begin makes room.
+    make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role))
+    change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
+    if adjudicating:
         settle_by(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
     else:
         settle(change, unit, task, approval=approval)
 
 
-def lacking_places(
-    unit: UnitRow, task: Task, rows: Mapping[str, EntryRow], *, adjudicating: bool, session: Session
-) -> list[str]:
-    """Places that are undecided or stale."""
-    if adjudicating:
-        from reeltalk.review.settling import disputed
-
-        return [
-            place
-            for place in disputed(session, unit, task)
-            if place not in rows or rows[place].value is None or rows[place].stale
-        ]
+def lacking_places(unit: UnitRow, task: Task, rows: Mapping[str, EntryRow]) -> list[str]:
+    """Places that an annotator has not decided, or must look at again."""
     # Places that somebody made, as a link that they drew, are to be decided as well, unless they were taken back.
     fixed = list(task.places(unit.content))
     made = [place for place, row in rows.items() if place not in set(fixed) and row.value is not None]
     return [
         place
         for place in (*made, *fixed)
-        if place not in rows or rows[place].stale or not task.decided(rows[place].value)
+        if place not in rows or rows[place].stale or rows[place].value is None or not task.decided(rows[place].value)
     ]
 
 
@@ -241,7 +264,12 @@ def reopen(change: Change, assignment: AssignmentRow, unit: UnitRow) -> None:
     """
     if assignment.state != "submitted":
         raise ConflictError("this work was not submitted")
-    if unit.state != "open":
+    complete_before = change.session.scalars(
+        select(AssignmentRow.id).where(AssignmentRow.unit_id == unit.id, AssignmentRow.round > 1)
+    ).first()
+    overlap = change.session.get_one(QueueRow, unit.queue_id).overlap
+    # Gold is never complete; where other units would be, it must not be told from them by this.
+    if unit.state != OPEN or complete_before is not None or (unit.gold is not None and overlap == 1):
         raise ConflictError("all work on this unit is in; only an adjudicator can return it")
     assignment.state, assignment.submitted_at = "working", None
     unit.submitted -= 1
@@ -254,18 +282,19 @@ def send_back(change: Change, person_id: str, assignment_id: str, note: str) -> 
     Raises:
         NotThereError: There is no such work, or not all work on its unit is in.
         NotAllowedError: It is the person's own.
+        ConflictError: It was never submitted.
         BadValueError: There is no note that says what to do.
     """
     assignment = change.session.get(AssignmentRow, assignment_id)
     unit = change.session.get(UnitRow, assignment.unit_id) if assignment is not None else None
-    if assignment is None or unit is None or unit.state == "open" or assignment.role == ADJUDICATOR:
+    if assignment is None or unit is None or unit.state == OPEN or assignment.role == ADJUDICATOR:
         raise NotThereError("there is no such work, or not all work on its unit is in")
     if assignment.person_id == person_id:
         raise NotAllowedError("your own work is returned by somebody else")
+    if assignment.state != "submitted":
+        raise ConflictError("this work was not submitted, and cannot be returned")
     if not 1 <= len(note.strip()) <= 2000:
         raise BadValueError("say in 1 to 2,000 characters what is to be done again", field="note")
-    from reeltalk.review.settling import unsettle
-
     unsettle(change, unit)
     assignment.state, assignment.note, assignment.round = "returned", note.strip(), assignment.round + 1
     assignment.submitted_at = None

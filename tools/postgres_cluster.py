@@ -1,0 +1,137 @@
+"""A PostgreSQL of one's own for tests and measurements: a cluster in a temporary folder, reached by a socket in it.
+
+Nothing outside the folder is touched, no port is opened, and no server that runs already is used.
+"""
+
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+FOLDERS: Final = Path("/usr/lib/postgresql")
+"""Where Debian keeps the programs, by version."""
+USER: Final = "reviewer"
+
+
+class PostgresCluster:
+    """A running server.
+
+    Args:
+        folder: An empty folder.
+        durable: True where it shall survive a kill; else it never waits for the disk, which is quicker.
+
+    Raises:
+        RuntimeError: It cannot be had here; says why.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
+        self._programs = _programs()
+        self._folder, self._data = folder, folder / "data"
+        # PostgreSQL does not run as root.
+        self._user = _unprivileged() if os.getuid() == 0 else None
+        if self._user is not None:
+            shutil.chown(folder, self._user)
+        self._run("initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        self._options = ["-D", str(self._data), "-k", str(folder), "-c", "listen_addresses=", "-c", "max_connections=100"]
+        if not durable:
+            self._options += ["-c", "fsync=off", "-c", "full_page_writes=off"]
+        self._server: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start the server, as after `kill`.
+
+        Raises:
+            RuntimeError: It does not answer within a minute.
+        """
+        # After a kill its children may hold the data folder for a moment.
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if self._server is None or self._server.poll() is not None:
+                (self._data / "postmaster.pid").unlink(missing_ok=True)
+                with (self._folder / "log").open("ab") as log:
+                    self._server = subprocess.Popen(
+                        [self._programs / "postgres", *self._options], stdout=log, stderr=log, user=self._user
+                    )
+            with contextlib.suppress(psycopg.OperationalError):
+                psycopg.connect(self._conninfo("postgres"), connect_timeout=5).close()
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"PostgreSQL does not start: {(self._folder / 'log').read_text()[-500:]}")
+
+    def kill(self) -> None:
+        """Kill the server and all its children, as a power cut would."""
+        assert self._server is not None
+        children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
+        for process in (self._server.pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._server.wait()
+
+    def stop(self) -> None:
+        """Stop the server at once."""
+        if self._server is not None and self._server.poll() is None:
+            self._server.send_signal(signal.SIGQUIT)
+            self._server.wait(30)
+
+    def new_database(self, *, encoding: str = "UTF8") -> str:
+        """The address of a new, empty database."""
+        name = f"review_{secrets.token_hex(6)}"
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(
+                f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"  # type: ignore[arg-type]
+            )
+        return f"postgresql+psycopg://{USER}@/{name}?host={self._folder}"
+
+    def _conninfo(self, database: str) -> str:
+        return f"host={self._folder} user={USER} dbname={database}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [self._programs / program, *arguments], user=self._user, capture_output=True, cwd=self._folder, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program} failed: {done.stderr.decode(errors='replace')[-500:]}")
+
+
+@contextlib.contextmanager
+def postgres_cluster(*, durable: bool = False) -> Iterator[PostgresCluster]:
+    """A server that is gone afterwards.
+
+    Raises:
+        RuntimeError: It cannot be had here; says why.
+    """
+    with tempfile.TemporaryDirectory(prefix="reeltalk-postgres-") as folder:
+        cluster = PostgresCluster(Path(folder), durable=durable)
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def _programs() -> Path:
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).parent
+    versions = sorted(FOLDERS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]) if path.parts[-3].isdigit() else 0)
+    if not versions:
+        raise RuntimeError("no PostgreSQL here; on Debian: apt-get install postgresql")
+    return versions[-1].parent
+
+
+def _unprivileged() -> str:
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    for name in ("postgres", "nobody"):
+        if name in names:
+            return name
+    raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody")
