@@ -42,7 +42,16 @@ class PostgresCluster:
         if self._user is not None:
             shutil.chown(folder, self._user)
         self._run("initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-        self._options = ["-D", str(self._data), "-k", str(folder), "-c", "listen_addresses=", "-c", "max_connections=100"]
+        self._options = [
+            "-D",
+            str(self._data),
+            "-k",
+            str(folder),
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "max_connections=100",
+        ]
         if not durable:
             self._options += ["-c", "fsync=off", "-c", "full_page_writes=off"]
         self._server: subprocess.Popen[bytes] | None = None
@@ -123,7 +132,9 @@ def _programs() -> Path:
     found = shutil.which("initdb")
     if found is not None:
         return Path(found).parent
-    versions = sorted(FOLDERS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]) if path.parts[-3].isdigit() else 0)
+    versions = sorted(
+        FOLDERS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]) if path.parts[-3].isdigit() else 0
+    )
     if not versions:
         raise RuntimeError("no PostgreSQL here; on Debian: apt-get install postgresql")
     return versions[-1].parent

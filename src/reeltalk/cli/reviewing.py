@@ -125,7 +125,7 @@ def invite(
     /,
     *,
     role: str = "annotator",
-    note: str = "",
+    note: NOTE = "",
     address: str = "http://127.0.0.1:8765",
     database: DATABASE = None,
 ) -> int:
@@ -137,9 +137,6 @@ def invite(
     ----------
     role
         owner, adjudicator, annotator or reader.
-
-    Note:
-        Whom it is for; owners see it beside the invitation.
     address
         Where the server is reached.
     """
@@ -186,26 +183,27 @@ def reset_password(
     return 0
 
 
-@review.command(sort_key=4)
-def verify(benchmark: BENCHMARK, /, *, database: DATABASE = None) -> int:
-    """Check that nobody changed the history: every event holds the hash of the one before.
+@review.command(name="verify", sort_key=4)
+def check(benchmark: BENCHMARK, /, *, database: DATABASE = None, head: str | None = None) -> int:
+    """Check that nobody changed the history of a review, and that all work is what the history leads to.
 
-    Example: `reeltalk review verify benchmarks/kitchen`. Exit code 1 where an event was changed or taken away.
+    Prints what was looked at and the end of the chain of events. Note that line elsewhere: given as --head later, it
+    proves that nothing up to there was written anew. The exit code is 1 where something is wrong.
+
+    Example: `reeltalk review verify benchmarks/kitchen`.
+
+    Parameters
+    ----------
+    head
+        What an earlier check printed after `head`, as 412:9f2c….
     """
-    from sqlalchemy import select
-
-    from reeltalk.review.events import broken_links
-    from reeltalk.review.tables import ChainRow
+    from reeltalk.review.verifying import verify
 
     project = opened_project(benchmark, database)
-    with project.database.reading() as session:
-        problems = list(broken_links(session))
-        head = session.scalars(select(ChainRow)).one_or_none()
-    for problem in problems:
-        print(problem)
-    if not problems:
-        print(f"{head.seq if head is not None else 0:,} events, chain whole: {head.hash if head is not None else '-'}")
-    return 1 if problems else 0
+    found = verify(project.database, head=head)
+    project.database.close()
+    print("\n".join(found.lines()))
+    return 1 if found.findings else 0
 
 
 def opened_project(benchmark: Path, database: str | None) -> "Project":

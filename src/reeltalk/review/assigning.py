@@ -137,7 +137,8 @@ def take(change: Change, unit: UnitRow, person_id: str, role: str, *, lease_minu
     idle = select(AssignmentRow.id).where(
         AssignmentRow.unit_id == unit.id, AssignmentRow.state == "working", ~holding(change.at, role)
     )
-    make_room(change, unit, role, session.scalars(idle).all())
+    if make_room(change, unit, role, session.scalars(idle).all()):
+        raise ConflictError("others have this unit now; take another")
     return row
 
 
@@ -151,7 +152,7 @@ def unfinished_copies(change: Change, unit: UnitRow, role: str) -> Sequence[str]
     return change.session.scalars(query).all()
 
 
-def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> None:
+def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]) -> bool:
     """Let as many copies lapse as there are more than places.
 
     Args:
@@ -160,8 +161,8 @@ def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]
         role: Whose copies.
         may_lapse: Ids of the copies that may lapse, the first first.
 
-    Raises:
-        ConflictError: There are more without them.
+    Returns:
+        True where there are still more.
     """
     live = {row.id: row for row in _live(change.session, unit, role)}
     surplus = len(live) - _places(change.session, unit, role)
@@ -169,8 +170,7 @@ def make_room(change: Change, unit: UnitRow, role: str, may_lapse: Sequence[str]
         if surplus > 0 and assignment_id in live:
             lapse(change, live[assignment_id])
             surplus -= 1
-    if surplus > 0:
-        raise ConflictError("others have this unit now; what you did in it is kept, take another")
+    return surplus > 0
 
 
 def regain(change: Change, assignment: AssignmentRow, unit: UnitRow) -> bool:
@@ -190,18 +190,6 @@ def lapse(change: Change, assignment: AssignmentRow) -> None:
     """Let a copy's place go to somebody else. What was saved in it stays."""
     before, assignment.state = assignment.state, LAPSED
     change.record("lapse", assignment.id, before={"state": before}, after={"state": LAPSED})
-
-
-def lapse_all(change: Change, person_id: str) -> int:
-    """Let all unfinished work of somebody go to others, as when they leave the team; how many units it was."""
-    found = change.session.scalars(
-        select(AssignmentRow).where(
-            AssignmentRow.person_id == person_id, AssignmentRow.state.in_((*UNFINISHED, "waiting"))
-        )
-    ).all()
-    for row in found:
-        lapse(change, row)
-    return len(found)
 
 
 def renew(assignment: AssignmentRow, *, lease_minutes: int, now: str | None = None) -> None:

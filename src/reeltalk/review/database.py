@@ -37,7 +37,12 @@ _POSTGRES_SETTINGS: Final = (
     # benchmark thinks for long between two statements.
     "SET idle_in_transaction_session_timeout = '10min'",
 )
-_POSTGRES_ARGUMENTS: Final = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10}
+_POSTGRES_ARGUMENTS: Final = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "client_encoding": ENCODING,
+}
 # Mistakes of the program keep their traceback; all else is the disk, the network, the server or its permissions.
 _MISTAKES: Final = (IntegrityError, DataError, ProgrammingError)
 
@@ -185,7 +190,7 @@ def _check_encoding(found: str) -> None:
 def _hidden(url: str) -> str:
     try:
         return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         return "…"
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED, lapse, make_room, unfinished_copies
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import BadValueError, ConflictError
+from reeltalk.review.refusals import BadValueError
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Task
 from reeltalk.schema.record import Json
 
@@ -46,6 +47,8 @@ def settle(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> None
 def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bool:
     """Settle what can be settled where all work that a unit needs is in; whether it is.
 
+    It is where enough people have submitted, and no work is out that was returned.
+
     Args:
         change: The transaction.
         unit: An open unit.
@@ -56,11 +59,14 @@ def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bo
     session.flush()
     if unit.gold is not None or unit.submitted < session.get_one(QueueRow, unit.queue_id).overlap:
         return False
-    for row in session.scalars(
+    unfinished = session.scalars(
         select(AssignmentRow).where(
             AssignmentRow.unit_id == unit.id, AssignmentRow.role == ANNOTATOR, AssignmentRow.state.in_(UNFINISHED)
         )
-    ).all():
+    ).all()
+    if any(row.state == "returned" for row in unfinished):
+        return False
+    for row in unfinished:
         lapse(change, row)
     disputed_places: list[str] = []
     if task.adjudicated:
@@ -92,26 +98,8 @@ def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, ap
 
     Returns:
         How many units became complete.
-
-    Raises:
-        ConflictError: Some unit has more work than that in hand.
     """
     session = change.session
-    live = (
-        select(AssignmentRow.unit_id)
-        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
-        .where(
-            UnitRow.queue_id == queue.id,
-            UnitRow.state == OPEN,
-            UnitRow.gold.is_(None),
-            AssignmentRow.role == ANNOTATOR,
-            AssignmentRow.state.in_(("submitted", "returned")),
-        )
-        .group_by(AssignmentRow.unit_id)
-        .having(func.count() > overlap)
-    )
-    if session.scalars(live.limit(1)).first() is not None:
-        raise ConflictError(f"some units have work of more than {overlap} people already; wait until they are complete")
     change.record("overlap", queue.id, before={"overlap": queue.overlap}, after={"overlap": overlap})
     queue.overlap = overlap
     begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
@@ -120,7 +108,23 @@ def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, ap
     ).all()
     for unit in units:
         make_room(change, unit, ANNOTATOR, unfinished_copies(change, unit, ANNOTATOR))
-    return sum(complete(change, unit, task, approval=approval) for unit in units if unit.submitted >= overlap)
+    return sum(complete(change, unit, task, approval=approval) for unit in units)
+
+
+def let_go(change: Change, person_id: str, *, approval: bool) -> int:
+    """Let all unfinished work of somebody go to others, as when they leave the team; how many copies it was."""
+    session = change.session
+    found = session.scalars(
+        select(AssignmentRow).where(
+            AssignmentRow.person_id == person_id, AssignmentRow.state.in_((*UNFINISHED, WAITING))
+        )
+    ).all()
+    for row in found:
+        lapse(change, row)
+        unit = session.get_one(UnitRow, row.unit_id)
+        if unit.state == OPEN:
+            complete(change, unit, TASKS[session.get_one(QueueRow, unit.queue_id).task], approval=approval)
+    return len(found)
 
 
 def disputed(session: Session, unit: UnitRow, task: Task) -> list[str]:

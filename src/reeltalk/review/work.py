@@ -227,16 +227,18 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
     adjudicating = assignment.role == ADJUDICATOR
     if unit.state != (ADJUDICATION if adjudicating else OPEN):
         raise ConflictError("others were done with this unit first; what you did in it is kept, go on with another")
-    lacking = unsettled(change.session, unit, task, rows) if adjudicating else lacking_places(unit, task, rows)
+    lacking = lacking_places(unit, task, rows, adjudicating=adjudicating, session=change.session)
     if lacking:
         raise BadValueError(
             f"{len(lacking)} places are undecided or must be looked at again",
             code="incomplete",
             more={"places": lacking},
         )
+    had_lapsed = assignment.state == LAPSED
     assignment.state, assignment.submitted_at = "submitted", change.at
     # Whoever is done first counts: where this work had lapsed, the last to begin makes room.
-    make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role))
+    if had_lapsed and make_room(change, unit, assignment.role, unfinished_copies(change, unit, assignment.role)):
+        raise ConflictError("others were done with this unit first; what you did in it is kept, go on with another")
     change.record("submit", assignment.id, after={"unit": unit.id, "role": assignment.role, "round": assignment.round})
     if adjudicating:
         settle_by(change, assignment, unit, task, {place: row.value for place, row in rows.items()})
@@ -244,8 +246,12 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
         settle(change, unit, task, approval=approval)
 
 
-def lacking_places(unit: UnitRow, task: Task, rows: Mapping[str, EntryRow]) -> list[str]:
-    """Places that an annotator has not decided, or must look at again."""
+def lacking_places(
+    unit: UnitRow, task: Task, rows: Mapping[str, EntryRow], *, adjudicating: bool, session: Session
+) -> list[str]:
+    """Places that are undecided or stale."""
+    if adjudicating:
+        return unsettled(session, unit, task, rows)
     # Places that somebody made, as a link that they drew, are to be decided as well, unless they were taken back.
     fixed = list(task.places(unit.content))
     made = [place for place, row in rows.items() if place not in set(fixed) and row.value is not None]

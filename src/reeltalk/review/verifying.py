@@ -1,0 +1,245 @@
+"""Is the history whole, and does it lead to what the tables hold?
+
+The chain of hashes shows that no event was changed, taken away, put in or moved. Doing all events again, from the first
+to the last, must give the entries, marks, copies, results and states that are in the tables: so a row that was changed
+past the history is found too. Whoever can write the database could still forge a whole new chain; the hash of its end,
+noted elsewhere, shows that.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.assigning import ANNOTATOR
+from reeltalk.review.database import Database
+from reeltalk.review.events import broken_links, written
+from reeltalk.review.tables import (
+    AssignmentRow,
+    ChainRow,
+    EntryRow,
+    EventRow,
+    PersonRow,
+    QueueRow,
+    ResultRow,
+    UnitRow,
+    canonical,
+)
+from reeltalk.schema.record import Json
+
+_COPY_FIELDS: Final = ("unit_id", "person_id", "role", "state", "round", "note", "submitted_at")
+_READ_AT_ONCE: Final = 2000
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was looked at, and what is wrong."""
+
+    events: int
+    people: int
+    entries: int
+    results: int
+    seq: int
+    """Number of the last event; 0 where there is none."""
+    head: str
+    """Its hash: noted elsewhere, it proves later that no event up to here was changed."""
+    findings: tuple[str, ...]
+    """What is wrong, one sentence each; nothing where all is well."""
+
+    def lines(self) -> list[str]:
+        """As it is printed."""
+        found = [
+            f"{self.events} events, {self.people} people, {self.entries} entries, {self.results} results",
+            f"head {self.seq}:{self.head}",
+        ]
+        return [*found, *(f"found: {finding}" for finding in self.findings)]
+
+
+@dataclass
+class _Copy:
+    """One person's work on a unit, as the history has it."""
+
+    unit_id: str
+    person_id: str
+    role: str
+    state: str = "working"
+    round: int = 1
+    note: str = ""
+    submitted_at: str | None = None
+    entries: dict[str, tuple[int, str, bool, str]] = field(default_factory=dict)
+    """By place: revision, hash of the value, whether it is stale, and when it was put there."""
+
+
+@dataclass
+class _Unit:
+    state: str = "open"
+    submitted: int = 0
+    results: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
+
+
+def verify(database: Database, *, head: str | None = None) -> Verification:
+    """Check the chain, and that the tables hold what the history leads to. Nothing is changed.
+
+    Args:
+        database: The database of a project.
+        head: What an earlier verification gave, as `SEQ:HASH`; it must be in the chain.
+
+    Raises:
+        BenchmarkError: The database cannot be read.
+    """
+    with database.reading() as session:
+        findings = [*broken_links(session), *_of_head(session, head)]
+        history = _History()
+        kinds: Counter[str] = Counter()
+        for event in session.execute(_IN_ORDER):
+            kinds[event.kind] += 1
+            try:
+                history.do(event.kind, event.subject, event.place, event.at, json.loads(event.after or "null"))
+            except (KeyError, TypeError, ValueError) as error:
+                findings.append(f"event {event.seq} ({event.kind} of {event.subject}) cannot be done again: {error!r}")
+        findings.extend(history.compared(session))
+        chain = session.scalars(select(ChainRow)).one_or_none()
+        return Verification(
+            events=sum(kinds.values()),
+            people=len(session.scalars(select(PersonRow.id)).all()),
+            entries=sum(len(copy.entries) for copy in history.copies.values()),
+            results=sum(len(unit.results) for unit in history.units.values()),
+            seq=chain.seq if chain is not None else 0,
+            head=chain.hash if chain is not None else "",
+            findings=tuple(findings),
+        )
+
+
+_IN_ORDER: Final = (
+    select(EventRow.seq, EventRow.kind, EventRow.subject, EventRow.place, EventRow.at, written(EventRow.after))
+    .order_by(EventRow.seq)
+    .execution_options(yield_per=_READ_AT_ONCE)
+)
+_ENTRIES: Final = select(
+    EntryRow.assignment_id, EntryRow.place, EntryRow.revision, written(EntryRow.value), EntryRow.stale, EntryRow.at
+).execution_options(yield_per=_READ_AT_ONCE)
+_RESULTS: Final = select(
+    ResultRow.unit_id, ResultRow.place, written(ResultRow.value), ResultRow.how, written(ResultRow.people), ResultRow.at
+).execution_options(yield_per=_READ_AT_ONCE)
+_UNIT_STATES: Final = select(UnitRow.id, UnitRow.state, UnitRow.submitted)
+
+
+def _of_head(session: Session, head: str | None) -> Iterable[str]:
+    if head is None:
+        return
+    seq, _, noted = head.partition(":")
+    row = session.get(EventRow, int(seq)) if seq.isdecimal() and len(seq) < 19 else None
+    if row is None:
+        yield f"the noted head {head} names an event that is not there"
+    elif row.hash != noted:
+        yield f"event {seq} has another hash than was noted: the history up to there was written anew"
+
+
+class _History:
+    """The state that events lead to."""
+
+    def __init__(self) -> None:
+        self.copies: dict[str, _Copy] = {}
+        self.units: dict[str, _Unit] = {}
+        self.overlaps: dict[str, int] = {}
+
+    def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
+        """Do one event again. What it means is known here only for those about work."""
+        match kind:
+            case "take":
+                self.copies[subject] = _Copy(after["unit"], after["person"], after["role"])
+            case "give_back":
+                del self.copies[subject]
+            case "save" | "undo" | "redo":
+                entries = self.copies[subject].entries
+                entries[_named(place)] = (after["revision"], _digest(canonical(after["value"])), after["stale"], at)
+                for other, mark in after["others"].items():
+                    entries[other] = (*entries[other][:2], mark, entries[other][3])
+            case "submit":
+                copy = self.copies[subject]
+                copy.state, copy.submitted_at = "submitted", at
+                self._unit(copy.unit_id).submitted += copy.role == ANNOTATOR
+            case "reopen" | "return":
+                copy = self.copies[subject]
+                copy.state, copy.submitted_at = ("working" if kind == "reopen" else "returned"), None
+                if kind == "return":
+                    copy.note, copy.round = after["note"], after["round"]
+                self._unit(copy.unit_id).submitted -= 1
+            case "lapse" | "regain" | "resume":
+                self.copies[subject].state = after["state"]
+            case "wait":
+                copy = self.copies[subject]
+                copy.state, copy.submitted_at = after["state"], None
+                copy.entries = {name: (*entry[:2], True, entry[3]) for name, entry in copy.entries.items()}
+            case "complete" | "settle" | "unsettle":
+                unit = self._unit(subject)
+                unit.state = after["state"]
+                if kind == "unsettle":
+                    unit.results.clear()
+            case "result":
+                value, people = _digest(canonical(after["value"])), canonical(after["people"])
+                self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
+            case "overlap":
+                self.overlaps[subject] = after["overlap"]
+
+    def compared(self, session: Session) -> Iterable[str]:
+        """Where the tables differ."""
+        entries: dict[str, dict[str, Any]] = {}
+        for row in session.execute(_ENTRIES):
+            found = (row.revision, _digest(row.value), row.stale, row.at)
+            entries.setdefault(row.assignment_id, {})[row.place] = found
+        copies: dict[str, Any] = {}
+        for copy in session.scalars(select(AssignmentRow).execution_options(yield_per=_READ_AT_ONCE)):
+            copies[copy.id] = tuple(getattr(copy, name) for name in _COPY_FIELDS)
+        results: dict[str, dict[str, Any]] = {}
+        for row in session.execute(_RESULTS):
+            results.setdefault(row.unit_id, {})[row.place] = (_digest(row.value), row.how, row.people, row.at)
+        units = {row.id: (row.state, row.submitted) for row in session.execute(_UNIT_STATES)}
+        overlaps = {row.id: row.overlap for row in session.execute(select(QueueRow.id, QueueRow.overlap))}
+        known_copies = {
+            name: tuple(getattr(copy, field) for field in _COPY_FIELDS) for name, copy in self.copies.items()
+        }
+        known_units = dict.fromkeys(units, ("open", 0)) | {n: (u.state, u.submitted) for n, u in self.units.items()}
+        yield from _differences("copy", known_copies, copies)
+        yield from _differences("unit", known_units, units)
+        for name in sorted(self.copies.keys() | entries.keys()):
+            known = self.copies[name].entries if name in self.copies else {}
+            yield from _differences(f"entry of {name} at place", known, entries.get(name, {}))
+        for name in sorted(self.units.keys() | results.keys()):
+            settled = self.units[name].results if name in self.units else {}
+            yield from _differences(f"result of {name} at place", settled, results.get(name, {}))
+        yield from _differences("overlap of queue", self.overlaps, {name: overlaps.get(name) for name in self.overlaps})
+
+    def _unit(self, name: str) -> _Unit:
+        return self.units.setdefault(name, _Unit())
+
+
+def _named(place: str | None) -> str:
+    if place is None:
+        raise ValueError("it names no place")
+    return place
+
+
+def _digest(written_value: str | None) -> str:
+    return hashlib.sha256((written_value or "null").encode(errors="surrogatepass")).hexdigest()
+
+
+def _differences(what: str, history: Mapping[str, Any], there: Mapping[str, Any]) -> Iterable[str]:
+    for name in sorted(history.keys() | there.keys()):
+        if name not in there:
+            yield f"{what} {name} is in the history, and not in the tables"
+        elif name not in history:
+            yield f"{what} {name} is in the tables, and the history does not know it"
+        elif history[name] != there[name]:
+            was, now = _shown(history[name]), _shown(there[name])
+            yield f"{what} {name} is not what the history leads to: {was} became {now}"
+
+
+def _shown(value: Any) -> str:
+    parts = value if isinstance(value, tuple) else (value,)
+    return ", ".join(str(part)[:16] for part in parts)

@@ -1,0 +1,99 @@
+"""Projects of `reeltalk review` for tests and measurements: synthetic turns, people who are there already."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reeltalk.review import work
+from reeltalk.review.events import OPERATOR, Change, changing
+from reeltalk.review.project import Project
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
+from reeltalk.schema.record import Json
+
+QUEUE: Final = "turns"
+
+
+def small_project(
+    folder: Path,
+    *,
+    annotators: Sequence[str] = ("ann", "ben", "cai"),
+    adjudicators: Sequence[str] = ("jo",),
+    units: int = 4,
+    turns: int = 3,
+    overlap: int = 1,
+    gold: Sequence[int] = (),
+) -> Project:
+    """A project with one queue of units of task `turns`.
+
+    Args:
+        folder: Where its files are kept.
+        annotators: Ids and names of people with that role.
+        adjudicators: The same.
+        units: How many units, named `u0`, `u1` …
+        turns: How many turns each has.
+        overlap: How many people do each.
+        gold: The numbers of units that are gold.
+    """
+    project = Project.open(folder / "bench", folder=folder / "bench.review")
+    with changing(project.database, OPERATOR) as change:
+        for role, names in (("annotator", annotators), ("adjudicator", adjudicators)):
+            for name in names:
+                row = PersonRow(id=name, name=name, sign_in=name, role=role, password="", created_at=change.at)
+                change.session.add(row)
+        queue = QueueRow(id=QUEUE, task="turns", title="Turns", position=0, overlap=overlap, settings={})
+        change.session.add(queue)
+        change.session.flush()
+        for number in range(units):
+            change.session.add(
+                UnitRow(
+                    id=f"u{number}",
+                    queue_id=QUEUE,
+                    position=number,
+                    title=f"u{number}",
+                    video_id=None,
+                    turns=turns,
+                    content=unit_content(f"u{number}", turns),
+                    target_table="chains",
+                    target_id=f"u{number}",
+                    gold={"faults": {}} if number in gold else None,
+                )
+            )
+    return project
+
+
+def unit_content(name: str, turns: int) -> dict[str, Any]:
+    """A chain as task `turns` has it."""
+    return {
+        "unit": "chain",
+        "id": name,
+        "video_id": "v",
+        "clips": [],
+        "scenes": [],
+        "turns": [
+            {"question": f"What is thing {turn} of {name}?", "references": [f"Thing {turn}."]} for turn in range(turns)
+        ],
+        "checks": {},
+        "links": [],
+    }
+
+
+def decide(
+    change: Change, assignment: AssignmentRow, *, decision: str = "accept", question: str | None = None
+) -> dict[str, Json]:
+    """Decide all places of somebody's work, and give what was stored."""
+    _, unit, task = work.own(change.session, assignment.person_id, assignment.id)
+    stored: dict[str, Json] = {}
+    for place in task.places(unit.content):
+        value = task.draft_value(unit.content, place) | {"decision": decision}
+        value["reasons"] = ["leaks"] if decision == "reject" else []
+        value["question"] = question or value["question"]
+        row = change.session.get(EntryRow, (assignment.id, place))
+        entry = work.save(change, assignment, unit, task, place, row.revision if row is not None else 0, value)
+        stored[place] = entry.value
+    return stored
+
+
+def submit(change: Change, assignment: AssignmentRow, *, approval: bool = False) -> None:
+    """Hand somebody's work in."""
+    _, unit, task = work.own(change.session, assignment.person_id, assignment.id)
+    work.submit(change, assignment, unit, task, approval=approval)
