@@ -1,0 +1,289 @@
+"""A server that is killed under eight writers: what it acknowledged is there, once, and the history leads to it."""
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from postgres_cluster import postgres_cluster
+from sqlalchemy import select
+
+from reeltalk.cli import run
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.loading import load
+from reeltalk.review.people import make_token
+from reeltalk.review.project import Project
+from reeltalk.review.tables import EntryRow, EventRow, PersonRow
+from reeltalk.review.verifying import verify
+from reeltalk.store.benchmark import Benchmark
+
+WRITERS = 8
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Writer:
+    """Somebody who saves, takes back and hands in, and asks again with the same key where no answer came."""
+
+    port: int
+    token: str
+    number: int
+    units: int
+    stop: threading.Event
+    copies: int = 0
+    saved: list[tuple[str, str, int, str]] = field(default_factory=list)
+    """What was acknowledged: copy, place, revision, note."""
+    done: Counter[str] = field(default_factory=Counter)
+    asked_again: int = 0
+    problem: BaseException | None = None
+
+    def work(self) -> None:
+        try:
+            self.rng = random.Random(self.number)
+            self.connection = self._connect()
+            while not self.stop.is_set() and (copy := self._next()) is not None:
+                self._work_on(copy)
+        except BaseException as error:
+            self.problem = error
+        finally:
+            self.connection.close()
+
+    def _work_on(self, copy: str) -> None:
+        _, opened = self._ask("GET", f"/api/work/{copy}")
+        turns = opened["unit"]["content"]["turns"]
+        revisions = {place: entry["revision"] for place, entry in opened["entries"].items()}
+        decided: set[str] = set()
+        self.copies += 1
+        # On the last there is something to do until the end.
+        for _ in itertools.repeat(None) if self.copies == self.units else range(40):
+            if self.stop.is_set():
+                return
+            chance = self.rng.random()
+            if chance < 0.85:
+                decided.add(self._save(copy, self.rng.randrange(len(turns)), turns, revisions))
+            else:
+                step = "undo" if chance < 0.95 else "redo"
+                status, answer = self._ask("POST", f"/api/work/{copy}/{step}", {}, allowed=(200, 409))
+                if status == 200:
+                    revisions = {place: entry["revision"] for place, entry in answer["entries"].items()}
+                    self.done[step] += 1
+        for place in range(len(turns)):
+            self._save(copy, place, turns, revisions)
+        self._ask("POST", f"/api/work/{copy}/submit", {})
+        self.done["submit"] += 1
+
+    def _save(self, copy: str, place: int, turns: list[Any], revisions: dict[str, int]) -> str:
+        name, note = str(place), f"{self.number}-{secrets.token_hex(6)}"
+        value = {"decision": "accept", "question": turns[place]["question"], "references": [note], "note": note}
+        read = revisions.get(name, 0)
+        _, answer = self._ask("PUT", f"/api/work/{copy}/entries/{name}", {"revision": read, "value": value})
+        assert answer["revision"] == read + 1, f"{read} was read, and {answer['revision']} stored"
+        revisions[name] = answer["revision"]
+        self.saved.append((copy, name, answer["revision"], note))
+        self.done["save"] += 1
+        return name
+
+    def _next(self) -> str | None:
+        _, address = self._ask("POST", "/queues/turns/next", allowed=(303,))
+        return address.rpartition("/work/")[2] if "/work/" in address else None
+
+    def _ask(self, method: str, path: str, body: Any = None, allowed: tuple[int, ...] = (200,)) -> tuple[int, Any]:
+        """Ask until there is an answer, always with the same key."""
+        headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": secrets.token_hex(8)}
+        headers["Content-Type"] = "application/json" if body is not None else "application/x-www-form-urlencoded"
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+                answer = self.connection.getresponse()
+                content = answer.read()
+            except (OSError, http.client.HTTPException):
+                self.asked_again += 1
+                self.connection.close()
+                time.sleep(0.01)
+                continue
+            if answer.status == 503:
+                self.asked_again += 1
+                time.sleep(0.05)
+                continue
+            assert answer.status in allowed, (method, path, answer.status, content[:500])
+            return answer.status, answer.headers["Location"] if answer.status == 303 else json.loads(content)
+        raise TimeoutError(f"no answer to {method} {path} for a minute")
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+
+@dataclass
+class Server:
+    """A `reeltalk review` that can be killed and started."""
+
+    port: int
+    starter: subprocess.Popen[str]
+    process: int = 0
+
+    def start(self) -> None:
+        assert self.starter.stdin is not None
+        assert self.starter.stdout is not None
+        self.starter.stdin.write("\n")
+        self.starter.stdin.flush()
+        self.process = int(self.starter.stdout.readline())
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=5):
+                return
+            time.sleep(0.01)
+        raise TimeoutError("the server does not listen")
+
+    def kill(self) -> None:
+        os.kill(self.process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def served(benchmark: Path, url: str | None) -> Iterator[Server]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable,
+        str(ROOT / "tools" / "killable_server.py"),
+        "review",
+        str(benchmark),
+        "--port",
+        str(port),
+    ]
+    command += ["--database", url] if url is not None else []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == "ready\n"
+        server = Server(port, starter)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+            starter.kill()
+
+
+@pytest.fixture
+def benchmark_folder(samples: Path, tmp_path: Path) -> Path:
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    return tmp_path / "bench"
+
+
+def kill_under_writers(benchmark: Path, url: str | None, kills: int, kill: Callable[[Server], None]) -> list[Writer]:
+    """Kill `kills` times while eight people write, and check that nothing was lost or doubled."""
+    project = Project.open(benchmark, url=url)
+    units = load(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS)["turns"]
+    tokens = []
+    with changing(project.database, OPERATOR) as change:
+        for number in range(WRITERS):
+            name = f"writer{number}"
+            row = PersonRow(id=name, name=name, sign_in=name, role="annotator", password="", created_at=change.at)
+            change.session.add(row)
+            change.session.flush()
+            tokens.append(make_token(change, project.secret, name, "kill test")[1])
+    stop, rng = threading.Event(), random.Random(60)
+    with served(benchmark, url) as server:
+        writers = [Writer(server.port, token, number, units, stop) for number, token in enumerate(tokens)]
+        threads = [threading.Thread(target=writer.work) for writer in writers]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(kills):
+                # Somebody was answered since the last kill, and a moment of the next requests has passed.
+                known = sum(len(writer.saved) for writer in writers)
+                end = time.monotonic() + 60
+                while sum(len(writer.saved) for writer in writers) < known + WRITERS:
+                    assert time.monotonic() < end, "nobody was answered for a minute"
+                    assert all(thread.is_alive() for thread in threads), [writer.problem for writer in writers]
+                    time.sleep(0.005)
+                time.sleep(rng.uniform(0, 0.15))
+                kill(server)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(90)
+    for writer in writers:
+        if writer.problem is not None:
+            raise writer.problem
+    check(project, writers)
+    project.database.close()
+    return writers
+
+
+def check(project: Project, writers: list[Writer]) -> None:
+    acknowledged = [save for writer in writers for save in writer.saved]
+    with project.database.reading() as session:
+        saves = session.scalars(select(EventRow).where(EventRow.kind == "save").order_by(EventRow.seq)).all()
+        stored = Counter(
+            (event.subject, event.place, event.after["revision"], event.after["value"]["note"]) for event in saves
+        )
+        lost = [save for save in acknowledged if save not in stored]
+        doubled = [save for save, times in stored.items() if times > 1]
+        notes = Counter(event.after["value"]["note"] for event in saves)
+        assert lost == []
+        assert doubled == []
+        assert max(notes.values()) == 1
+        # Everybody asked until there was an answer: nothing is there that was not acknowledged.
+        assert sum(notes.values()) == len(acknowledged)
+        steps = Counter(session.scalars(select(EventRow.kind)))
+        for kind in ("undo", "redo", "submit"):
+            assert steps[kind] == sum(writer.done[kind] for writer in writers)
+        assert session.scalars(select(EntryRow.place)).first() is not None
+    found = verify(project.database)
+    assert found.findings == ()
+    assert found.events == found.seq
+
+
+def again(server: Server) -> None:
+    server.kill()
+    server.start()
+
+
+@pytest.mark.timeout(1200)
+def test_sixty_kills_lose_and_double_nothing(benchmark_folder: Path, full: bool) -> None:
+    writers = kill_under_writers(benchmark_folder, None, 200 if full else 60, again)
+    assert sum(writer.asked_again for writer in writers) >= 60
+
+
+def test_kills_of_a_server_with_postgresql_lose_and_double_nothing(benchmark_folder: Path, full: bool) -> None:
+    try:
+        cluster = contextlib.ExitStack()
+        postgres = cluster.enter_context(postgres_cluster(durable=True))
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    with cluster:
+        writers = kill_under_writers(benchmark_folder, postgres.new_database(), 60 if full else 10, again)
+        assert sum(writer.asked_again for writer in writers) >= 10
+
+
+def test_kills_of_postgresql_itself_lose_and_double_nothing(benchmark_folder: Path, full: bool) -> None:
+    try:
+        cluster = contextlib.ExitStack()
+        postgres = cluster.enter_context(postgres_cluster(durable=True))
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+    def cut(_: Server) -> None:
+        postgres.kill()
+        postgres.start()
+
+    with cluster:
+        writers = kill_under_writers(benchmark_folder, postgres.new_database(), 30 if full else 3, cut)
+        assert sum(writer.asked_again for writer in writers) >= 3

@@ -1,0 +1,41 @@
+"""Starts `reeltalk review` again and again, each time in a fresh process, without paying for the imports each time.
+
+One process imports the command line and waits; for each server it forks, and the fork runs the command as a terminal
+would. So a server can be killed and be there again within a tenth of a second.
+
+    python tools/killable_server.py review BENCH --port 8765
+
+Each line on standard input starts one more; its process id is answered on standard output.
+"""
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    """Fork a server for every line that is read."""
+    # What the command needs, imported before the first fork; nothing is opened yet.
+    import alembic.command
+    import sqlalchemy.dialects.postgresql.psycopg
+    import uvicorn
+
+    import reeltalk.review.loading
+    import reeltalk.review.serving
+    from reeltalk.cli import run
+
+    del alembic, sqlalchemy, uvicorn, reeltalk
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(2, 1)
+            os._exit(run(sys.argv[1:]))
+        print(child, flush=True)
+
+
+if __name__ == "__main__":
+    main()
