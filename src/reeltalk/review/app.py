@@ -142,7 +142,7 @@ async def _http(request: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     # The disk is full, the database away: nothing was changed, and the browser keeps what was typed.
     # It may be so for every request of a minute: one line each, which says what is wrong.
-    print(f"{request.method} {request.url.path}: {error}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
     message = "the server cannot store anything just now; what you typed stays in this browser and is sent again"
     if wants_json(request):
         return _json(503, "unavailable", message)
