@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-statistics bench-tagging bench-world
+.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -71,6 +71,9 @@ bench-profile: setup ## CogME's Agent I simulated: does the profile find its pub
 
 bench-report: setup ## How long a report on 50,000 turns takes, and how large its pages are
 	$(BIN)/python bench/report.py
+
+bench-review: setup ## A project of SVBench's size: how long saves, seeks and pages take with 30 and 60 annotators
+	$(BIN)/python bench/review.py $(if $(QUICK),--quick)
 
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py

@@ -20,6 +20,7 @@ DATABASE = Annotated[
     ),
 ]
 BENCHMARK = Annotated[Path, Parameter(help="Folder of the benchmark.")]
+NOTE = Annotated[str, Parameter(help="Whom it is for; owners see it beside the invitation.")]
 FLAG = Parameter(negative="")
 
 review = App(
