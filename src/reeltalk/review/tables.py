@@ -174,8 +174,6 @@ class UnitRow(Base):
     video_id: Mapped[str | None] = mapped_column(ForeignKey("videos.id"), index=True)
     turns: Mapped[int]
     """How many places it has to decide."""
-    content: Mapped[Json] = mapped_column(Document)
-    """The draft and all that is shown with it."""
     target_table: Mapped[str | None] = mapped_column(Text)
     target_id: Mapped[str | None] = mapped_column(Text)
     """The record of the benchmark that results change."""
@@ -184,8 +182,11 @@ class UnitRow(Base):
     submitted: Mapped[int] = mapped_column(default=0)
     gold: Mapped[Json] = mapped_column(Document, default=None, nullable=True)
     """Which faults were planted where; None in real units."""
+    content: Mapped[Json] = mapped_column(Document)
+    """The draft and all that is shown with it. Last, since SQLite reads a row from its begin."""
 
-    __table_args__ = (Index("units_by_queue", "queue_id", "state", "position"),)
+    # With the id, so that counting what is open need not read the units themselves, which are large.
+    __table_args__ = (Index("units_by_queue", "queue_id", "state", "position", "id"),)
 
 
 class AssignmentRow(Base):

@@ -48,7 +48,8 @@ FormText = Annotated[str, Form(max_length=20_000), AfterValidator(_text)]
 """A field of a form."""
 
 
-def project_of(request: Request) -> Project:
+# What waits for nothing is a coroutine: each plain function would cost a change of threads for every request.
+async def project_of(request: Request) -> Project:
     """The project that is served."""
     found: Project = request.app.state.project
     return found
@@ -80,7 +81,7 @@ def seeing(action: Action) -> Any:
         NotAllowedError: The role does not allow it.
     """
 
-    def see(person: Annotated[Person | None, Depends(somebody)]) -> Person:
+    async def see(person: Annotated[Person | None, Depends(somebody)]) -> Person:
         if person is None:
             raise SignInFirstError("sign in first")
         check_role(person.role, action)
@@ -92,7 +93,7 @@ def seeing(action: Action) -> Any:
 def changing_by_api(action: Action) -> Any:
     """As `seeing`, for a JSON request that changes something: it must carry the session's CSRF token in a header."""
 
-    def change(
+    async def change(
         request: Request,
         person: Annotated[Person, seeing(action)],
         x_csrf_token: Annotated[str, Header(max_length=200)] = "",
@@ -106,7 +107,7 @@ def changing_by_api(action: Action) -> Any:
 def changing_by_form(action: Action) -> Any:
     """As `seeing`, for a form that changes something: it must carry the session's CSRF token in a field."""
 
-    def change(
+    async def change(
         request: Request, person: Annotated[Person, seeing(action)], csrf: Annotated[str, Form(max_length=200)] = ""
     ) -> Person:
         _check_csrf(request, person, csrf)
@@ -134,7 +135,7 @@ def refuse_other_sites(request: Request) -> None:
         raise NotAllowedError("this request comes from another site", code="other_site")
 
 
-def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
+async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
     """The key of a change: whoever did not hear the answer asks again with the same.
 
     Raises:

@@ -79,7 +79,8 @@ def save(
         BadValueError: The value cannot be stored.
     """
     _check_open(assignment)
-    found = change.session.get(EntryRow, (assignment.id, place))
+    rows = entries(change.session, assignment.id)
+    found = rows.get(place)
     current = found.revision if found is not None else 0
     if revision != current:
         raise ConflictError(
@@ -92,9 +93,9 @@ def save(
     if found is not None and found.value == stored and not found.stale:
         return found
     old = found.value if found is not None else None
-    marked = _newly_stale(change.session, assignment, unit, task, place, old, stored)
+    marked = _newly_stale(rows, assignment, unit, task, place, old, stored)
     there = {"value": stored, "stale": False, "others": dict.fromkeys(marked, True)}
-    return _put(change, assignment, unit, task, place, there, kind="save")
+    return _put(change, rows, assignment, unit, task, place, there, kind="save")
 
 
 def check(session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, value: Json) -> Json:
@@ -153,7 +154,8 @@ def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, 
     assert event.place is not None
     # Steps are taken back last first, so that all is again as it was before the step, other places' marks included.
     there = event.before if kind == "undo" else event.after
-    return _put(change, assignment, unit, task, event.place, there, kind=kind)
+    rows = entries(change.session, assignment.id)
+    return _put(change, rows, assignment, unit, task, event.place, there, kind=kind)
 
 
 def history(session: Session, assignment_id: str, place: str | None = None) -> list[EventRow]:
@@ -163,13 +165,20 @@ def history(session: Session, assignment_id: str, place: str | None = None) -> l
 
 
 def _put(
-    change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, there: Json, *, kind: str
+    change: Change,
+    rows: Mapping[str, EntryRow],
+    assignment: AssignmentRow,
+    unit: UnitRow,
+    task: Task,
+    place: str,
+    there: Json,
+    *,
+    kind: str,
 ) -> EntryRow:
     """Let a place have a value and a mark, and other places theirs.
 
     `there` has `value`, `stale`, and `others`: the marks of other places that change with it.
     """
-    rows = entries(change.session, assignment.id)
     values = {other: entry.value for other, entry in rows.items()}
     if assignment.role != ADJUDICATOR and (reason := task.locked(unit.content, values, place)) is not None:
         raise ConflictError(reason, code="locked")
@@ -192,7 +201,7 @@ def _there(row: EntryRow, others: Mapping[str, bool]) -> Json:
 
 
 def _newly_stale(
-    session: Session, assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
+    rows: Mapping[str, EntryRow], assignment: AssignmentRow, unit: UnitRow, task: Task, place: str, old: Json, new: Json
 ) -> list[str]:
     """The places that must be looked at again, as what they rest on changed."""
     if assignment.role == ADJUDICATOR:
@@ -200,7 +209,6 @@ def _newly_stale(
     draft = task.draft_value(unit.content, place)
     if not task.bears_on(old if old is not None else draft, new if new is not None else draft):
         return []
-    rows = entries(session, assignment.id)
     return [
         other
         for other in task.dependents(unit.content, place)

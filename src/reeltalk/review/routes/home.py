@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import select
+from sqlalchemy.orm import defer
 
 from reeltalk.review.access import Action
 from reeltalk.review.assigning import ADJUDICATOR, next_unit, open_units
@@ -32,6 +33,7 @@ def show_home(request: Request, project: ProjectHere, person: Annotated[Person, 
         own = session.execute(
             select(AssignmentRow, UnitRow)
             .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+            .options(defer(UnitRow.content))
             .where(AssignmentRow.person_id == person.id)
             .order_by(AssignmentRow.state, AssignmentRow.created_at.desc())
             .limit(200)

@@ -51,6 +51,9 @@ def frames(request: Request, project: ProjectHere, sha256: str, person: Viewer) 
 class OneRange(FileResponse):
     """A file of which at most one range is sent."""
 
+    chunk_size = 512 * 1024
+    """Bytes that are read at once: each read is a change of threads, and players ask for about as much after a seek."""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = [(name, value) for name, value in scope["headers"] if name != b"range" or _is_one(value)]
