@@ -9,6 +9,8 @@ import pytest
 from postgres_cluster import postgres_cluster
 from sqlalchemy import make_url
 
+from reeltalk.review.database import Database
+
 KINDS = ("sqlite", "postgresql")
 
 
@@ -44,9 +46,10 @@ def new_postgres() -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture(autouse=True)
-def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """What a project that names no database gets: a SQLite file beside its benchmark, or a PostgreSQL of its own."""
     kind: str = getattr(request, "param", "sqlite")
+    opened: list[Database] = []
     if kind == "postgresql":
         addresses: dict[object, str] = {}
         new_database: Callable[[], str] = request.getfixturevalue("new_postgres")
@@ -57,5 +60,15 @@ def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
                 addresses[path] = new_database()
             return addresses[path]
 
+        class Noted(Database):
+            """Connections to a server are closed with the test, whoever forgot to."""
+
+            def __init__(self, url: str) -> None:
+                super().__init__(url)
+                opened.append(self)
+
         monkeypatch.setattr("reeltalk.review.project.sqlite_url", address_of)
-    return kind
+        monkeypatch.setattr("reeltalk.review.project.Database", Noted)
+    yield kind
+    for database in opened:
+        database.close()
