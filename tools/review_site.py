@@ -12,10 +12,11 @@ from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
-from reeltalk.review.people import invite, join, make_token
+from reeltalk.review.people import invite, join
 from reeltalk.review.playable import ServedVideo, prepare
 from reeltalk.review.project import PLAYABLE, Project
 from reeltalk.review.serving import listen
+from reeltalk.review.tokens import make_token
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

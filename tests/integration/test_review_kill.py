@@ -26,9 +26,9 @@ from sqlalchemy import select
 from reeltalk.cli import run
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
-from reeltalk.review.people import make_token
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EntryRow, EventRow, PersonRow
+from reeltalk.review.tokens import make_token
 from reeltalk.review.verifying import verify
 from reeltalk.store.benchmark import Benchmark
 

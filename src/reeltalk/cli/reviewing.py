@@ -41,6 +41,8 @@ def serve(
     overlap: int = 1,
     only: str | None = None,
     reload: Annotated[bool, FLAG] = False,
+    public_host: tuple[str, ...] = (),
+    behind_https: bool = False,
 ) -> int:
     """Serve a benchmark to whoever reviews it. What they do is kept beside it, in BENCH.review.
 
@@ -62,7 +64,14 @@ def serve(
     reload
         Take over what another command changed in the benchmark since it was loaded: finished and begun work stays as it
         is, what nobody has begun is renewed, new units are added.
+    public_host
+        Name by which browsers reach the server, as review.example.org; may be given more than once. It answers to
+        localhost, 127.0.0.1, the --host, and to no other name.
+    behind_https
+        A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS alone, and the proxy is
+        believed who asks. It must be on this machine.
     """
+    from reeltalk.review.address import address_of
     from reeltalk.review.loading import load
     from reeltalk.review.playable import prepare, renew
     from reeltalk.review.project import PLAYABLE, Project
@@ -70,6 +79,7 @@ def serve(
     from reeltalk.review.serving import serve as run
     from reeltalk.store.benchmark import Benchmark
 
+    reached = address_of(host, public_host, behind_https=behind_https)
     opened = Benchmark.open(benchmark)
     # An address that is taken is told before anything is loaded.
     with contextlib.closing(listen(host, port)) as listening:
@@ -88,14 +98,14 @@ def serve(
         for line in loaded.lines():
             say(line)
         renew(project, served)
-        address = f"http://{host}:{listening.getsockname()[1]}"
+        address = reached.shown(host, listening.getsockname()[1], public_host)
         token = first_invitation(project)
         if token is not None:
             print(f"open {address}/join/{token} to become the first owner; the link is good once", flush=True)
         else:
             print(f"open {address}", flush=True)
         say("Ctrl-C stops it; what people do is kept, and the same command goes on")
-        run(project, listening)
+        run(project, listening, reached)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 

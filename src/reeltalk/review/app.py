@@ -1,121 +1,115 @@
-"""The application: routes, what every answer carries, and how refusals are told."""
+"""The application: its routes, and how refusals are told."""
 
+import os
 import sys
 from importlib.resources import files
-from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Scope
 
 from reeltalk import __version__
 from reeltalk.errors import ReeltalkError
+from reeltalk.review.address import Address
+from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Guard, json_error
 from reeltalk.review.pages import page
+from reeltalk.review.passwords import nobody
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, NotThereError, Refusal, SignInFirstError
-from reeltalk.review.routes import adjudicating, board, collecting, home, media, resetting, signing_in, work
-
-POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+from reeltalk.review.refusals import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
+from reeltalk.review.routes import (
+    account,
+    adjudicating,
+    board,
+    collecting,
+    history,
+    home,
+    media,
+    resetting,
+    setting_up,
+    signing_in,
+    team,
+    work,
 )
-HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
-)
-LARGEST_BODY: Final = 2 << 20
-"""Bytes of a request. A turn's texts have at most some hundred thousand."""
+from reeltalk.review.shown_once import ShownOnce
+from reeltalk.review.throttle import Door
 
 
-def create_app(project: Project) -> FastAPI:
-    """The application that serves one project."""
+def create_app(project: Project, address: Address | None = None) -> FastAPI:
+    """The application that serves one project.
+
+    Args:
+        project: The project.
+        address: How browsers reach it; by default under the names of this machine itself alone.
+    """
+    address = address or Address()
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.project = project
-    for routes in (signing_in, resetting, home, work, media, board, adjudicating, collecting):
-        app.include_router(routes.router)
-    app.mount("/static", StaticFiles(directory=str(files("reeltalk.review") / "static")), name="static")
+    app.state.project, app.state.address = project, address
+    app.state.door, app.state.shown_once = Door(), ShownOnce()
+    areas = (
+        *(signing_in, resetting, home, work, media, board, adjudicating, collecting),
+        *(team, setting_up, history, account),
+    )
+    for area in areas:
+        app.include_router(area.router)
+    app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")
+    app.state.paths = frozenset(
+        route.path for area in areas for route in area.router.routes if isinstance(route, Route)
+    )
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(ReeltalkError, _failed)
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, address=address)
+    nobody()
     return app
 
 
-class Guard:
-    """Refuses what no route needs (NUL in an address, huge bodies), and adds the headers that protect a browser."""
+class PackageFiles(StaticFiles):
+    """Files of the package, which are nobody's secret; browsers keep them, and ask whether they have changed."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                present = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *((name, value) for name, value in HEADERS if name not in present),
-                ]
-                if b"cache-control" not in present:
-                    message["headers"].append((b"cache-control", b"no-store"))
-            await send(message)
-
-        headers = dict(scope["headers"])
-        length = headers.get(b"content-length", b"0")
-        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            await _json(400, "bad_address", "the address holds a NUL character")(scope, receive, with_headers)
-            return
-        if not length.isdigit() or int(length) > LARGEST_BODY:
-            await _json(413, "too_large", f"a request has at most {LARGEST_BODY:,} bytes")(scope, receive, with_headers)
-            return
-        taken = 0
-
-        async def bounded() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > LARGEST_BODY:
-                raise HTTPException(413, f"a request has at most {LARGEST_BODY:,} bytes")
-            return message
-
-        await self._app(scope, bounded, with_headers)
-
-
-def _json(status: int, code: str, message: str) -> JSONResponse:
-    return JSONResponse({"error": {"code": code, "message": message}}, status_code=status)
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """A file, or that the browser's copy is still good."""
+        found = super().file_response(full_path, stat_result, scope, status_code)
+        found.headers["cache-control"] = "private, no-cache"
+        return found
 
 
 def wants_json(request: Request) -> bool:
     """True for scripts and for what pages ask in the background."""
-    return request.url.path.startswith(("/api/", "/media/")) or "application/json" in request.headers.get("accept", "")
+    return request.url.path.startswith(JSON_ALONE) or "application/json" in request.headers.get("accept", "")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
+    headers = {"retry-after": str(error.wait_s)} if isinstance(error, TooManyError) else {}
+    answer: Response
     if wants_json(request):
-        return JSONResponse(error.document(), status_code=error.status)
-    if isinstance(error, SignInFirstError) and request.method == "GET":
-        return RedirectResponse(f"/sign-in?next={quote(request.url.path)}", status_code=303)
-    return page(request, "refused.html", None, status=error.status, message=str(error), title=_title(error.status))
+        answer = JSONResponse(error.document(), status_code=error.status)
+    elif isinstance(error, SignInFirstError) and request.method == "GET":
+        where = quote(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
+        answer = RedirectResponse(f"/sign-in?{urlencode({'next': where})}", status_code=303)
+    else:
+        answer = page(
+            request, "refused.html", None, status=error.status, message=str(error), title=_title(error.status)
+        )
+    answer.headers.update(headers)
+    return answer
 
 
 async def _not_valid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     # What was sent is not echoed: it may be no text that an answer can hold.
     first = error.errors()[0]
+    if first["type"] in ("extra_forbidden", "json_invalid"):
+        problem = "the request has a field that is not known here" if first["type"] == "extra_forbidden" else "no JSON"
+        return await _refused(request, BadValueError(problem, code="bad_request"))
     field = ".".join(map(str, first["loc"][1:])) or None
     problem = str(first["msg"]).removeprefix("Value error, ")
     message = "".join(c for c in (f"{field}: {problem}" if field else problem) if c.isprintable())
@@ -126,7 +120,12 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         return await _refused(request, NotThereError("there is nothing at this address"))
-    refusal = Refusal(str(error.detail), code=f"http_{error.status_code}")
+    words = {
+        400: "the request cannot be read",
+        405: "this address does not take this kind of request",
+        413: f"a request has at most {LARGEST_BODY:,} bytes",
+    }
+    refusal = Refusal(words.get(error.status_code, "the request cannot be answered"), code=f"http_{error.status_code}")
     if wants_json(request):
         return JSONResponse(refusal.document(), status_code=error.status_code, headers=error.headers)
     return page(
@@ -145,7 +144,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     sys.stderr.write(f"{request.method} {request.url.path}: {error}\n")
     message = "the server cannot store anything just now; what you typed stays in this browser and is sent again"
     if wants_json(request):
-        return _json(503, "unavailable", message)
+        return json_error(503, "unavailable", message)
     return page(request, "refused.html", None, status=503, message=message, title=_title(503))
 
 
@@ -155,5 +154,6 @@ def _title(status: int) -> str:
         403: "Not allowed",
         404: "Nothing here",
         409: "Changed meanwhile",
+        429: "Too many tries",
         503: "Not just now",
     }.get(status, "That does not work")

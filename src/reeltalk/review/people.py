@@ -1,4 +1,4 @@
-"""People: invitations, passwords, sessions in the database, personal tokens.
+"""People: invitations, and sessions in the database.
 
 What a browser or a script holds is random and never stored: the database has its hash, keyed with the project's secret,
 so that a copied database opens no door.
@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import hmac
 import os
-import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
@@ -16,31 +15,27 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.review.access import Role
 from reeltalk.review.events import Change
+from reeltalk.review.passwords import check_password, hash_password, is_password, nobody
 from reeltalk.review.refusals import BadValueError, ConflictError, NotThereError, SignInFirstError
-from reeltalk.review.tables import InvitationRow, PersonRow, SessionRow, TokenRow, moment
+from reeltalk.review.tables import InvitationRow, PersonRow, SessionRow, moment
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
 
 SESSION_DAYS: Final = 14
+"""How long a browser that is not used stays signed in."""
+LONGEST_SESSION_DAYS: Final = 90
+"""How long it stays signed in at most."""
 INVITATION_DAYS: Final = 7
-TOKEN_DAYS: Final = 90
-SHORTEST_PASSWORD: Final = 10
-LONGEST_PASSWORD: Final = 200
 LONGEST_NAME: Final = 80
+LONGEST_NOTE: Final = 200
+"""Characters of an invitation's note."""
 SECRET: Final = "secret"
 """Name of the file that holds the project's secret."""
-
-_HASHER: Final = PasswordHasher()
-# Verified where nobody has the name, so that the time of an answer does not tell who is on the team.
-_NOBODY: Final = _HASHER.hash(secrets.token_hex(16))
-_NAME: Final = re.compile(r"\S(.*\S)?")
 
 
 @dataclass(frozen=True)
@@ -54,6 +49,8 @@ class Person:
     """What every change from their browser must carry."""
     by_token: bool = False
     """True for a script with a personal token, which needs no CSRF token: no browser sends one unasked."""
+    slides: bool = False
+    """True where the session shall be made to last longer: once a day."""
 
 
 def read_secret(folder: Path) -> bytes:
@@ -87,9 +84,26 @@ def keyed(secret: bytes, token: str) -> str:
     return hmac.new(secret, token.encode(), hashlib.sha256).hexdigest()
 
 
+def printed(text: str, what: str, longest: int, *, field: str) -> str:
+    """A short text with single spaces.
+
+    Raises:
+        BadValueError: It is empty, too long, or has characters that cannot be printed.
+    """
+    text = " ".join(unicodedata.normalize("NFC", text).split())
+    if not 1 <= len(text) <= longest or not text.isprintable():
+        raise BadValueError(f"{what} has 1 to {longest} characters that can be printed", field=field)
+    return text
+
+
 def sign_in_name(name: str) -> str:
     """The form in which names are compared: composed, without case, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def names(session: Session) -> dict[str, str]:
+    """The names of all people by id."""
+    return dict((row.id, row.name) for row in session.execute(select(PersonRow.id, PersonRow.name)))
 
 
 def invite(change: Change, secret: bytes, role: str, note: str = "", *, days: int = INVITATION_DAYS) -> tuple[str, str]:
@@ -100,8 +114,9 @@ def invite(change: Change, secret: bytes, role: str, note: str = "", *, days: in
     """
     if role not in list(Role):
         raise BadValueError(f"there is no role {role!r}; choose {', '.join(Role)}", field="role")
-    if len(note) > LONGEST_NAME:
-        raise BadValueError(f"the note has {len(note)} characters; {LONGEST_NAME} fit", field="note")
+    note = printed(note, "a note", LONGEST_NOTE, field="note") if note.strip() else ""
+    if not 1 <= days <= 90:
+        raise BadValueError("an invitation is good for 1 to 90 days", field="days")
     token, now = secrets.token_urlsafe(24), datetime.now(UTC)
     row = InvitationRow(
         id=secrets.token_hex(8),
@@ -154,9 +169,7 @@ def join(change: Change, secret: bytes, token: str, name: str, password: str) ->
         BadValueError: The name or the password cannot be used.
     """
     invitation = invitation_of(change.session, secret, token)
-    name = " ".join(unicodedata.normalize("NFC", name).split())
-    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or not name.isprintable():
-        raise BadValueError(f"a name has 1 to {LONGEST_NAME} characters that can be printed", field="name")
+    name = printed(name, "a name", LONGEST_NAME, field="name")
     check_password(password, name)
     if change.session.scalars(select(PersonRow.id).where(PersonRow.sign_in == sign_in_name(name))).first():
         raise BadValueError("somebody on the team has this name; choose another", field="name")
@@ -165,7 +178,7 @@ def join(change: Change, secret: bytes, token: str, name: str, password: str) ->
         name=name,
         sign_in=sign_in_name(name),
         role=invitation.role,
-        password=_HASHER.hash(password),
+        password=hash_password(password),
         created_at=change.at,
         settings={},
     )
@@ -177,31 +190,56 @@ def join(change: Change, secret: bytes, token: str, name: str, password: str) ->
     return row
 
 
-def check_password(password: str, name: str) -> None:
-    """Refuse passwords that are too short, too long, or the name itself.
+def joined_by(session: Session, secret: bytes, token: str, name: str, password: str) -> PersonRow | None:
+    """Who joined by an invitation with this name and password: a button that is pressed twice asks twice."""
+    row = session.scalars(select(InvitationRow).where(InvitationRow.token == keyed(secret, token))).one_or_none()
+    person = session.get(PersonRow, row.used_by) if row is not None and row.used_by is not None else None
+    if person is None or person.disabled_at is not None or person.sign_in != sign_in_name(name):
+        return None
+    return person if is_password(person.password, password) else None
+
+
+def change_password(change: Change, person: PersonRow, current: str, password: str, *, keep: str) -> None:
+    """Give somebody a new password, and end all their sessions but the one that asks.
+
+    Args:
+        change: The transaction.
+        person: Whose password.
+        current: Their password until now.
+        password: The new one.
+        keep: What the database has of the session that asks.
 
     Raises:
-        BadValueError: It cannot be used.
+        BadValueError: The password until now is another, or the new one cannot be used.
     """
-    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise BadValueError(
-            f"a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; this one has {len(password)}",
-            field="password",
-        )
-    if sign_in_name(password) == sign_in_name(name) or len(set(password)) < 4:
-        raise BadValueError("this password is too easy to guess; choose another", field="password")
+    if not is_password(person.password, current):
+        # A button that was pressed twice asks for what is done.
+        if is_password(person.password, password):
+            return
+        raise BadValueError("this is not your password until now", field="current", code="wrong_password")
+    set_password(change, person, password, keep=keep)
 
 
-def set_password(change: Change, person: PersonRow, password: str) -> None:
-    """Give somebody a new password and end their sessions.
+def set_password(change: Change, person: PersonRow, password: str, *, keep: str = "") -> None:
+    """Give somebody a new password and end their sessions, but one whose stored token is given.
 
     Raises:
         BadValueError: It cannot be used.
     """
     check_password(password, person.name)
-    person.password = _HASHER.hash(password)
-    change.session.execute(delete(SessionRow).where(SessionRow.person_id == person.id))
+    person.password = hash_password(password)
+    end_sessions(change, person.id, keep=keep)
     change.record("password", person.id)
+
+
+def end_sessions(change: Change, person_id: str, *, keep: str = "") -> int:
+    """End all sessions of somebody, but one whose stored token is given; how many there were."""
+    rows = change.session.scalars(
+        select(SessionRow).where(SessionRow.person_id == person_id, SessionRow.token != keep)
+    ).all()
+    for row in rows:
+        change.session.delete(row)
+    return len(rows)
 
 
 def find_by_password(session: Session, name: str, password: str) -> PersonRow:
@@ -211,11 +249,7 @@ def find_by_password(session: Session, name: str, password: str) -> PersonRow:
         SignInFirstError: Name and password do not belong together, or the account is disabled.
     """
     row = session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
-    try:
-        _HASHER.verify(row.password if row is not None else _NOBODY, password[: LONGEST_PASSWORD + 1])
-    except (VerificationError, InvalidHashError):
-        row = None
-    if row is None or row.disabled_at is not None:
+    if not is_password(row.password if row is not None else nobody(), password) or row is None or row.disabled_at:
         raise SignInFirstError("name and password do not belong together", code="wrong_password")
     return row
 
@@ -224,6 +258,7 @@ def start_session(change: Change, secret: bytes, person_id: str) -> str:
     """Sign somebody in; the token for their cookie."""
     token = secrets.token_urlsafe(32)
     now = datetime.now(UTC)
+    # Cleared where many come: nobody else looks at sessions that are over.
     change.session.execute(delete(SessionRow).where(SessionRow.expires_at < moment(now)))
     change.session.add(
         SessionRow(
@@ -249,59 +284,22 @@ def end_session(change: Change, secret: bytes, token: str) -> None:
 def person_of_session(session: Session, secret: bytes, token: str) -> Person | None:
     """Whose browser it is, or None where nobody is signed in."""
     row = session.get(SessionRow, keyed(secret, token))
-    if row is None or row.expires_at < moment():
+    now = datetime.now(UTC)
+    if row is None or row.expires_at < moment(now):
         return None
     person = session.get(PersonRow, row.person_id)
     if person is None or person.disabled_at is not None:
         return None
-    return Person(person.id, person.name, person.role, row.csrf)
+    return Person(person.id, person.name, person.role, row.csrf, slides=_slid(row, now)[:10] > row.expires_at[:10])
 
 
-def make_token(change: Change, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS) -> tuple[str, str]:
-    """A personal token: its id, and the token itself, which is shown once.
-
-    Raises:
-        BadValueError: The label or the days cannot be used.
-    """
-    label = " ".join(label.split())
-    if not 1 <= len(label) <= LONGEST_NAME or not label.isprintable():
-        raise BadValueError(f"a label has 1 to {LONGEST_NAME} characters that can be printed", field="label")
-    if not 1 <= days <= 366:
-        raise BadValueError("a token is good for 1 to 366 days", field="days")
-    token = f"rt_{secrets.token_urlsafe(32)}"
-    row = TokenRow(
-        id=secrets.token_hex(8),
-        token=keyed(secret, token),
-        person_id=person_id,
-        label=label,
-        created_at=change.at,
-        expires_at=moment(datetime.now(UTC) + timedelta(days=days)),
-    )
-    change.session.add(row)
-    change.record("token", row.id, after={"person": person_id, "label": label, "expires_at": row.expires_at})
-    return row.id, token
+def slide_session(session: Session, secret: bytes, token: str) -> None:
+    """Let a session that is used last longer, up to its longest. No event: it changes no work."""
+    row = session.get(SessionRow, keyed(secret, token))
+    if row is not None:
+        row.expires_at = max(row.expires_at, _slid(row, datetime.now(UTC)))
 
 
-def revoke_token(change: Change, person_id: str, token_id: str) -> None:
-    """Make a personal token useless.
-
-    Raises:
-        NotThereError: The person has no such token.
-    """
-    row = change.session.get(TokenRow, token_id)
-    if row is None or row.person_id != person_id:
-        raise NotThereError("you have no such token")
-    if row.revoked_at is None:
-        row.revoked_at = change.at
-        change.record("revoke", row.id)
-
-
-def person_of_token(session: Session, secret: bytes, token: str) -> Person | None:
-    """Whose personal token it is, or None where it is nobody's, revoked or expired."""
-    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed(secret, token))).one_or_none()
-    if row is None or row.revoked_at is not None or row.expires_at < moment():
-        return None
-    person = session.get(PersonRow, row.person_id)
-    if person is None or person.disabled_at is not None:
-        return None
-    return Person(person.id, person.name, person.role, "", by_token=True)
+def _slid(row: SessionRow, now: datetime) -> str:
+    longest = datetime.fromisoformat(row.created_at) + timedelta(days=LONGEST_SESSION_DAYS)
+    return moment(min(now + timedelta(days=SESSION_DAYS), longest))

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
 
 from reeltalk.review.database import Database, sqlite_url
 from reeltalk.review.people import read_secret
+from reeltalk.review.tables import ProjectRow
 
 FOLDER_ENDING: Final = ".review"
 DATABASE: Final = "review.db"
@@ -60,4 +62,10 @@ class Project:
         secret = read_secret(folder)
         database = Database(url or sqlite_url(folder / DATABASE))
         database.migrate()
-        return cls(benchmark, folder, database, secret)
+        return cls(benchmark, folder, database, secret, _stored_settings(database))
+
+
+def _stored_settings(database: Database) -> ProjectSettings:
+    with database.reading() as session:
+        row = session.scalars(select(ProjectRow)).one_or_none()
+    return ProjectSettings.model_validate(row.settings) if row is not None else ProjectSettings()

@@ -64,3 +64,24 @@ class BadValueError(Refusal):
     """A value that cannot be stored; names the field."""
 
     status, code = 422, "bad_value"
+
+
+class TooManyError(Refusal):
+    """Too many tries; tells how long to wait.
+
+    Args:
+        message: What there was too much of.
+        wait_s: Seconds until the next try is heard.
+    """
+
+    status, code = 429, "too_many"
+
+    def __init__(self, message: str, *, wait_s: int) -> None:
+        super().__init__(f"{message}; try again in {_spoken(wait_s)}", more={"retry_after_s": wait_s})
+        self.wait_s = wait_s
+
+
+def _spoken(seconds: int) -> str:
+    if seconds < 90:
+        return f"{seconds} seconds"
+    return f"{-(-seconds // 60)} minutes"

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
+from reeltalk.review.address import Address
 from reeltalk.review.app import create_app
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.people import invite, withdraw
@@ -54,10 +55,18 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(project: Project, listening: socket.socket) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first."""
+def serve(project: Project, listening: socket.socket, address: Address | None = None) -> None:
+    """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first.
+
+    Args:
+        project: The project.
+        listening: Where.
+        address: How browsers reach it; by default under the names of this machine itself alone.
+    """
     config = uvicorn.Config(
-        create_app(project),
+        create_app(project, address),
+        # Only where a proxy is said to be there is it believed who asks; anybody else could name any address.
+        proxy_headers=address is not None and address.behind_https,
         log_level="warning",
         access_log=False,
         server_header=False,

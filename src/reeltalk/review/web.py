@@ -1,5 +1,6 @@
 """What every route shares: the project, who asks, the token that a change must carry, and a change made only once."""
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -7,15 +8,19 @@ from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Form, Header, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import AfterValidator
 
+from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, check_role
+from reeltalk.review.address import Address
 from reeltalk.review.events import Change, changing, forget_requests
-from reeltalk.review.people import Person, keyed, person_of_session, person_of_token
+from reeltalk.review.people import LONGEST_SESSION_DAYS, Person, keyed, person_of_session, slide_session
 from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, SignInFirstError
 from reeltalk.review.tables import RequestRow, canonical
+from reeltalk.review.throttle import Door, network_of
+from reeltalk.review.tokens import person_of_token
 from reeltalk.schema.record import Json
 
 LONGEST_KEY: Final = 100
@@ -39,6 +44,10 @@ def plain_json(value: Json) -> Json:
 def _text(value: str) -> str:
     if "\0" in value:
         raise ValueError("holds a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds a character that text cannot have") from None
     return value
 
 
@@ -46,6 +55,10 @@ PlainJson = Annotated[Any, AfterValidator(plain_json)]
 """A JSON value that can be stored and sent as it is."""
 FormText = Annotated[str, Form(max_length=20_000), AfterValidator(_text)]
 """A field of a form."""
+ShortText = Annotated[str, Form(max_length=1_000), AfterValidator(_text)]
+"""A field of a form that holds a line."""
+FormNumber = Annotated[int, Form(ge=-(10**9), le=10**9)]
+"""A field of a form that holds a whole number."""
 
 
 # What waits for nothing is a coroutine: each plain function would cost a change of threads for every request.
@@ -58,19 +71,72 @@ async def project_of(request: Request) -> Project:
 ProjectHere = Annotated[Project, Depends(project_of)]
 
 
-def cookie_name(project: Project) -> str:
-    """Name of the session's cookie: browsers send cookies to all ports of a host, and two projects may be served."""
-    return f"reeltalk_{keyed(project.secret, 'cookie')[:8]}"
+def address_of_server(request: Request) -> Address:
+    """How browsers reach the server."""
+    found: Address = request.app.state.address
+    return found
+
+
+def door_of(request: Request) -> tuple[Door, str]:
+    """What counts tries to sign in, and what counts as the address of whoever asks."""
+    door: Door = request.app.state.door
+    return door, network_of(request.client.host if request.client is not None else None)
+
+
+def link_to(request: Request, path: str) -> str:
+    """An address of this application to hand to somebody else.
+
+    Its name is the one by which this request reached the server, which is one that the server was told.
+    """
+    scheme = "https" if address_of_server(request).behind_https else request.url.scheme
+    return f"{scheme}://{request.headers.get('host', 'localhost')}{path}"
+
+
+def cookie_name(project: Project, *, https: bool = False) -> str:
+    """Name of the session's cookie: browsers send cookies to all ports of a host, and two projects may be served.
+
+    Under HTTPS the name says so, and browsers then let no other host or plain connection set it.
+    """
+    name = f"reeltalk_{keyed(project.secret, 'cookie')[:8]}"
+    return f"__Host-{name}" if https else name
+
+
+def cookie_of(request: Request) -> str | None:
+    """What the session's cookie holds, where there is one."""
+    return request.cookies.get(cookie_name(request.app.state.project, https=is_https(request)))
+
+
+def put_cookie(request: Request, answer: Response, token: str | None) -> None:
+    """Let an answer set the session's cookie, or take it away."""
+    name, https = cookie_name(request.app.state.project, https=is_https(request)), is_https(request)
+    if token is None:
+        answer.delete_cookie(name, path="/", secure=https, httponly=True, samesite="lax")
+        return
+    # The database decides when a session is over; a browser only must not forget it before.
+    max_age = LONGEST_SESSION_DAYS * 24 * 3600
+    answer.set_cookie(name, token, max_age=max_age, path="/", httponly=True, samesite="lax", secure=https)
+
+
+def is_https(request: Request) -> bool:
+    """True where the browser speaks HTTPS, with this server or with a proxy in front of it."""
+    return address_of_server(request).behind_https or request.url.scheme == "https"
 
 
 def somebody(request: Request, project: ProjectHere) -> Person | None:
     """Who asks: by the session's cookie, or by a personal token; None where nobody is signed in."""
     authorization = request.headers.get("authorization", "")
     with project.database.reading() as session:
-        if authorization.lower().startswith("bearer "):
-            return person_of_token(session, project.secret, authorization[7:].strip())
-        cookie = request.cookies.get(cookie_name(project))
-        return person_of_session(session, project.secret, cookie) if cookie else None
+        if authorization:
+            # Whoever names themself by a token is nobody else, also where the token is good no longer.
+            scheme, _, token = authorization.partition(" ")
+            return person_of_token(session, project.secret, token.strip()) if scheme.lower() == "bearer" else None
+        cookie = cookie_of(request)
+        person = person_of_session(session, project.secret, cookie) if cookie else None
+    if person is not None and person.slides and cookie is not None:
+        # Where nothing can be written, what can be read is read all the same.
+        with contextlib.suppress(ReeltalkError), project.database.writing() as writing:
+            slide_session(writing, project.secret, cookie)
+    return person
 
 
 def seeing(action: Action) -> Any:
@@ -98,25 +164,35 @@ def changing_by_api(action: Action) -> Any:
         person: Annotated[Person, seeing(action)],
         x_csrf_token: Annotated[str, Header(max_length=200)] = "",
     ) -> Person:
-        _check_csrf(request, person, x_csrf_token)
+        check_csrf(request, person, x_csrf_token)
         return person
 
     return Depends(change)
 
 
 def changing_by_form(action: Action) -> Any:
-    """As `seeing`, for a form that changes something: it must carry the session's CSRF token in a field."""
+    """As `seeing`, for a form that changes something: it must carry the session's CSRF token in a field.
+
+    Forms are for browsers: with a personal token nobody invites people, changes a password or makes another token.
+    """
 
     async def change(
         request: Request, person: Annotated[Person, seeing(action)], csrf: Annotated[str, Form(max_length=200)] = ""
     ) -> Person:
-        _check_csrf(request, person, csrf)
+        if person.by_token:
+            raise NotAllowedError("personal tokens are for addresses under /api/ and /media/; sign in for this")
+        check_csrf(request, person, csrf)
         return person
 
     return Depends(change)
 
 
-def _check_csrf(request: Request, person: Person, token: str) -> None:
+def check_csrf(request: Request, person: Person, token: str) -> None:
+    """Refuse a change that does not carry the session's CSRF token, or that another site asks for.
+
+    Raises:
+        NotAllowedError: It does not, or it does.
+    """
     if person.by_token:
         return
     # Bytes, since the comparison of texts refuses other characters than ASCII.
@@ -126,12 +202,15 @@ def _check_csrf(request: Request, person: Person, token: str) -> None:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Refuse a change that a page of another site asks for; browsers say so themselves.
+    """Refuse a change that a page of another site asks for; browsers say so themselves, by one header or the other.
 
     Raises:
         NotAllowedError: It comes from another site.
     """
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+    origin = request.headers.get("origin")
+    # The scheme is not compared: behind a proxy the server sees another than the browser.
+    elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
+    if elsewhere or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise NotAllowedError("this request comes from another site", code="other_site")
 
 

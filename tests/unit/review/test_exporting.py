@@ -14,9 +14,10 @@ from reeltalk.review.database import Database, sqlite_url
 from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, restore_project, tables
 from reeltalk.review.loading import load
-from reeltalk.review.people import invite, join, make_token, start_session
+from reeltalk.review.people import invite, join, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.tables import AssignmentRow, Base, EntryRow, EventRow, PersonRow, ResultRow
+from reeltalk.review.tokens import make_token
 from reeltalk.store.benchmark import Benchmark
 
 

@@ -1,44 +1,48 @@
-"""The first page: queues, one's own work, and what to do next."""
+"""The first page: work that came back, where one stopped, queues with their progress, and what to do next."""
 
-from typing import Annotated
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy import select
-from sqlalchemy.orm import defer
+from sqlalchemy import exists, func, select
+from sqlalchemy.orm import Session
 
-from reeltalk.review.access import Action
-from reeltalk.review.assigning import ADJUDICATOR, next_unit, open_units
+from reeltalk.review.access import Action, may
+from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED, next_unit, open_units
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
 from reeltalk.review.refusals import NotThereError
-from reeltalk.review.tables import AssignmentRow, QueueRow, UnitRow, moment
+from reeltalk.review.settling import ADJUDICATION, DONE
+from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.web import ProjectHere, changing_by_form, seeing
 
 router = APIRouter()
+RECENT = 50
+"""Units that were handed in and are listed."""
 
 
 @router.get("/", response_class=HTMLResponse)
-def show_home(request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)]) -> Response:
-    """Queues with what is left for this person, and the work they have begun or handed in."""
+def show_home(
+    request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)], nothing: str = ""
+) -> Response:
+    """What came back, where the person stopped, queues, and what they handed in."""
     with project.database.reading() as session:
-        now = moment()
-        queues = [
-            {"row": queue, "task": TASKS[queue.task], "left": open_units(session, queue.id, person.id, now)}
-            for queue in session.scalars(select(QueueRow).order_by(QueueRow.position))
-            if queue.task in TASKS
-        ]
-        own = session.execute(
-            select(AssignmentRow, UnitRow)
-            .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
-            .options(defer(UnitRow.content))
-            .where(AssignmentRow.person_id == person.id)
-            .order_by(AssignmentRow.state, AssignmentRow.created_at.desc())
-            .limit(200)
-        ).all()
-        return page(request, "home.html", person, queues=queues, own=own)
+        own = _own(session, person.id, UNFINISHED)
+        return page(
+            request,
+            "home.html",
+            person,
+            queues=_queues(session, person),
+            returned=[row for row in own if row["state"] == "returned"],
+            begun=[row for row in own if row["state"] == "working"],
+            handed_in=_own(session, person.id, ("submitted",), RECENT),
+            disputed=_disputed(session, person),
+            nothing=nothing == "1",
+        )
 
 
 @router.post("/queues/{queue_id}/next")
@@ -65,3 +69,57 @@ def show_work(
         unit = session.get_one(UnitRow, assignment.unit_id)
         task = TASKS[session.get_one(QueueRow, unit.queue_id).task]
         return page(request, task.template, person, assignment=assignment, unit=unit, task=task)
+
+
+def _own(session: Session, person_id: str, states: Sequence[str], limit: int | None = None) -> list[Mapping[str, Any]]:
+    """The person's work in some states, what they touched last first."""
+    saved = select(func.max(EntryRow.at)).where(EntryRow.assignment_id == AssignmentRow.id).scalar_subquery()
+    touched = func.coalesce(AssignmentRow.submitted_at, saved, AssignmentRow.created_at)
+    query = (
+        select(
+            AssignmentRow.id,
+            AssignmentRow.role,
+            AssignmentRow.state,
+            AssignmentRow.note,
+            UnitRow.title,
+            QueueRow.title.label("queue"),
+            touched.label("touched"),
+        )
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(AssignmentRow.person_id == person_id, AssignmentRow.state.in_(states))
+        .order_by(touched.desc(), AssignmentRow.id)
+        .limit(limit)
+    )
+    return [dict(row) for row in session.execute(query).mappings()]
+
+
+def _queues(session: Session, person: Person) -> list[Mapping[str, Any]]:
+    """Queues with how many of their units are complete, and how many are left for this person."""
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    # Units with planted faults look like any other where one works on them, and are no part of the progress.
+    for queue, state, count in session.execute(
+        select(UnitRow.queue_id, UnitRow.state, func.count())
+        .where(UnitRow.gold.is_(None))
+        .group_by(UnitRow.queue_id, UnitRow.state)
+    ):
+        counts[queue][state] = count
+    works, now = may(person.role, Action.WORK), moment()
+    return [
+        {
+            "row": row,
+            "total": sum(counts[row.id].values()),
+            "complete": sum(counts[row.id].get(state, 0) for state in (DONE, ADJUDICATION)),
+            "left": open_units(session, row.id, person.id, now) if works and row.is_open and row.task in TASKS else 0,
+            "in_pairs": row.task not in TASKS,
+        }
+        for row in session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id))
+    ]
+
+
+def _disputed(session: Session, person: Person) -> int:
+    """How many complete units wait for somebody to settle them, who may be this person."""
+    if not may(person.role, Action.ADJUDICATE):
+        return 0
+    own = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person.id)
+    return session.scalar(select(func.count()).where(UnitRow.state == ADJUDICATION, ~own)) or 0

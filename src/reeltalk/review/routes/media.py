@@ -34,7 +34,8 @@ CACHING: Final = "private, max-age=3600"
 Viewer = Annotated[Person, seeing(Action.LOOK)]
 
 
-@router.api_route("/{sha256}", methods=["GET", "HEAD"])
+@router.get("/{sha256}")
+@router.head("/{sha256}", include_in_schema=False)
 def video(request: Request, project: ProjectHere, sha256: str, person: Viewer) -> Response:
     """The video's file, or its proxy."""
     path, media_type = _served(project, person, sha256, frames=False)

@@ -2,27 +2,29 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from reeltalk.review import people
-from reeltalk.review.access import Action
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
-from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, SignInFirstError
+from reeltalk.review.refusals import BadValueError, NotThereError, SignInFirstError, TooManyError
 from reeltalk.review.web import (
     FormText,
     ProjectHere,
-    changing_by_form,
-    cookie_name,
+    check_csrf,
+    cookie_of,
+    door_of,
+    put_cookie,
     refuse_other_sites,
     somebody,
 )
 
 router = APIRouter()
 Somebody = Annotated[Person | None, Depends(somebody)]
+JOINING = "\n join"
+"""Counts tries to join by name: no name that somebody signs in by has a line break."""
 
 
 @router.get("/join/{token}", response_class=HTMLResponse)
@@ -37,6 +39,9 @@ def show_invitation(request: Request, token: str, project: ProjectHere) -> Respo
 def join(request: Request, token: str, project: ProjectHere, name: FormText, password: FormText) -> Response:
     """Become a member and sign in."""
     refuse_other_sites(request)
+    # A form that asks which names are taken, and one whose link may be guessed at, is slow like the other door.
+    door, address = door_of(request)
+    door.knock(JOINING, address)
     try:
         with changing(project.database, "") as change:
             row = people.join(change, project.secret, token, name, password)
@@ -45,7 +50,15 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
         with project.database.reading() as session:
             role = people.invitation_of(session, project.secret, token).role
         return page(request, "join.html", None, status=422, token=token, role=role, name=name, problem=error)
-    return _signed_in(request, project, cookie, "/")
+    except NotThereError:
+        with project.database.reading() as session:
+            found = people.joined_by(session, project.secret, token, name, password)
+        if found is None:
+            raise
+        with changing(project.database, found.id) as change:
+            cookie = people.start_session(change, project.secret, found.id)
+    door.let_in(JOINING, address)
+    return _signed_in(request, cookie, "/")
 
 
 @router.get("/sign-in", response_class=HTMLResponse)
@@ -62,43 +75,47 @@ def sign_in(
 ) -> Response:
     """Sign in by name and password."""
     refuse_other_sites(request)
+    door, address = door_of(request)
+    compared = people.sign_in_name(name)
     try:
+        door.knock(compared, address)
         with project.database.reading() as session:
             row = people.find_by_password(session, name, password)
-    except SignInFirstError as error:
-        return page(request, "sign_in.html", None, status=401, next=_inside(next), name=name, problem=error)
+    except (SignInFirstError, TooManyError) as error:
+        answer = page(request, "sign_in.html", None, status=error.status, next=_inside(next), name=name, problem=error)
+        if isinstance(error, TooManyError):
+            answer.headers["retry-after"] = str(error.wait_s)
+        return answer
+    door.let_in(compared, address)
     with changing(project.database, row.id) as change:
+        # Who signs in anew in this browser leaves nobody signed in behind.
+        people.end_session(change, project.secret, cookie_of(request) or "")
         cookie = people.start_session(change, project.secret, row.id)
-    return _signed_in(request, project, cookie, _inside(next))
+    return _signed_in(request, cookie, _inside(next))
 
 
 @router.post("/sign-out")
 def sign_out(
-    request: Request, project: ProjectHere, person: Annotated[Person, changing_by_form(Action.LOOK)]
+    request: Request, project: ProjectHere, person: Somebody, csrf: Annotated[str, Form(max_length=200)] = ""
 ) -> Response:
-    """End this browser's session."""
-    token = request.cookies.get(cookie_name(project), "")
-    with changing(project.database, person.id) as change:
-        people.end_session(change, project.secret, token)
+    """End this browser's session; nothing where it is ended already, as by a button that was pressed twice."""
+    refuse_other_sites(request)
     answer = RedirectResponse("/sign-in", status_code=303)
-    answer.delete_cookie(cookie_name(project))
+    if person is not None and not person.by_token:
+        check_csrf(request, person, csrf)
+        with changing(project.database, person.id) as change:
+            people.end_session(change, project.secret, cookie_of(request) or "")
+        put_cookie(request, answer, None)
     return answer
 
 
 def _inside(address: str) -> str:
     """An address of this application alone: another site's would be a trap."""
     plain = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
-    return address if plain and address.isascii() else "/"
+    return address if plain and address.isascii() and len(address) <= 2000 else "/"
 
 
-def _signed_in(request: Request, project: Project, cookie: str, address: str) -> Response:
+def _signed_in(request: Request, cookie: str, address: str) -> Response:
     answer = RedirectResponse(address, status_code=303)
-    answer.set_cookie(
-        cookie_name(project),
-        cookie,
-        max_age=people.SESSION_DAYS * 24 * 3600,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
+    put_cookie(request, answer, cookie)
     return answer

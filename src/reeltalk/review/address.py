@@ -1,0 +1,95 @@
+"""Under which names the server answers, and how browsers reach it.
+
+A page of another site can give its own name this machine's address (DNS rebinding) and would then pass for this site;
+so the server answers to names that it was told, and to no others.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.errors import SettingError
+
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+WILDCARDS: Final = frozenset({"0.0.0.0", "::"})
+
+
+@dataclass(frozen=True)
+class Address:
+    """How browsers reach the server."""
+
+    names: frozenset[str] = LOCAL
+    """Names that it answers to, in lower case, without a port."""
+    any_ip: bool = False
+    """True where it also answers to any IP address: it listens on all, and an address cannot be rebound."""
+    behind_https: bool = False
+    """True where a proxy in front of it speaks HTTPS with browsers."""
+
+    def answers_to(self, host: str) -> bool:
+        """True where a request's `Host` names this server."""
+        name = host_name(host)
+        return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
+
+    def shown(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
+        """The address to tell people, as `http://127.0.0.1:8765`.
+
+        Args:
+            host: What is listened on.
+            port: On which port.
+            public_hosts: The names that were given; the first is shown.
+        """
+        if self.behind_https and public_hosts:
+            return f"https://{_bracketed(public_hosts[0])}"
+        name = public_hosts[0] if public_hosts else "127.0.0.1" if host in WILDCARDS else host
+        return f"http://{_bracketed(name)}:{port}"
+
+
+def address_of(host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False) -> Address:
+    """The address of a server.
+
+    Args:
+        host: What it listens on.
+        public_hosts: Names by which browsers reach it besides.
+        behind_https: Whether a proxy in front of it speaks HTTPS.
+
+    Raises:
+        SettingError: A name is none.
+    """
+    names = set(LOCAL)
+    for given in public_hosts:
+        name = host_name(given)
+        if name is None or given != given.strip() or (":" in given and not _is_ip(given)):
+            raise SettingError(f"--public-host {given!r}: give a name alone, as review.example.org")
+        names.add(name)
+    if host not in WILDCARDS:
+        names.add(host.lower())
+    return Address(frozenset(names), any_ip=host in WILDCARDS, behind_https=behind_https)
+
+
+def host_name(host: str) -> str | None:
+    """The name in a `Host` header, in lower case and without port and brackets; None where it is none."""
+    if _is_ip(host):
+        return host.lower()
+    if host.startswith("["):
+        name, closed, port = host[1:].partition("]")
+        good = closed and _is_ip(name) and (not port or (port.startswith(":") and port[1:].isdecimal()))
+        return name.lower() if good else None
+    name, colon, port = host.partition(":")
+    if colon and not port.isdecimal():
+        return None
+    name = name.lower().removesuffix(".")
+    good = 0 < len(name) <= 253 and name.isascii() and all(c.isalnum() or c in "-._" for c in name)
+    return name if good else None
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

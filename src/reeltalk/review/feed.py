@@ -1,0 +1,108 @@
+"""The project's history as it may be told: nobody, in any role, reads what is in work on a unit that is not complete.
+
+Hashes of events are not told at all. They cover what is withheld, and somebody who can guess a decision could check the
+guess against them; `reeltalk review verify` checks the chain where the database is.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from reeltalk.review.settling import OPEN
+from reeltalk.review.tables import AssignmentRow, EventRow, UnitRow
+from reeltalk.schema.record import Json
+
+MOST: Final = 500
+"""Events in one answer."""
+OF_THE_TEAM: Final = frozenset(
+    {
+        *("invite", "withdraw", "join", "role", "disable", "enable"),
+        *("sign_in", "sign_out", "sign_out_everywhere", "password", "reset_link", "token", "revoke"),
+        *("load", "benchmark", "queue", "overlap", "settings", "apply", "pair"),
+    }
+)
+"""Kinds of events that hold nothing of anybody's work. Whatever is not here belongs to a unit, or is withheld."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """An event as it may be told."""
+
+    seq: int
+    at: str
+    author: str
+    kind: str
+    subject: str
+    unit: str | None
+    """The unit that it belongs to."""
+    title: str | None
+    """The unit's title."""
+    place: str | None
+    before: Json
+    after: Json
+    withheld: bool
+    """True where place and values are not told."""
+
+    def document(self) -> dict[str, Json]:
+        """As scripts get it."""
+        return dict(vars(self))
+
+
+def told(session: Session, rows: Sequence[EventRow]) -> list[Told]:
+    """Events without what must not be known yet.
+
+    Places are withheld too: where people draw links or add labels, a place says what they did.
+    """
+    units = _units(session, {row.subject for row in rows if row.kind not in OF_THE_TEAM})
+    found = []
+    for row in rows:
+        unit = units.get(row.subject)
+        hidden = row.kind not in OF_THE_TEAM and (unit is None or unit.state == OPEN)
+        found.append(
+            Told(
+                seq=row.seq,
+                at=row.at,
+                author=row.author,
+                kind=row.kind,
+                subject=row.subject,
+                unit=unit.id if unit is not None else None,
+                title=unit.title if unit is not None else None,
+                place=None if hidden else row.place,
+                before=None if hidden else row.before,
+                after=None if hidden else row.after,
+                withheld=hidden,
+            )
+        )
+    return found
+
+
+def events_after(session: Session, seq: int, limit: int) -> list[Told]:
+    """Events that follow one, first to last."""
+    query = select(EventRow).where(EventRow.seq > seq).order_by(EventRow.seq).limit(min(limit, MOST))
+    return told(session, session.scalars(query).all())
+
+
+def events_before(session: Session, seq: int | None, limit: int) -> list[Told]:
+    """Events that come before one, or the latest, last to first."""
+    query = select(EventRow).order_by(EventRow.seq.desc()).limit(min(limit, MOST))
+    return told(session, session.scalars(query if seq is None else query.where(EventRow.seq < seq)).all())
+
+
+def _units(session: Session, subjects: Iterable[str]) -> dict[str, Row[Any]]:
+    """The unit of each subject that is one or is work on one, with its id, title and state.
+
+    A unit that was complete is open again while work on it was returned: then what is in it is withheld again.
+    """
+    subjects = list(subjects)
+    shown = (UnitRow.id, UnitRow.title, UnitRow.state)
+    own = select(UnitRow.id.label("subject"), *shown).where(UnitRow.id.in_(subjects))
+    work = (
+        select(AssignmentRow.id.label("subject"), *shown)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .where(AssignmentRow.id.in_(subjects))
+    )
+    rows: list[Row[Any]] = [*session.execute(own), *session.execute(work)]
+    return {row.subject: row for row in rows}

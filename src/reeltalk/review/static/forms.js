@@ -1,0 +1,41 @@
+// @ts-check
+/** Forms: a button that is pressed twice sends once, grave changes are asked about, and what is shown once can be copied. */
+
+for (const form of document.querySelectorAll("form")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent === "yes") {
+      event.preventDefault();
+      return;
+    }
+    const question = form.dataset.ask;
+    if (question !== undefined && !window.confirm(question)) {
+      event.preventDefault();
+      return;
+    }
+    form.dataset.sent = "yes";
+  });
+}
+
+// A page that the browser brings back from memory has its forms unsent.
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form")) delete form.dataset.sent;
+});
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  if (!(button instanceof HTMLButtonElement)) continue;
+  const field = document.getElementById(button.dataset.copy ?? "");
+  if (!(field instanceof HTMLInputElement)) continue;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    field.select();
+    let copied = false;
+    try {
+      await navigator.clipboard.writeText(field.value);
+      copied = true;
+    } catch {
+      // Without HTTPS a browser gives no clipboard; what is selected can be copied with the keyboard.
+    }
+    const said = document.getElementById(`${field.id}-said`);
+    if (said !== null) said.textContent = copied ? "Copied." : "Selected; press Ctrl+C to copy.";
+  });
+}

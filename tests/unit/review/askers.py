@@ -1,0 +1,272 @@
+"""Everybody who may ask something of a review, and everything that they may ask about: for tests of who gets what."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fastapi.routing import APIRoute
+from sqlalchemy import select
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+from team import Browser, Team, small_content
+
+from reeltalk.review import people, tokens
+from reeltalk.review.adding import add_queue
+from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take
+from reeltalk.review.collecting import CollectSettings, drafts_of_videos
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.project import PLAYABLE
+from reeltalk.review.tables import (
+    AssignmentRow,
+    EntryRow,
+    EventRow,
+    InvitationRow,
+    LiveDialogueRow,
+    MessageRow,
+    PairRow,
+    PersonRow,
+    QueueRow,
+    TokenRow,
+    UnitRow,
+    VideoRow,
+    moment,
+)
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.work import own, save, submit
+from reeltalk.store.media import MediaStore
+
+ROLES = ("owner", "adjudicator", "annotator", "reader")
+NOBODY = "nobody"
+"""A browser in which nobody is signed in."""
+LOST = "disabled"
+"""A browser of somebody whose account was disabled while they were signed in."""
+
+
+def routes_of(app: Any) -> Iterator[tuple[str, str]]:
+    """Method and path of everything that an application answers; mounted folders as `GET /folder/{path}`."""
+    for route in app.routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            assert not route.include_context.prefix, "a router that is included under a prefix"
+            yield from routes_of(inner)
+        elif isinstance(route, APIRoute):
+            for method in sorted(route.methods or ()):
+                yield method, route.path
+        elif isinstance(route, Mount):
+            yield "GET", f"{route.path}/{{path}}"
+        else:
+            raise AssertionError(f"a route of a kind that is not known: {route!r}")
+
+
+@dataclass
+class World:
+    """A team with one person of each role, two more annotators, and fresh things to ask about."""
+
+    team: Team
+    browsers: dict[str, Browser] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in ROLES:
+            self.browsers[role] = self.team.member(f"The {role}", role)
+        self.browsers["other"] = self.team.member("Another annotator", "annotator")
+        self.browsers["third"] = self.team.member("A third annotator", "annotator")
+        self.browsers[NOBODY] = Browser(NOBODY, "nobody", self.client(), "")
+        lost = self.team.member("Somebody who left", "owner")
+        with changing(self.team.project.database, OPERATOR) as change:
+            change.session.get_one(PersonRow, lost.id).disabled_at = change.at
+        self.browsers[LOST] = lost
+
+    def client(self) -> TestClient:
+        """A browser that has never been here."""
+        return TestClient(self.team.app, base_url="http://localhost")
+
+    def changing(self) -> Any:
+        """A transaction."""
+        return changing(self.team.project.database, OPERATOR)
+
+    def token_of(self, browser: Browser) -> str:
+        """A new personal token of somebody."""
+        with self.changing() as change:
+            return tokens.make_token(change, self.team.project.secret, browser.id, "for a script")[1]
+
+    def token_id(self, whose: str | Browser) -> str:
+        """A token's id."""
+        person = whose.id if isinstance(whose, Browser) else self.browsers[whose].id
+        with self.changing() as change:
+            return tokens.make_token(change, self.team.project.secret, person, "for a script")[0]
+
+    def invitation(self, role: str = "annotator") -> tuple[str, str]:
+        """The id and the link's token of a fresh invitation."""
+        with self.changing() as change:
+            return people.invite(change, self.team.project.secret, role)
+
+    def unit(self, task: str = "turns") -> str:
+        """A fresh unit of a queue, with the content of its first."""
+        with self.changing() as change:
+            queue = change.session.scalars(select(QueueRow).where(QueueRow.task == task)).first()
+            like = change.session.scalars(select(UnitRow).where(UnitRow.queue_id == queue.id)).first()
+            row = UnitRow(
+                id=secrets.token_hex(8),
+                queue_id=queue.id,
+                position=10_000,
+                title=like.title,
+                video_id=like.video_id,
+                turns=like.turns,
+                content=like.content,
+                target_table=like.target_table,
+                target_id=like.target_id,
+            )
+            change.session.add(row)
+        return row.id
+
+    def work(self, whose: str | Browser, state: str = "working", unit: str | None = None) -> str:
+        """The id of fresh work: `fresh`, `working` with a save, `decided`, `submitted`, or `complete`."""
+        browser = whose if isinstance(whose, Browser) else self.browsers[whose]
+        unit = unit or self.unit()
+        with self.changing() as change:
+            row = change.session.get_one(UnitRow, unit)
+            found = take(change, row, browser.id, ANNOTATOR, lease_minutes=30).id
+            change.session.flush()
+            if state == "fresh":
+                return found
+            for place in list(TASKS["turns"].places(row.content))[: None if state != "working" else 1]:
+                self._accept(change, browser, found, place)
+            change.session.flush()
+            if state in ("submitted", "complete"):
+                assignment, row, task = own(change.session, browser.id, found)
+                submit(change, assignment, row, task, approval=False)
+        if state == "complete":
+            others = (self.browsers[name] for name in ("other", "third") if self.browsers[name].id != browser.id)
+            for other, _ in zip(others, range(self.overlap(unit) - 1), strict=False):
+                self.work(other, "submitted", unit)
+        return found
+
+    def dispute(self, adjudicator: str | Browser) -> tuple[str, str]:
+        """A unit on which two differ, in somebody's hands: ids of their assignment, and of one of the two works."""
+        browser = adjudicator if isinstance(adjudicator, Browser) else self.browsers[adjudicator]
+        unit, works = self.unit(), []
+        for who, decision in (("other", "accept"), ("third", "skip")):
+            works.append(self.work(who, "fresh", unit))
+            with self.changing() as change:
+                assignment, row, task = own(change.session, self.browsers[who].id, works[-1])
+                for place in task.places(row.content):
+                    value = {**task.draft_value(row.content, place), "decision": decision}
+                    save(change, assignment, row, task, place, 0, value)
+                change.session.flush()
+                submit(change, assignment, row, task, approval=False)
+        with self.changing() as change:
+            row = change.session.get_one(UnitRow, unit)
+            assert row.state == "adjudication"
+            return take(change, row, browser.id, ADJUDICATOR, lease_minutes=30).id, works[0]
+
+    def collecting(self) -> str:
+        """The id of a queue for collecting dialogues, and its units, made where there is none."""
+        with self.changing() as change:
+            if change.session.get(QueueRow, "collect") is None:
+                settings = CollectSettings(least_turns=1, most_turns=3, approve_first=1).model_dump(mode="json")
+                drafts = drafts_of_videos(small_content(3))
+                add_queue(change, "collect", "collect", drafts, title="Collect", overlap=2, settings=settings)
+        return "collect"
+
+    def dialogue(
+        self, asks: str | Browser, answers: str | Browser, state: str = "live", said: int = 0
+    ) -> tuple[str, str]:
+        """The ids of a fresh pair and of its dialogue, in which some messages were said."""
+        queue = self.collecting()
+        first, second = (who if isinstance(who, Browser) else self.browsers[who] for who in (asks, answers))
+        pair, key = secrets.token_hex(8), secrets.token_hex(8)
+        with self.changing() as change:
+            unit = change.session.scalars(select(UnitRow.id).where(UnitRow.queue_id == queue)).first()
+            change.session.add(
+                PairRow(id=pair, queue_id=queue, first_id=first.id, second_id=second.id, goal=2, created_at=change.at)
+            )
+            change.session.flush()
+            change.session.add(
+                LiveDialogueRow(
+                    id=key,
+                    pair_id=pair,
+                    number=0,
+                    unit_id=unit,
+                    investigator_id=first.id,
+                    correspondent_id=second.id,
+                    state=state,
+                    created_at=change.at,
+                )
+            )
+            change.session.flush()
+            for position in range(said):
+                change.session.add(MessageRow(dialogue_id=key, position=position, text="words", at=change.at))
+        return pair, key
+
+    def video(self) -> str:
+        """The content hash of a fresh video that can be served."""
+        folder = self.team.project.folder
+        sha256 = secrets.token_hex(32)
+        path = MediaStore(self.team.project.benchmark).path(sha256)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"a film")
+        frames = folder / PLAYABLE / f"{sha256}.frames.json"
+        frames.parent.mkdir(parents=True, exist_ok=True)
+        frames.write_text('{"pts_s":[0]}', encoding="utf-8")
+        with self.changing() as change:
+            change.session.add(
+                VideoRow(id=sha256[:12], sha256=sha256, duration_s=1.0, file="original", media_type="video/mp4")
+            )
+        return sha256
+
+    def film_of(self, sha256: str, unit: str) -> None:
+        """Let a unit be about a video."""
+        with self.changing() as change:
+            change.session.get_one(UnitRow, unit).video_id = sha256[:12]
+
+    def overlap(self, unit: str) -> int:
+        """How many people a unit needs."""
+        with self.team.project.database.reading() as session:
+            return session.get_one(QueueRow, session.get_one(UnitRow, unit).queue_id).overlap
+
+    def has_saved(self, assignment: str) -> bool:
+        """True where something was saved in some work."""
+        with self.team.project.database.reading() as session:
+            return session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment)).first() is not None
+
+    def state_of(self, assignment: str) -> str:
+        """The state of some work."""
+        with self.team.project.database.reading() as session:
+            return session.get_one(AssignmentRow, assignment).state
+
+    @staticmethod
+    def _accept(change: Any, browser: Browser, assignment_id: str, place: str) -> None:
+        assignment, unit, task = own(change.session, browser.id, assignment_id)
+        value = {**task.draft_value(unit.content, place), "decision": "accept"}
+        save(change, assignment, unit, task, place, 0, value)
+
+
+def known(world: World) -> dict[str, list[str]]:
+    """Whatever can be named in an address, by the name of the parameter; all ids for names that are not known here."""
+    with world.team.project.database.reading() as session:
+        columns: dict[str, Any] = {
+            "assignment_id": AssignmentRow.id,
+            "unit_id": UnitRow.id,
+            "queue_id": QueueRow.id,
+            "person_id": PersonRow.id,
+            "token_id": TokenRow.id,
+            "invitation_id": InvitationRow.id,
+            "video_id": VideoRow.id,
+            "sha256": VideoRow.sha256,
+            "seq": EventRow.seq,
+            "pair_id": PairRow.id,
+            "dialogue_id": LiveDialogueRow.id,
+        }
+        found = {name: [str(value) for value in session.scalars(select(column))] for name, column in columns.items()}
+    found["place"] = ["0", "1", "2"]
+    found["path"] = ["review.css"]
+    found["token"] = ["nothing"]
+    found["first"] = found["second"] = found["person_id"]
+    return found
+
+
+def past(days: float) -> str:
+    """A moment some days ago."""
+    return moment(datetime.now(UTC) - timedelta(days=days))
