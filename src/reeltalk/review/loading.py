@@ -93,7 +93,8 @@ def load(
     progress("loading what there is to review")
     with changing(project.database, OPERATOR) as change:
         loaded = fill(change, project, benchmark, content, served, wanted=wanted, choice=choice)
-        if row is None and not loaded.new:
+        # Videos alone are enough where nothing else was asked for: pairs may collect dialogues about them.
+        if row is None and not loaded.new and not (content.videos and not queues and only is None):
             # Nothing is kept, so that the same command works once there is something.
             raise _nothing(benchmark, wanted, choice)
     return loaded

@@ -70,8 +70,8 @@ def test_the_investigator_gets_the_activities_in_no_order_and_nothing_of_the_vid
     assert seen["role"] == "investigator"
     assert seen["activities"] == ["Admire art", "Wash dishes"]
     with team.project.database.reading() as session:
-        assert is_kept_from(session, asks.id, known["video_id"])
-        assert not is_kept_from(session, answers.id, known["video_id"])
+        assert is_kept_from(session, asks.id, [known["video_id"]])
+        assert not is_kept_from(session, answers.id, [known["video_id"]])
     for address in ("/", "/pairs", f"/dialogues/{dialogue}", f"/api/dialogues/{dialogue}"):
         text = asks.get(address).text
         assert video["sha256"] not in text

@@ -160,7 +160,7 @@ def test_the_command_prints_the_head_and_fails_where_something_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["review", "verify", str(tmp_path / "bench")]) == 2
-    assert "holds no review" in capsys.readouterr().err
+    assert "is not under review" in capsys.readouterr().err
     assert not (tmp_path / "bench.review").exists()
     project = small_project(tmp_path)
     with changing(project.database, "ann") as change:

@@ -5,7 +5,7 @@ Applying again changes nothing: each settled place leaves a review by which it i
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,8 +26,9 @@ from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import fill
 from reeltalk.review.project import Project
 from reeltalk.review.revisions import APPLIED, is_of_project
+from reeltalk.review.settling import OPEN
 from reeltalk.review.standing import Standings, release_blocks
-from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow
+from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
@@ -163,7 +164,12 @@ def _refuse_disagreement(project: Project, progress: Callable[[str], None]) -> N
     if least is None:
         return
     progress("computing how far people agree")
-    blocks = release_blocks(Standings(project.database).compute(), least)
+    standing = Standings(project.database).compute()
+    with project.database.reading() as session:
+        # A queue of which nothing is complete gives the benchmark nothing, and is held to nothing.
+        applied = set(session.scalars(select(UnitRow.queue_id).where(UnitRow.state != OPEN).distinct()))
+    measured = tuple(task for task in standing.tasks if task.queue_id in applied)
+    blocks = release_blocks(replace(standing, tasks=measured), least)
     if blocks:
         raise BenchmarkError(f"{'; '.join(blocks)}; nothing was applied")
 

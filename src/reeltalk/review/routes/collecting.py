@@ -124,7 +124,7 @@ def look(
         said = [message.text for message in collecting.messages_of(session, row.id)]
         turns = list(zip(said[::2], said[1::2], strict=False))
         own = person.id in (row.investigator_id, row.correspondent_id)
-        video = None if collecting.is_kept_from(session, person.id, unit.video_id or "") else video_of(session, unit)
+        video = None if collecting.is_kept_from(session, person.id, [unit.video_id or ""]) else video_of(session, unit)
         return page(
             request,
             "dialogue_look.html",
