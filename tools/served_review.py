@@ -211,7 +211,7 @@ def served(folder: Path, filled: Content | None = None, *, overlap: int = 1) -> 
     benchmark.write_content(filled, stage="test")
     project = Project.open(folder / "kitchen")
     shown = prepare(benchmark, project.folder / PLAYABLE)
-    load(project, benchmark, serving=lambda _: shown, overlap=overlap)
+    load(project, benchmark, serving=lambda _: shown, queues=("all",), overlap=overlap)
     app = create_app(project)
     listening = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))

@@ -66,7 +66,7 @@ def content() -> Content:
 
 @pytest.fixture(scope="module")
 def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
-    with served(tmp_path_factory.mktemp("labels"), content()) as found:
+    with served(tmp_path_factory.mktemp("labels"), content(), overlap=20) as found:
         yield found
 
 
@@ -101,7 +101,7 @@ def test_a_chain_is_tagged_by_keys_alone_and_a_reload_goes_on_where_one_was(
     expect(page.locator("#strip li:nth-child(2) button")).to_have_class(re.compile("close-call"))
     press(page, "Enter")
     on_turn(page, 2)
-    expect(page.locator(f"[data-vocabulary='{TARGET}'] [data-proposed]")).to_have_text("proposed; a close call")
+    expect(page.locator(f"[data-vocabulary='{TARGET}'] [data-proposed]")).to_have_text("· proposed; a close call")
     press(page, "2", "s")
     assert ticked(page) == ["Object", "Place", "Relationship", "Grasping"]
     press(page, "n")

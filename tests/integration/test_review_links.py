@@ -80,7 +80,7 @@ def content() -> Content:
 
 @pytest.fixture(scope="module")
 def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
-    with served(tmp_path_factory.mktemp("links"), content()) as found:
+    with served(tmp_path_factory.mktemp("links"), content(), overlap=20) as found:
         yield found
 
 

@@ -151,7 +151,7 @@ export class Labels {
       let told = "";
       if (proposal?.reason) told = `nothing was proposed: ${proposal.reason}`;
       else if (proposal) told = typeof margin === "number" && margin < 0.1 ? "proposed; a close call" : "proposed";
-      if (said) said.textContent = told;
+      if (said) said.textContent = told && `· ${told}`;
       for (const chance of field.querySelectorAll("[data-chance]")) {
         const label = chance.parentElement?.querySelector("input")?.value ?? "";
         const probability = proposal?.probabilities[label];
