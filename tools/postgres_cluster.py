@@ -97,9 +97,7 @@ class PostgresCluster:
         """The address of a new, empty database."""
         name = f"review_{secrets.token_hex(6)}"
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(
-                f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"  # type: ignore[arg-type]
-            )
+            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         return f"postgresql+psycopg://{USER}@/{name}?host={self._folder}"
 
     def _conninfo(self, database: str) -> str:

@@ -189,7 +189,7 @@ def benchmark_folder(samples: Path, tmp_path: Path) -> Path:
 def kill_under_writers(benchmark: Path, url: str | None, kills: int, kill: Callable[[Server], None]) -> list[Writer]:
     """Kill `kills` times while eight people write, and check that nothing was lost or doubled."""
     project = Project.open(benchmark, url=url)
-    units = load(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS)["turns"]
+    units = load(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS).new["turns"]
     tokens = []
     with changing(project.database, OPERATOR) as change:
         for number in range(WRITERS):

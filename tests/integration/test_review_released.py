@@ -80,7 +80,7 @@ def every_address(review: ServedReview) -> Iterator[str]:
         }
     everything = [value for name, values in known.items() if name != "sha256" for value in values]
     for route in _routes(create_app(review.project).routes):
-        if "GET" not in route.methods or route.path.startswith("/join"):
+        if "GET" not in (route.methods or ()) or route.path.startswith("/join"):
             continue
         names = [part for part in route.path.split("/") if part.startswith("{")]
         for chosen in itertools.product(*(known.get(name[1:-1].partition(":")[0], everything) for name in names)):

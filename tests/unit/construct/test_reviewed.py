@@ -13,8 +13,15 @@ from reeltalk.review.loading import load
 from reeltalk.review.project import Project
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
 from reeltalk.store.validate import validate
+
+
+def turns_in(content: Content) -> int:
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    return sum(len(unit.turns) for unit in units)
 
 
 def reviewed(bench: Path, seed: int) -> Project:
@@ -58,9 +65,7 @@ def test_reviews_of_drafts_leave_a_whole_benchmark(constructed: Path, tmp_path: 
         assert applied.counts["turns rejected"] > 0
         assert [str(row) for row in validate(Benchmark.open(bench)) if row.severity == "error"] == []
         after = Benchmark.open(bench).content()
-        turns = sum(len(unit.turns) for unit in (*after.chains, *after.dialogues))
-        earlier = sum(len(unit.turns) for unit in (*before.chains, *before.dialogues))
-        assert turns == earlier - applied.counts["turns rejected"]
+        assert turns_in(after) == turns_in(before) - applied.counts["turns rejected"]
         for table in ("linkages", "rewrites", "paths"):
             gone = applied.counts.get(f"{table} taken out", 0)
             assert len(getattr(after, table)) == len(getattr(before, table)) - gone

@@ -39,7 +39,7 @@ def new_postgres() -> Iterator[Callable[[], str]]:
         name = f"reeltalk_{secrets.token_hex(6)}"
         plain = server.set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
         return server.set(database=name).render_as_string(hide_password=False)
 
     yield new_database

@@ -16,6 +16,7 @@ from reeltalk.review.loading import load
 from reeltalk.review.project import Project, ProjectSettings
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.tasks.taking import drafts_of_test
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.review import Decision
 from reeltalk.store.benchmark import Benchmark
@@ -50,9 +51,8 @@ def applied(project: Project, **options: Any) -> tuple[Applied, Content]:
 
 
 def questions(content: Content, name: str) -> list[str]:
-    return next(
-        [turn.question for turn in row.turns] for row in (*content.chains, *content.dialogues) if row.id == name
-    )
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    return next([turn.question for turn in row.turns] for row in units if row.id == name)
 
 
 def test_an_edited_turn_gets_its_new_wording(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_path_loses_a_step_where_it_stays_a_walk_and_goes_where_it_does_not(tm
     project = project_of(tmp_path)
     review(project, "b", {"0": {"decision": "reject"}})
     _, content = applied(project)
-    steps = {path.id: [(step.ref.unit_id, step.ref.turn_index) for step in path.steps] for path in content.paths}
+    steps = {str(path.id): [(step.ref.unit_id, step.ref.turn_index) for step in path.steps] for path in content.paths}
     # `along` and `plain` go on from the last turn of a to the first of b, as a walk does; `jump` still has its linkage.
     assert steps["plain"] == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2)]
     assert steps["jump"][:2] == [("a", 0), ("b", 0)]

@@ -13,6 +13,7 @@ from reeltalk.review.applying.remapping import remap
 from reeltalk.review.applying.settled import DoneUnit, Settled, Work
 from reeltalk.review.applying.turns import apply_turns
 from reeltalk.review.applying.walks import settle_paths
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content
@@ -35,7 +36,8 @@ def done(kind: str, table: str, name: str, content: Mapping[str, Any], values: M
 
 
 def turns_of(content: Content, name: str) -> list[Any]:
-    unit = next(row for row in (*content.chains, *content.dialogues) if row.id == name)
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    unit = next(row for row in units if row.id == name)
     return [turn.model_dump(mode="json", exclude_defaults=True) for turn in unit.turns]
 
 
@@ -63,7 +65,14 @@ def pair(content: Content, before: str, after: str, values: Mapping[str, Any], *
 
 def link(decision: str, *relations: str, **values: Any) -> dict[str, Any]:
     """What was settled about a link."""
-    start = {"skills": [], "method": None, "question": None, "references": None, "fits": False, "note": ""}
+    start: dict[str, Any] = {
+        "skills": [],
+        "method": None,
+        "question": None,
+        "references": None,
+        "fits": False,
+        "note": "",
+    }
     return {**start, "decision": decision, "relations": list(relations), **values}
 
 

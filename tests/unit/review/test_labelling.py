@@ -1,6 +1,6 @@
 """Tagging and question types: closed vocabularies by a versioned manual, from a machine's proposals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -187,7 +187,9 @@ def test_the_manual_explains_every_label_and_every_label_has_a_key_of_its_own(ta
 class Listening:
     """Is asked, and says nothing."""
 
-    name, sees_images, sampling = "listening", False, MappingProxyType({})
+    name: str = "listening"
+    sees_images: bool = False
+    sampling: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.heard: list[Message] = []
@@ -195,6 +197,9 @@ class Listening:
     def ask(self, messages: Sequence[Message], *, schema: Any = None) -> Reply:
         self.heard += messages
         raise ModelError("there is no reply to be had")
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def test_people_and_models_tag_by_the_same_manual() -> None:

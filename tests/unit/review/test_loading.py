@@ -1,6 +1,7 @@
 """A benchmark is loaded once; what changed in it since is taken over without touching what people did."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.review.loading import load
+from reeltalk.review.playable import ServedVideo
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EventRow, ProjectRow, QueueRow, UnitRow, VideoRow
 from reeltalk.schema.dialogue import QAChain
@@ -17,7 +19,9 @@ from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
-NONE = lambda _: {}  # noqa: E731
+
+def NONE(_: Benchmark) -> Mapping[str, ServedVideo]:
+    return {}
 
 
 def bench(folder: Path, content: Content | None = None) -> Benchmark:
@@ -130,9 +134,14 @@ def test_a_benchmark_without_drafts_says_what_makes_some(tmp_path: Path) -> None
     benchmark = bench(tmp_path, content)
     project = Project.open(benchmark.path)
     with pytest.raises(BenchmarkError, match="'reeltalk construct' writes drafts"):
-        load(project, benchmark, serving=NONE)
+        load(project, benchmark, serving=NONE, queues=("turns",))
+    empty = bench(tmp_path / "empty", Content())
+    with pytest.raises(BenchmarkError, match="'reeltalk construct' writes drafts"):
+        load(Project.open(empty.path), empty, serving=NONE)
+    # Pairs may talk about videos of which nothing was drafted.
+    assert load(project, benchmark, serving=NONE).new == {}
     with_chain = changed(project, lambda c: c.chains.append(QAChain(id="d", video_id="film", turns=(turn("d0"),))))
-    assert load(project, with_chain, serving=NONE).new["turns"] == 1
+    assert load(project, with_chain, serving=NONE, queues=("turns",), reload=True).new["turns"] == 1
 
 
 def test_queues_are_chosen_and_added_later(tmp_path: Path) -> None:

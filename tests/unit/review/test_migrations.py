@@ -1,0 +1,23 @@
+"""The migrations make exactly the tables that the code uses, on both databases."""
+
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from reeltalk.review.project import Project
+from reeltalk.review.tables import Base
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project.open(tmp_path / "bench")
+
+
+def test_a_new_database_has_the_tables_that_the_code_uses(project: Project) -> None:
+    with project.database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        found = [row for row in compare_metadata(context, Base.metadata) if "alembic_version" not in str(row)]
+    project.database.close()
+    assert found == []
