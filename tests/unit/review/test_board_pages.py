@@ -92,7 +92,7 @@ class Answer:
 @pytest.fixture
 def team(project: Project) -> Iterator[dict[str, Browser]]:
     app = create_app(project)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         yield {name: Browser(project, client, name) for name in TEAM}
 
 

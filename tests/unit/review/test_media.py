@@ -52,7 +52,7 @@ def content(sha256: str) -> bytes:
 def client(site: ReviewSite) -> Iterator[TestClient]:
     """Signed in as somebody who may see everything."""
     headers = {"Authorization": f"Bearer {site.token('reader', Role.READER)}"}
-    with TestClient(create_app(site.project), headers=headers) as opened:
+    with TestClient(create_app(site.project), base_url="http://localhost", headers=headers) as opened:
         yield opened
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_says_so(client: TestClient, site: ReviewSite, sha25
 
 @pytest.mark.parametrize("part", ["", "/frames"])
 def test_strangers_get_nothing(site: ReviewSite, sha256: str, part: str) -> None:
-    with TestClient(create_app(site.project)) as stranger:
+    with TestClient(create_app(site.project), base_url="http://localhost") as stranger:
         answer = stranger.get(f"/media/{sha256}{part}", headers={"Range": "bytes=0-9"})
         assert answer.status_code == 401
         assert json.loads(answer.content)["error"]["code"] == "sign_in"
@@ -175,7 +175,7 @@ def test_strangers_get_nothing(site: ReviewSite, sha256: str, part: str) -> None
 def test_annotators_get_the_videos_of_their_own_work(site: ReviewSite, sha256: str) -> None:
     headers = {"Authorization": f"Bearer {site.token('annotator', Role.ANNOTATOR)}"}
     other = site.hashes[STRANGE.make()[0].name]
-    with TestClient(create_app(site.project), headers=headers) as annotator:
+    with TestClient(create_app(site.project), base_url="http://localhost", headers=headers) as annotator:
         own = [f"/media/{sha256}", f"/media/{sha256}/frames"]
         assert [annotator.get(address).status_code for address in own] == [404, 404]
         assign(site, "annotator")

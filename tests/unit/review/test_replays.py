@@ -29,7 +29,7 @@ def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
 def signed_in(project: Project, person: str) -> TestClient:
     with changing(project.database, OPERATOR) as change:
         token = make_token(change, project.secret, person, "test")[1]
-    return TestClient(create_app(project), headers={"Authorization": f"Bearer {token}"})
+    return TestClient(create_app(project), base_url="http://localhost", headers={"Authorization": f"Bearer {token}"})
 
 
 def first_copy(project: Project, person: str) -> str:
