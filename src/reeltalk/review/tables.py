@@ -318,7 +318,7 @@ class LiveDialogueRow(Base):
     """Among the pair's, from 0."""
     unit_id: Mapped[str] = mapped_column(ForeignKey("units.id"), index=True)
     investigator_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
-    correspondent_id: Mapped[str] = mapped_column(ForeignKey("people.id"))
+    correspondent_id: Mapped[str] = mapped_column(ForeignKey("people.id"), index=True)
     state: Mapped[str] = mapped_column(Text)
     """`live`, `awaiting` approval, `approved`, or `dropped`."""
     note: Mapped[str] = mapped_column(Text, default="")

@@ -4,7 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
-from reeltalk.review.collecting import is_kept_from
+from reeltalk.review.collecting import AWAITING, LIVE
 from reeltalk.review.people import Person
 from reeltalk.review.tables import AssignmentRow, LiveDialogueRow, UnitRow, VideoRow
 
@@ -21,17 +21,20 @@ def may_see(session: Session, person: Person, sha256: str) -> bool:
         person: Who asks.
         sha256: The hash of the original, under which every video is addressed.
     """
-    videos = session.scalars(select(VideoRow.id).where(VideoRow.sha256 == sha256)).all()
-    if is_kept_from(session, person.id, videos):
+    # Each begins with what is this person's, which is little; a file may be the video of many records.
+    talks = (
+        select(LiveDialogueRow.id)
+        .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
+        .join(VideoRow, VideoRow.id == UnitRow.video_id)
+        .where(VideoRow.sha256 == sha256)
+        .limit(1)
+    )
+    asks = talks.where(LiveDialogueRow.investigator_id == person.id, LiveDialogueRow.state.in_((LIVE, AWAITING)))
+    if session.scalars(asks).first() is not None:
         return False
     if may(person.role, Action.SEE_RESULTS):
         return True
-    answering = (
-        select(LiveDialogueRow.id)
-        .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
-        .where(LiveDialogueRow.correspondent_id == person.id, UnitRow.video_id.in_(videos))
-    )
-    if session.scalars(answering.limit(1)).first() is not None:
+    if session.scalars(talks.where(LiveDialogueRow.correspondent_id == person.id)).first() is not None:
         return True
     given = (
         select(AssignmentRow.id)
