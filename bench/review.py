@@ -207,6 +207,10 @@ def main() -> None:
         figures["verify s"], figures["events"] = time.perf_counter() - begun, verification.events
         notes += [f"verify: {finding}" for finding in verification.findings]
         project.database.close()
+        begun = time.perf_counter()
+        command = ["review", "export", str(path), str(path.with_name("out")), *more]
+        subprocess.run([sys.executable, "-m", "reeltalk", *command], check=True, stdout=subprocess.DEVNULL)
+        figures["export s"] = time.perf_counter() - begun
     notes += missed(figures, options.people)
     record("review", figures, packages=["fastapi", "starlette", "uvicorn", "sqlalchemy"], notes=notes)
 

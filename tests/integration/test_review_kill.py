@@ -152,6 +152,11 @@ class Server:
 
     def kill(self) -> None:
         os.kill(self.process, signal.SIGKILL)
+        # Its address is free when it is gone, which is a moment later.
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(self.process, 0)
+                time.sleep(0.002)
 
 
 @contextlib.contextmanager
