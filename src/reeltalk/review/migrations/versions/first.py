@@ -258,6 +258,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("pair_id", "number"),
     )
+    op.create_index(op.f("ix_live_dialogues_correspondent_id"), "live_dialogues", ["correspondent_id"], unique=False)
     op.create_index(op.f("ix_live_dialogues_investigator_id"), "live_dialogues", ["investigator_id"], unique=False)
     op.create_index(op.f("ix_live_dialogues_pair_id"), "live_dialogues", ["pair_id"], unique=False)
     op.create_index(op.f("ix_live_dialogues_unit_id"), "live_dialogues", ["unit_id"], unique=False)
