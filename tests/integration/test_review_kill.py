@@ -26,10 +26,11 @@ from sqlalchemy import select
 from reeltalk.cli import run
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
+from reeltalk.review.people import person_of_session, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EntryRow, EventRow, PersonRow
-from reeltalk.review.tokens import make_token
 from reeltalk.review.verifying import verify
+from reeltalk.review.web import cookie_name
 from reeltalk.store.benchmark import Benchmark
 
 WRITERS = 8
@@ -41,7 +42,8 @@ class Writer:
     """Somebody who saves, takes back and hands in, and asks again with the same key where no answer came."""
 
     port: int
-    token: str
+    cookie: str
+    csrf: str
     number: int
     units: int
     stop: threading.Event
@@ -104,12 +106,13 @@ class Writer:
 
     def _ask(self, method: str, path: str, body: Any = None, allowed: tuple[int, ...] = (200,)) -> tuple[int, Any]:
         """Ask until there is an answer, always with the same key."""
-        headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": secrets.token_hex(8)}
+        headers = {"Cookie": self.cookie, "X-CSRF-Token": self.csrf, "Idempotency-Key": secrets.token_hex(8)}
         headers["Content-Type"] = "application/json" if body is not None else "application/x-www-form-urlencoded"
+        sent = json.dumps(body) if body is not None else f"csrf={self.csrf}"
         end = time.monotonic() + 60
         while time.monotonic() < end:
             try:
-                self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+                self.connection.request(method, path, None if method == "GET" else sent, headers)
                 answer = self.connection.getresponse()
                 content = answer.read()
             except (OSError, http.client.HTTPException):
@@ -195,17 +198,20 @@ def kill_under_writers(benchmark: Path, url: str | None, kills: int, kill: Calla
     """Kill `kills` times while eight people write, and check that nothing was lost or doubled."""
     project = Project.open(benchmark, url=url)
     units = load(project, Benchmark.open(benchmark), serving=lambda _: {}, overlap=WRITERS).new["turns"]
-    tokens = []
+    signed_in = []
     with changing(project.database, OPERATOR) as change:
         for number in range(WRITERS):
             name = f"writer{number}"
             row = PersonRow(id=name, name=name, sign_in=name, role="annotator", password="", created_at=change.at)
             change.session.add(row)
             change.session.flush()
-            tokens.append(make_token(change, project.secret, name, "kill test")[1])
+            token = start_session(change, project.secret, name)
+            person = person_of_session(change.session, project.secret, token)
+            assert person is not None
+            signed_in.append((f"{cookie_name(project)}={token}", person.csrf))
     stop, rng = threading.Event(), random.Random(60)
     with served(benchmark, url) as server:
-        writers = [Writer(server.port, token, number, units, stop) for number, token in enumerate(tokens)]
+        writers = [Writer(server.port, *known, number, units, stop) for number, known in enumerate(signed_in)]
         threads = [threading.Thread(target=writer.work) for writer in writers]
         for thread in threads:
             thread.start()

@@ -8,7 +8,7 @@ Reference: VDAct (AAAI 2025), section on data collection; which half begins and 
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -250,14 +250,14 @@ def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: 
     return row
 
 
-def is_kept_from(session: Session, person_id: str, video_id: str) -> bool:
-    """True where somebody may not see a video, whatever their role: they ask about it without knowing it."""
+def is_kept_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
+    """True where somebody may not see one of some videos, whatever their role: they ask about it without knowing it."""
     return (
         session.scalars(
             select(LiveDialogueRow.id)
             .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
             .where(
-                UnitRow.video_id == video_id,
+                UnitRow.video_id.in_(videos),
                 LiveDialogueRow.investigator_id == person_id,
                 LiveDialogueRow.state.in_((LIVE, AWAITING)),
             )
