@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from sqlalchemy import ColumnElement, exists, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
 
-from reeltalk.review.assigning import ADJUDICATOR, take
+from reeltalk.review.assigning import ADJUDICATOR, LAPSED, LIVE, holding, regain, renew, take
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import ConflictError, NotThereError
-from reeltalk.review.settling import disputed, works
-from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.settling import ADJUDICATION, disputed, works
+from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.task import Task
 from reeltalk.review.tasks.turns import EDITABLE
 from reeltalk.schema.record import Json
@@ -40,7 +40,7 @@ def waiting(session: Session, person_id: str) -> list[tuple[str, str, int, int]]
         Id, title, how many units nobody has taken, and how many this person has begun.
     """
     counts: dict[str, list[int]] = {}
-    for number, conditions in enumerate((_open_to(person_id), _begun_by(person_id))):
+    for number, conditions in enumerate((_open_to(person_id, moment()), _begun_by(person_id))):
         query = select(UnitRow.queue_id, func.count()).where(*conditions).group_by(UnitRow.queue_id)
         for queue_id, count in session.execute(query):
             counts.setdefault(queue_id, [0, 0])[number] = count
@@ -57,36 +57,48 @@ def next_dispute(change: Change, person_id: str, queue_id: str, *, lease_minutes
         .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
         .where(
             UnitRow.queue_id == queue_id,
-            AssignmentRow.person_id == person_id,
-            AssignmentRow.role == ADJUDICATOR,
-            AssignmentRow.state == "working",
+            UnitRow.state == ADJUDICATION,
+            _goes_on(person_id),
         )
-        .order_by(UnitRow.position)
+        .order_by(AssignmentRow.state == LAPSED, UnitRow.position)
         .limit(1)
     ).one_or_none()
     if begun is not None:
+        regain(change, begun, change.session.get_one(UnitRow, begun.unit_id))
+        renew(begun, lease_minutes=lease_minutes, now=change.at)
         return begun
     unit = change.session.scalars(
-        select(UnitRow).where(UnitRow.queue_id == queue_id, *_open_to(person_id)).order_by(UnitRow.position).limit(1)
+        select(UnitRow)
+        .where(UnitRow.queue_id == queue_id, *_open_to(person_id, change.at))
+        .order_by(UnitRow.position)
+        .limit(1)
     ).one_or_none()
     return take(change, unit, person_id, ADJUDICATOR, lease_minutes=lease_minutes) if unit is not None else None
 
 
 def _begun_by(person_id: str) -> tuple[ColumnElement[bool], ...]:
-    begun = exists().where(
-        AssignmentRow.unit_id == UnitRow.id,
+    return (UnitRow.state == ADJUDICATION, exists().where(AssignmentRow.unit_id == UnitRow.id, _goes_on(person_id)))
+
+
+def _goes_on(person_id: str) -> ColumnElement[bool]:
+    """As SQL: an adjudicator's own copy that they work on, or that lapsed while nobody else has the unit."""
+    other = aliased(AssignmentRow)
+    taken = exists().where(other.unit_id == AssignmentRow.unit_id, other.role == ADJUDICATOR, other.state.in_(LIVE))
+    return and_(
         AssignmentRow.person_id == person_id,
         AssignmentRow.role == ADJUDICATOR,
-        AssignmentRow.state == "working",
+        or_(AssignmentRow.state == "working", and_(AssignmentRow.state == LAPSED, ~taken)),
     )
-    return (UnitRow.state == "adjudication", begun)
 
 
-def _open_to(person_id: str) -> tuple[ColumnElement[bool], ...]:
-    """Units to adjudicate that no adjudicator has, and in which this person has no work: a third person decides."""
+def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
+    """Units to adjudicate that no adjudicator holds, and in which this person has no work: a third person decides.
+
+    Who left, or only looked and has no lease any more, holds nothing: a unit must not wait for them for ever.
+    """
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
-    held = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.role == ADJUDICATOR)
-    return (UnitRow.state == "adjudication", ~mine, ~held)
+    held = exists().where(AssignmentRow.unit_id == UnitRow.id, holding(now, ADJUDICATOR))
+    return (UnitRow.state == ADJUDICATION, ~mine, ~held)
 
 
 def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:

@@ -94,6 +94,9 @@ class Database:
             event.listen(self.engine, "begin", _begin_postgres)
             self._reader = self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._writer = self.engine.execution_options(reeltalk_writes=True)
+        if not self.is_sqlite:
+            # Whatever the server's default is: a stricter level would look before the turn comes, and see what was.
+            self._writer = self._writer.execution_options(isolation_level="READ COMMITTED")
         # SQLite lets a waiting writer poll; in one process a lock hands the turn on at once.
         self._turn = threading.Lock()
 

@@ -6,10 +6,11 @@ from typing import Any, Final
 from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
+from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED, lapse, make_room, unfinished_copies
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import BadValueError
-from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Task
 from reeltalk.schema.record import Json
@@ -80,9 +81,11 @@ def complete(change: Change, unit: UnitRow, task: Task, *, approval: bool) -> bo
                 _result(change, unit, place, values[0].get(place), how, people)
     unit.state = ADJUDICATION if disputed_places else DONE
     change.record("complete", unit.id, after={"state": unit.state, "disputed": disputed_places})
-    # Who adjudicated it before goes on; where nothing is left to dispute, their work lapses.
+    # Who adjudicated it before goes on; where nothing is left to dispute, or they may no longer, their work lapses.
     for row in _adjudicators(session, unit, WAITING):
-        _set_state(change, row, "working" if disputed_places else LAPSED, "resume")
+        person = session.get_one(PersonRow, row.person_id)
+        goes_on = disputed_places and person.disabled_at is None and may(person.role, Action.ADJUDICATE)
+        _set_state(change, row, "working" if goes_on else LAPSED, "resume")
     return True
 
 
@@ -111,12 +114,21 @@ def set_overlap(change: Change, queue: QueueRow, task: Task, overlap: int, *, ap
     return sum(complete(change, unit, task, approval=approval) for unit in units)
 
 
-def let_go(change: Change, person_id: str, *, approval: bool) -> int:
-    """Let all unfinished work of somebody go to others, as when they leave the team; how many copies it was."""
+def let_go(change: Change, person_id: str, *, approval: bool, roles: Sequence[str] = (ANNOTATOR, ADJUDICATOR)) -> int:
+    """Let all unfinished work of somebody go to others, as when they leave the team; how many copies it was.
+
+    Args:
+        change: The transaction.
+        person_id: Whose.
+        approval: As in `complete`.
+        roles: What they did it as.
+    """
     session = change.session
     found = session.scalars(
         select(AssignmentRow).where(
-            AssignmentRow.person_id == person_id, AssignmentRow.state.in_((*UNFINISHED, WAITING))
+            AssignmentRow.person_id == person_id,
+            AssignmentRow.role.in_(roles),
+            AssignmentRow.state.in_((*UNFINISHED, WAITING)),
         )
     ).all()
     for row in found:

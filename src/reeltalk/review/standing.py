@@ -116,7 +116,7 @@ class Standings:
         thread = self._thread
         if thread is None or not thread.is_alive():
             took = self._latest.took_s if self._latest is not None else 0.0
-            if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._latest is None:
+            if time.monotonic() - self._ended >= max(REST_S, REST_SHARE * took) or self._ended == 0.0:
                 thread = self._thread = threading.Thread(target=self._in_background, name="standing", daemon=True)
                 thread.start()
         if self._latest is None and thread is not None:
@@ -146,10 +146,9 @@ class Standings:
                 self._speeds.read_on(session)
                 gold = gold_results(session)
                 queues = session.execute(select(QueueRow.id, QueueRow.title).order_by(QueueRow.position)).all()
-                self._seq = head
             tasks = tuple(self._of_task(queue.id, queue.title, changed) for queue in queues)
             self._tasks = {task.queue_id: task for task in tasks}
-            self._ended = time.monotonic()
+            self._seq, self._ended = head, time.monotonic()
             self._latest = Standing(head, moment(), self._ended - started, tasks, self._speeds.medians_s(), gold)
             return self._latest
 
@@ -193,10 +192,11 @@ class Standings:
         )
 
     def _in_background(self) -> None:
+        # Where the database is away, who looks sees the last standing with its moment, and a later look tries again.
         try:
-            self.compute()
-        except ReeltalkError:
-            # The database is away: who looks sees the last standing with its moment, and the next look tries again.
+            with contextlib.suppress(ReeltalkError):
+                self.compute()
+        finally:
             self._ended = time.monotonic()
 
 

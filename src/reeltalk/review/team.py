@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, Role, may
-from reeltalk.review.assigning import UNFINISHED
+from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED
 from reeltalk.review.events import Change
 from reeltalk.review.people import end_sessions
 from reeltalk.review.refusals import BadValueError, ConflictError, NotThereError
@@ -51,7 +51,7 @@ def open_invitations(session: Session) -> list[InvitationRow]:
 def change_role(change: Change, person_id: str, role: str, *, approval: bool) -> None:
     """Give somebody another role. It counts from their next request on.
 
-    Who may no longer work lets go of what they have not handed in; what they typed is kept.
+    Who may no longer work, or adjudicate, lets go of what they have not handed in; what they typed is kept.
 
     Args:
         change: The transaction.
@@ -75,6 +75,8 @@ def change_role(change: Change, person_id: str, role: str, *, approval: bool) ->
     change.record("role", person.id, before={"role": before}, after={"role": role})
     if not may(role, Action.WORK):
         let_go(change, person.id, approval=approval)
+    elif not may(role, Action.ADJUDICATE):
+        let_go(change, person.id, approval=approval, roles=(ADJUDICATOR,))
 
 
 def disable(change: Change, person_id: str, *, approval: bool) -> None:

@@ -41,7 +41,12 @@ def plain_json(value: Json) -> Json:
     return value
 
 
-def _text(value: str) -> str:
+def plain_text(value: str) -> str:
+    """The text itself.
+
+    Raises:
+        ValueError: It holds what PostgreSQL, or UTF-8, cannot have.
+    """
     if "\0" in value:
         raise ValueError("holds a NUL character")
     try:
@@ -53,9 +58,9 @@ def _text(value: str) -> str:
 
 PlainJson = Annotated[Any, AfterValidator(plain_json)]
 """A JSON value that can be stored and sent as it is."""
-FormText = Annotated[str, Form(max_length=20_000), AfterValidator(_text)]
+FormText = Annotated[str, Form(max_length=20_000), AfterValidator(plain_text)]
 """A field of a form."""
-ShortText = Annotated[str, Form(max_length=1_000), AfterValidator(_text)]
+ShortText = Annotated[str, Form(max_length=1_000), AfterValidator(plain_text)]
 """A field of a form that holds a line."""
 FormNumber = Annotated[int, Form(ge=-(10**9), le=10**9)]
 """A field of a form that holds a whole number."""

@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain, unfinished_copies
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
@@ -19,7 +20,7 @@ from reeltalk.review.settling import (
     unsettle,
     unsettled,
 )
-from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, UnitRow
+from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Task
 from reeltalk.schema.record import Json
@@ -78,7 +79,7 @@ def save(
             work was submitted.
         BadValueError: The value cannot be stored.
     """
-    _check_open(assignment)
+    _check_open(assignment, unit)
     rows = entries(change.session, assignment.id)
     found = rows.get(place)
     current = found.revision if found is not None else 0
@@ -127,15 +128,16 @@ def redo(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task) -
     return _step(change, assignment, unit, task, kind="redo")
 
 
-def _check_open(assignment: AssignmentRow) -> None:
-    if assignment.state == WAITING:
+def _check_open(assignment: AssignmentRow, unit: UnitRow) -> None:
+    # Also where an adjudicator's copy had lapsed: what is asked about others' places must not answer before all are in.
+    if assignment.state == WAITING or (assignment.role == ADJUDICATOR and unit.state == OPEN):
         raise ConflictError("work on this unit was returned to its annotator; go on when it is in again")
     if assignment.state not in (*UNFINISHED, LAPSED):
         raise ConflictError("this work was submitted; take it back, or ask an adjudicator to return it")
 
 
 def _step(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task, *, kind: str) -> EntryRow:
-    _check_open(assignment)
+    _check_open(assignment, unit)
     done: list[int] = []
     undone: list[int] = []
     edits = select(EventRow.seq, EventRow.kind).where(EventRow.subject == assignment.id, EventRow.kind.in_(EDITS))
@@ -230,7 +232,7 @@ def submit(change: Change, assignment: AssignmentRow, unit: UnitRow, task: Task,
     """
     if assignment.state == "submitted":
         raise ConflictError("this work was submitted already")
-    _check_open(assignment)
+    _check_open(assignment, unit)
     rows = entries(change.session, assignment.id)
     adjudicating = assignment.role == ADJUDICATOR
     if unit.state != (ADJUDICATION if adjudicating else OPEN):
@@ -296,7 +298,7 @@ def send_back(change: Change, person_id: str, assignment_id: str, note: str) -> 
     Raises:
         NotThereError: There is no such work, or not all work on its unit is in.
         NotAllowedError: It is the person's own.
-        ConflictError: It was never submitted.
+        ConflictError: It was never submitted, or its annotator has left and could not go on with it.
         BadValueError: There is no note that says what to do.
     """
     assignment = change.session.get(AssignmentRow, assignment_id)
@@ -307,6 +309,9 @@ def send_back(change: Change, person_id: str, assignment_id: str, note: str) -> 
         raise NotAllowedError("your own work is returned by somebody else")
     if assignment.state != "submitted":
         raise ConflictError("this work was not submitted, and cannot be returned")
+    person = change.session.get_one(PersonRow, assignment.person_id)
+    if person.disabled_at is not None or not may(person.role, Action.WORK):
+        raise ConflictError("its annotator works here no longer; write yourself what is right")
     if not 1 <= len(note.strip()) <= 2000:
         raise BadValueError("say in 1 to 2,000 characters what is to be done again", field="note")
     unsettle(change, unit)

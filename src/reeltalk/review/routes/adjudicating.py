@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from reeltalk.review import work
 from reeltalk.review.access import Action
@@ -15,7 +15,7 @@ from reeltalk.review.people import Person
 from reeltalk.review.refusals import NotThereError
 from reeltalk.review.routes.work import video_of
 from reeltalk.review.settling import works
-from reeltalk.review.web import ProjectHere, RequestKey, changing_by_api, changing_by_form, once, seeing
+from reeltalk.review.web import ProjectHere, RequestKey, changing_by_api, changing_by_form, once, plain_text, seeing
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -29,7 +29,7 @@ class Return(BaseModel):
 
     assignment: Annotated[str, Field(max_length=100)]
     """Whose work."""
-    note: Annotated[str, Field(max_length=2000)]
+    note: Annotated[str, Field(max_length=2000), AfterValidator(plain_text)]
 
 
 @router.get("/adjudicate", response_class=HTMLResponse)

@@ -19,7 +19,7 @@ from reeltalk.review.progress import PersonProgress, people_progress, queue_prog
 from reeltalk.review.refusals import NotThereError
 from reeltalk.review.standing import Standing, Standings, release_blocks
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
-from reeltalk.review.web import ProjectHere, changing_by_form, seeing
+from reeltalk.review.web import ProjectHere, ShortText, changing_by_form, seeing
 from reeltalk.schema.record import Json
 
 router = APIRouter()
@@ -144,7 +144,7 @@ def _by_place(rows: list[Coded], first: str, second: str) -> list[tuple[Coded, C
 def plant(
     project: ProjectHere,
     person: Annotated[Person, changing_by_form(Action.MANAGE)],
-    queue: Annotated[str, Form(max_length=200)],
+    queue: ShortText,
     count: Annotated[int, Form(ge=1, le=200)],
     trusted: Annotated[Literal["settled", "drafts"], Form()],
     seed: Annotated[int, Form(ge=0, le=10**9)] = 0,

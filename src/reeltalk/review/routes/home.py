@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from sqlalchemy import exists, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
+from reeltalk.review.adjudicating import waiting
 from reeltalk.review.assigning import ADJUDICATOR, UNFINISHED, next_unit, open_units
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
@@ -118,8 +119,7 @@ def _queues(session: Session, person: Person) -> list[Mapping[str, Any]]:
 
 
 def _disputed(session: Session, person: Person) -> int:
-    """How many complete units wait for somebody to settle them, who may be this person."""
+    """How many complete units this person could settle: those that nobody has, and those they began."""
     if not may(person.role, Action.ADJUDICATE):
         return 0
-    own = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person.id)
-    return session.scalar(select(func.count()).where(UnitRow.state == ADJUDICATION, ~own)) or 0
+    return sum(free + begun for _, _, free, begun in waiting(session, person.id))

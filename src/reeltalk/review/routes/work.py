@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review import work
 from reeltalk.review.access import Action
-from reeltalk.review.assigning import give_back, next_unit, renew
+from reeltalk.review.assigning import ANNOTATOR, give_back, next_unit, renew
 from reeltalk.review.events import Change
 from reeltalk.review.people import Person
-from reeltalk.review.tables import AssignmentRow, UnitRow, VideoRow
+from reeltalk.review.tables import AssignmentRow, QueueRow, UnitRow, VideoRow
 from reeltalk.review.web import PlainJson, ProjectHere, RequestKey, changing_by_api, once, seeing
 from reeltalk.schema.record import Json
 
@@ -94,7 +94,8 @@ def submit(request: Request, project: ProjectHere, assignment_id: str, person: W
         assignment, unit, task = work.own(change.session, person.id, assignment_id)
         work.submit(change, assignment, unit, task, approval=project.settings.approval)
         change.session.flush()
-        if assignment.role != "annotator":
+        # Of a closed queue, what was begun is handed in all the same; only nothing follows.
+        if assignment.role != ANNOTATOR or not change.session.get_one(QueueRow, unit.queue_id).is_open:
             return {"next": None}
         found = next_unit(change, person.id, unit.queue_id, lease_minutes=project.settings.lease_minutes)
         return {"next": f"/work/{found.id}" if found is not None else None}
