@@ -1,6 +1,7 @@
 """`reeltalk review`: people accept, edit, link and label every turn in a browser."""
 
 import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,6 +72,11 @@ def serve(
         A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS alone, and the proxy is
         believed who asks. It must be on this machine.
     """
+    from reeltalk.parallel.local import THREADS_OF_LIBRARIES
+
+    # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
+    for name, threads in THREADS_OF_LIBRARIES.items():
+        os.environ.setdefault(name, threads)
     from reeltalk.review.address import address_of
     from reeltalk.review.loading import load
     from reeltalk.review.playable import prepare, renew
