@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from reeltalk.review.assigning import ADJUDICATOR, LAPSED, LIVE, holding, regain, renew, take
+from reeltalk.review.assigning import ADJUDICATOR, LAPSED, LIVE, holding, may_know, regain, renew, take
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.settling import ADJUDICATION, disputed, works
@@ -98,7 +98,7 @@ def _open_to(person_id: str, now: str) -> tuple[ColumnElement[bool], ...]:
     """
     mine = exists().where(AssignmentRow.unit_id == UnitRow.id, AssignmentRow.person_id == person_id)
     held = exists().where(AssignmentRow.unit_id == UnitRow.id, holding(now, ADJUDICATOR))
-    return (UnitRow.state == ADJUDICATION, ~mine, ~held)
+    return (UnitRow.state == ADJUDICATION, ~mine, ~held, may_know(person_id))
 
 
 def own_dispute(session: Session, person_id: str, assignment_id: str) -> tuple[AssignmentRow, UnitRow]:

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from reeltalk.review.collecting import kept_from
 from reeltalk.review.events import Change
 from reeltalk.review.gold_units import may_get
 from reeltalk.review.refusals import ConflictError, NotThereError
@@ -75,11 +76,17 @@ def next_unit(change: Change, person_id: str, queue_id: str, *, lease_minutes: i
             ~mine,
             or_(UnitRow.gold.is_not(None), held(change.at) < queue.overlap),
             may_get(person_id),
+            may_know(person_id),
         )
         .order_by(UnitRow.position, UnitRow.gold.is_(None))
         .limit(1)
     ).one_or_none()
     return take(change, unit, person_id, ANNOTATOR, lease_minutes=lease_minutes) if unit is not None else None
+
+
+def may_know(person_id: str) -> ColumnElement[bool]:
+    """As SQL about a unit: it tells nothing of a video that this person asks about in a live dialogue."""
+    return or_(UnitRow.video_id.is_(None), UnitRow.video_id.not_in(kept_from(person_id)))
 
 
 def holding(now: str, role: str = ANNOTATOR) -> ColumnElement[bool]:
@@ -224,7 +231,8 @@ def open_units(session: Session, queue_id: str, person_id: str, now: str) -> int
         .group_by(AssignmentRow.unit_id)
         .having(func.count() >= queue.overlap)
     )
-    free = and_(UnitRow.id.not_in(own), or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None)), may_get(person_id))
+    has_room = or_(UnitRow.id.not_in(full), UnitRow.gold.is_not(None))
+    free = and_(UnitRow.id.not_in(own), has_room, may_get(person_id), may_know(person_id))
     counted = (
         select(func.count())
         .select_from(UnitRow)

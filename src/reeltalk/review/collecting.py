@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, func, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.events import Change
 from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
@@ -252,18 +252,20 @@ def judge(change: Change, person_id: str, dialogue_id: str, verdict: str, note: 
 
 def is_kept_from(session: Session, person_id: str, videos: Collection[str]) -> bool:
     """True where somebody may not see one of some videos, whatever their role: they ask about it without knowing it."""
+    return not set(videos).isdisjoint(session.scalars(kept_from(person_id)))
+
+
+def kept_from(person_id: str) -> Select[tuple[str]]:
+    """As SQL: ids of the videos that somebody asks about now; nor do they get other work on these."""
+    unit = aliased(UnitRow)
     return (
-        session.scalars(
-            select(LiveDialogueRow.id)
-            .join(UnitRow, UnitRow.id == LiveDialogueRow.unit_id)
-            .where(
-                UnitRow.video_id.in_(videos),
-                LiveDialogueRow.investigator_id == person_id,
-                LiveDialogueRow.state.in_((LIVE, AWAITING)),
-            )
-            .limit(1)
-        ).first()
-        is not None
+        select(unit.video_id.label("kept"))
+        .join(LiveDialogueRow, LiveDialogueRow.unit_id == unit.id)
+        .where(
+            unit.video_id.is_not(None),
+            LiveDialogueRow.investigator_id == person_id,
+            LiveDialogueRow.state.in_((LIVE, AWAITING)),
+        )
     )
 
 

@@ -16,6 +16,7 @@ from reeltalk.review.people import start_session
 from reeltalk.review.project import Project, ProjectSettings
 from reeltalk.review.standing import Standings
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
+from reeltalk.review.team import change_role, disable
 from reeltalk.review.web import cookie_name
 from reeltalk.review.work import own, save, submit
 from reeltalk.schema.record import Json
@@ -248,6 +249,33 @@ def test_who_did_the_work_never_decides_it_and_one_person_decides_a_unit(
     # Going on finds what was begun.
     assert take_dispute(team["jo"]) == assignment
     assert "1 that you began" not in team["olga"].get("/adjudicate").text
+
+
+def test_a_dispute_does_not_wait_for_whoever_may_no_longer_settle_it(
+    project: Project, team: dict[str, Browser]
+) -> None:
+    for person in ("ann", "ben"):
+        hand_in(project, person)
+    jo, olga = team["jo"], team["olga"]
+    first = take_dispute(jo)
+    side = jo.get(f"/api/adjudicate/{first}").json()["sides"][0]["id"]
+    assert jo.ask("PUT", f"/api/work/{first}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
+    assert olga.form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    with changing(project.database, OPERATOR) as change:
+        change_role(change, "jo", "annotator", approval=False)
+    with changing(project.database, OPERATOR) as change:
+        change_role(change, "jo", "adjudicator", approval=False)
+    # It waits for anybody now, jo with what they wrote included; whoever comes first has it.
+    assert "1 that you began" in jo.get("/adjudicate").text
+    second = take_dispute(olga)
+    assert second != first
+    assert jo.form("/adjudicate/queues/turns/next").location == "/adjudicate"
+    with changing(project.database, OPERATOR) as change:
+        disable(change, change.session.get_one(AssignmentRow, side).person_id, approval=False)
+    returned = olga.ask("POST", f"/api/adjudicate/{second}/return", {"assignment": side, "note": "again"})
+    assert returned.status == 409, "nobody is there to do it again"
+    assert olga.ask("PUT", f"/api/work/{second}/entries/1", {"revision": 0, "value": {"take": side}}).status == 200
+    assert olga.ask("POST", f"/api/work/{second}/submit").status == 200
 
 
 def test_returned_work_is_blind_again_until_it_is_in(project: Project, team: dict[str, Browser]) -> None:

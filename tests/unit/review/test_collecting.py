@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 from team import Browser, Team, make_team, small_content
 
 from reeltalk.review.adding import add_queue
+from reeltalk.review.assigning import open_units
 from reeltalk.review.collecting import CollectSettings, drafts_of_videos, is_kept_from
 from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.outcomes import collected_dialogues
-from reeltalk.review.tables import LiveDialogueRow, VideoRow
+from reeltalk.review.tables import LiveDialogueRow, UnitRow, VideoRow
 
 
 @pytest.fixture
@@ -76,6 +78,17 @@ def test_the_investigator_gets_the_activities_in_no_order_and_nothing_of_the_vid
         text = asks.get(address).text
         assert video["sha256"] not in text
         assert known["video_id"] not in text
+
+
+def test_the_investigator_gets_no_other_work_on_the_video(team: Team, pair: tuple[Browser, Browser, str]) -> None:
+    asks, answers, pair_id = pair
+    dialogue = talk(asks, answers, pair_id)
+    with changing(team.project.database, OPERATOR) as change:
+        talked = change.session.get_one(UnitRow, change.session.get_one(LiveDialogueRow, dialogue).unit_id)
+        change.session.execute(delete(UnitRow).where(UnitRow.queue_id == "turns", UnitRow.video_id != talked.video_id))
+        assert [open_units(change.session, "turns", who.id, change.at) for who in (asks, answers)] == [0, 1]
+    assert asks.form("/queues/turns/next").headers["location"] == "/?nothing=1"
+    assert answers.form("/queues/turns/next").headers["location"].startswith("/work/")
 
 
 def test_strangers_find_no_dialogue(team: Team, owner: Browser, pair: tuple[Browser, Browser, str]) -> None:

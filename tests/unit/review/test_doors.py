@@ -513,6 +513,10 @@ def test_a_closed_queue_gives_out_no_units_and_what_was_begun_can_be_finished(tm
         assert owner.form("/setup/queues/turns", **form).status_code == 303
     assert new(team).form("/queues/turns/next").status_code == 404
     assert member.save(begun, "0", {"decision": "accept", "question": "Why?"}).status_code == 200
+    for place in ("1", "2"):
+        assert member.save(begun, place, {"decision": "accept", "question": "Why?"}).status_code == 200
+    handed_in = member.api("POST", f"/api/work/{begun}/submit")
+    assert (handed_in.status_code, handed_in.json()) == (200, {"next": None})
     with team.project.database.reading() as session:
         (event,) = session.scalars(select(EventRow).where(EventRow.kind == "queue")).all()
     assert event.before["title"] == "Review turns"

@@ -13,7 +13,7 @@ from reeltalk.review.events import Change, changing
 from reeltalk.review.guide import guide
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
-from reeltalk.review.refusals import BadValueError, NotThereError
+from reeltalk.review.refusals import BadValueError, NotAllowedError, NotThereError
 from reeltalk.review.routes.work import video_of
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
 from reeltalk.review.web import (
@@ -124,7 +124,10 @@ def look(
         said = [message.text for message in collecting.messages_of(session, row.id)]
         turns = list(zip(said[::2], said[1::2], strict=False))
         own = person.id in (row.investigator_id, row.correspondent_id)
-        video = None if collecting.is_kept_from(session, person.id, [unit.video_id or ""]) else video_of(session, unit)
+        is_kept = collecting.is_kept_from(session, person.id, [unit.video_id or ""])
+        if is_kept and not own:
+            raise NotAllowedError("you ask about this video yourself just now; somebody else looks at this dialogue")
+        video = None if is_kept else video_of(session, unit)
         return page(
             request,
             "dialogue_look.html",
