@@ -255,7 +255,7 @@ def is_kept_from(session: Session, person_id: str, videos: Collection[str]) -> b
     return not set(videos).isdisjoint(session.scalars(kept_from(person_id)))
 
 
-def kept_from(person_id: str) -> Select[tuple[str]]:
+def kept_from(person_id: str) -> Select[str | None]:
     """As SQL: ids of the videos that somebody asks about now; nor do they get other work on these."""
     unit = aliased(UnitRow)
     return (
