@@ -7,13 +7,12 @@ from cyclopts import Parameter
 
 from reeltalk.cli.app import OVERWRITE, refuse_existing
 from reeltalk.cli.asking import check_counts
-from reeltalk.cli.reviewing import review
+from reeltalk.cli.reviewing import opened_project, review
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reeltalk.review.project import Project
     from reeltalk.review.tasks.task import Draft
 
 DATABASE = Parameter(help="Address of the project's PostgreSQL database; its SQLite file by default.")
@@ -195,7 +194,7 @@ def ratings(
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
-    with _project(benchmark, database).database.reading() as session:
+    with opened_project(benchmark, database).database.reading() as session:
         lines = [row.to_json() for row in human_scores(session)]
     if not lines:
         raise BenchmarkError("nobody's ratings are in yet; a dialogue counts once all its people have submitted")
@@ -233,7 +232,7 @@ def answers(
 
     check_counts(person=person)
     model = HUMAN if person == 1 else f"{HUMAN} {person}"
-    with _project(benchmark, database).database.reading() as session:
+    with opened_project(benchmark, database).database.reading() as session:
         rows = [row for row in human_answers(session) if row.model == model]
     if not rows:
         raise BenchmarkError("nobody has handed in a test yet")
@@ -243,16 +242,6 @@ def answers(
         writer.add(ANSWERS, rows)
     print(f"{len(rows):,} answers by people: {into}")
     return 0
-
-
-def _project(benchmark: Path, database: str | None) -> "Project":
-    """A project that exists: a command that reads shall not make one."""
-    from reeltalk.review.project import DATABASE as FILE
-    from reeltalk.review.project import Project, folder_of
-
-    if database is None and not (folder_of(benchmark) / FILE).is_file():
-        raise BenchmarkError(f"{benchmark} is not under review; 'reeltalk review {benchmark}' begins one")
-    return Project.open(benchmark, url=database)
 
 
 def _add(
@@ -269,5 +258,5 @@ def _add(
     from reeltalk.review.adding import add_queue
     from reeltalk.review.events import OPERATOR, changing
 
-    with changing(_project(benchmark, database).database, OPERATOR) as change:
+    with changing(opened_project(benchmark, database).database, OPERATOR) as change:
         return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)
