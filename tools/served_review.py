@@ -1,4 +1,4 @@
-"""A small benchmark under review on a real server, for tests in a browser: a chain of eight turns, and dialogues.
+"""Reviews on a real server, for tests in a browser: a chain of eight turns and dialogues; or videos of one's own.
 
 Example:
     with served(folder) as review:
@@ -8,7 +8,7 @@ Example:
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -19,14 +19,16 @@ from sample_videos import Numbered, cached
 from sqlalchemy import delete, select
 
 from reeltalk.review import people
+from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import ANNOTATOR, take
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
-from reeltalk.review.playable import prepare
+from reeltalk.review.playable import ServedVideo, prepare
 from reeltalk.review.project import PLAYABLE, Project
 from reeltalk.review.serving import listen
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
+from reeltalk.review.tokens import make_token
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -212,14 +214,55 @@ def served(folder: Path, filled: Content | None = None, *, overlap: int = 1) -> 
     project = Project.open(folder / "kitchen")
     shown = prepare(benchmark, project.folder / PLAYABLE)
     load(project, benchmark, serving=lambda _: shown, queues=("all",), overlap=overlap)
-    app = create_app(project)
+    try:
+        with serving(create_app(project)) as address:
+            yield ServedReview(project, address)
+    finally:
+        project.database.close()
+
+
+@contextlib.contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """The address under which an application answers, until the block ends."""
     listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
-        yield ServedReview(project, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(20)
-        project.database.close()
+        listening.close()
+
+
+@dataclass(frozen=True)
+class ReviewSite:
+    """A review whose project is open."""
+
+    project: Project
+    served: dict[str, ServedVideo]
+    hashes: dict[str, str]
+    """Of each video's original, by the file's name."""
+
+    def token(self, name: str, role: Role) -> str:
+        """A personal token of somebody new."""
+        with changing(self.project.database, OPERATOR) as change:
+            _, invitation = people.invite(change, self.project.secret, role)
+            person = people.join(change, self.project.secret, invitation, name, PASSWORD)
+            change.session.flush()
+            return make_token(change, self.project.secret, person.id, "test")[1]
+
+
+def review_of(paths: Sequence[Path], folder: Path, *, content: Content | None = None) -> ReviewSite:
+    """A review of a benchmark that holds some videos, each named by its file."""
+    hashes = {path.name: hash_file(path)[0] for path in paths}
+    benchmark = Benchmark.create(folder / "bench")
+    content = content or Content()
+    content.videos.extend(Video(id=name, file=name, sha256=sha256) for name, sha256 in hashes.items())
+    content.media.update({hashes[path.name]: path for path in paths})
+    benchmark.write_content(content, stage="test")
+    project = Project.open(folder / "bench")
+    served = prepare(benchmark, project.folder / PLAYABLE)
+    load(project, benchmark, serving=lambda _: served)
+    return ReviewSite(project, served, hashes)

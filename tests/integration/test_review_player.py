@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from review_site import ReviewSite, review_of, serving
 from sample_videos import Numbered
+from served_review import ReviewSite, review_of, serving
 from walk_report import ARGUMENTS, find_chromium
 
 from reeltalk.review.access import Role
+from reeltalk.review.app import create_app
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,7 +49,7 @@ def tab(site: ReviewSite) -> "Iterator[Page]":
     from playwright.sync_api import sync_playwright
 
     headers = {"Authorization": f"Bearer {site.token('player', Role.OWNER)}"}
-    with serving(site) as address, sync_playwright() as playwright:
+    with serving(create_app(site.project)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         opened = browser.new_context(extra_http_headers=headers).new_page()
         opened.goto(address)

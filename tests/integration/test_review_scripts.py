@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from askers import World, known, routes_of
-from serving_team import serving
+from served_review import serving
 from sqlalchemy import select
 from team import make_team
 from walk_report import ARGUMENTS, find_chromium

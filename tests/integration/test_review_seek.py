@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from review_site import ReviewSite, review_of, serving
 from sample_videos import Numbered, cached
+from served_review import ReviewSite, review_of, serving
 from walk_report import ARGUMENTS, find_chromium
 
 from reeltalk.review.access import Role
+from reeltalk.review.app import create_app
 from reeltalk.review.playable import ORIGINAL
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
@@ -114,7 +115,7 @@ def page(site: ReviewSite) -> "Iterator[Page]":
     from playwright.sync_api import sync_playwright
 
     headers = {"Authorization": f"Bearer {site.token('seeker', Role.OWNER)}"}
-    with serving(site) as address, sync_playwright() as playwright:
+    with serving(create_app(site.project)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         tab = browser.new_context(extra_http_headers=headers).new_page()
         tab.goto(address)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from askers import ROLES, World
-from serving_team import serving
+from served_review import serving
 from team import PASSWORD, make_team
 from walk_report import ARGUMENTS, SCHEMES, WIDTHS, _listen, _overflow, _picture, find_axe_problems, find_chromium
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from review_site import ReviewSite, review_of
 from sample_videos import Numbered
+from served_review import ReviewSite, review_of
 from sqlalchemy import select
 from starlette.testclient import TestClient
 
