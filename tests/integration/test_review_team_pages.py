@@ -74,16 +74,19 @@ def walked(world: World, chromium: str, shots: Path | None) -> Iterator[str]:
                 tab.goto(address + page)
                 yield from look(page)
             tab.goto(address + "/team")
-            tab.click("text=Make a link")
+            with tab.expect_navigation():
+                tab.click("text=Make a link")
             yield from look("/team/link")
             tab.goto(address + "/account")
             tab.fill("input[name=label]", "another")
-            tab.click("text=Make a token")
+            with tab.expect_navigation():
+                tab.click("text=Make a token")
             yield from look("/account/token")
             tab.goto(address + "/setup")
             tab.evaluate("for (const field of document.querySelectorAll('input')) field.removeAttribute('max')")
             tab.fill("input[name=overlap] >> nth=0", "99")
-            tab.click("text=Save >> nth=0")
+            with tab.expect_navigation():
+                tab.click("text=Save >> nth=0")
             heard[:] = [one for one in heard if "422" not in one]
             yield from look("/setup/problem")
             context.close()
