@@ -8,6 +8,8 @@ from typing import Any
 from sqlalchemy import select
 
 from reeltalk.review import assigning, work
+from reeltalk.review.adding import add_queue
+from reeltalk.review.collecting import CollectSettings, add_pair, begin, drafts_of_videos, finish, judge, say
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.people import sign_in_name
 from reeltalk.review.project import Project
@@ -254,3 +256,29 @@ def _one_step(project: Project, draw: random.Random, person: str, unit: str, rol
                 work.save(change, mine, row, task, place, entry.revision if entry else 0, value)
             if action == "finish":
                 work.submit(change, mine, row, task, approval=False)
+
+
+def talk_in_pairs(project: Project) -> dict[str, str]:
+    """Four pairs about the same video: one dialogue each, by the state that it is in."""
+    settings = CollectSettings(least_turns=1, most_turns=3, approve_first=1).model_dump(mode="json")
+    with changing(project.database, OPERATOR) as change:
+        drafts = drafts_of_videos(full_content())
+        add_queue(change, "collect", "collect", drafts, title="Collect", overlap=4, settings=settings)
+    judging, found = member(project, "Judge of dialogues", "adjudicator"), {}
+    for state, verdict in (("approved", "approve"), ("dropped", "drop"), ("live", "send_back"), ("awaiting", None)):
+        asks, answers = (member(project, f"{role} of {state}") for role in ("investigator", "correspondent"))
+        with changing(project.database, judging) as change:
+            pair = add_pair(change, "collect", asks, answers, 2).id
+        with changing(project.database, asks) as change:
+            dialogue = begin(change, asks, pair).id
+            say(change, asks, dialogue, 0, "Who iss it?")
+            say(change, asks, dialogue, 0, "Who \u201cis\u201d it? \U0001f600\x00")
+        with changing(project.database, answers) as change:
+            say(change, answers, dialogue, 1, "The cook.")
+        with changing(project.database, asks) as change:
+            finish(change, asks, dialogue)
+        if verdict is not None:
+            with changing(project.database, judging) as change:
+                judge(change, judging, dialogue, verdict, "look again")
+        found[state] = dialogue
+    return found

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from people_at_work import decide, full_content, member, ref, send_back, unit_id, verdicts
+from people_at_work import decide, full_content, member, ref, send_back, talk_in_pairs, unit_id, verdicts
 from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
@@ -464,3 +464,28 @@ def test_marks_and_answers_by_people_are_added_once(tmp_path: Path) -> None:
     said = [row.text for row in content.answers if (row.model, row.unit_id) == ("human", name)]
     assert said == [f"I say {index}" for index in range(count)]
     assert not applied(project)[0].is_changed
+
+
+def test_what_became_of_a_collected_dialogue_in_the_benchmark_is_kept(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    talk_in_pairs(project)
+    first, content = applied(project)
+    (collected,) = (row for row in content.dialogues if row.task == "collected")
+    assert (first.counts["dialogues collected"], collected.turns[0].references) == (1, ("The cook.",))
+    unit = unit_id("turns", "dialogues", collected.id)
+    decide(
+        project, member(project, "Ada"), unit, verdicts(project, unit, {"0": {"decision": "edit", "question": "Who?"}})
+    )
+    second, content = applied(project)
+    assert (questions(content, collected.id), second.counts.get("dialogues collected")) == (["Who?"], None)
+    assert not applied(project)[0].is_changed
+
+
+def test_a_collected_dialogue_that_review_took_out_does_not_come_back(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    talk_in_pairs(project)
+    (collected,) = (row.id for row in applied(project)[1].dialogues if row.task == "collected")
+    unit = unit_id("turns", "dialogues", collected)
+    decide(project, member(project, "Ada"), unit, verdicts(project, unit, {"0": {"decision": "reject"}}))
+    for _ in range(2):
+        assert collected not in [row.id for row in applied(project)[1].dialogues]
