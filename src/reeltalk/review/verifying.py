@@ -1,9 +1,9 @@
 """Is the history whole, and does it lead to what the tables hold?
 
 The chain of hashes shows that no event was changed, taken away, put in or moved. Doing all events again, from the first
-to the last, must give the entries, marks, copies, results and states that are in the tables: so a row that was changed
-past the history is found too. Whoever can write the database could still forge a whole new chain; the hash of its end,
-noted elsewhere, shows that.
+to the last, must give the entries, marks, copies, results, states, pairs and dialogues that are in the tables: so a row
+that was changed past the history is found too. Whoever can write the database could still forge a whole new chain; the
+hash of its end, noted elsewhere, shows that.
 """
 
 import hashlib
@@ -24,6 +24,9 @@ from reeltalk.review.tables import (
     ChainRow,
     EntryRow,
     EventRow,
+    LiveDialogueRow,
+    MessageRow,
+    PairRow,
     PersonRow,
     QueueRow,
     ResultRow,
@@ -33,6 +36,10 @@ from reeltalk.review.tables import (
 from reeltalk.schema.record import Json
 
 _COPY_FIELDS: Final = ("unit_id", "person_id", "role", "state", "round", "note", "submitted_at")
+_TALK_FIELDS: Final = (
+    "pair_id", "unit_id", "investigator_id", "correspondent_id", "state", "note", "finished_at"
+)  # fmt: skip
+_PAIR_FIELDS: Final = ("queue_id", "first_id", "second_id", "goal")
 _READ_AT_ONCE: Final = 2000
 
 
@@ -73,6 +80,21 @@ class _Copy:
     submitted_at: str | None = None
     entries: dict[str, tuple[int, str, bool, str]] = field(default_factory=dict)
     """By place: revision, hash of the value, whether it is stale, and when it was put there."""
+
+
+@dataclass
+class _Talk:
+    """A pair's dialogue, as the history has it."""
+
+    pair_id: str
+    unit_id: str
+    investigator_id: str
+    correspondent_id: str
+    state: str = "live"
+    note: str = ""
+    finished_at: str | None = None
+    messages: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By position: hash of the text, and when it was said."""
 
 
 @dataclass
@@ -126,6 +148,9 @@ _ENTRIES: Final = select(
 _RESULTS: Final = select(
     ResultRow.unit_id, ResultRow.place, written(ResultRow.value), ResultRow.how, written(ResultRow.people), ResultRow.at
 ).execution_options(yield_per=_READ_AT_ONCE)
+_MESSAGES: Final = select(
+    MessageRow.dialogue_id, MessageRow.position, written(MessageRow.text).label("said"), MessageRow.at
+).execution_options(yield_per=_READ_AT_ONCE)
 _UNIT_STATES: Final = select(UnitRow.id, UnitRow.state, UnitRow.submitted)
 
 
@@ -147,6 +172,8 @@ class _History:
         self.copies: dict[str, _Copy] = {}
         self.units: dict[str, _Unit] = {}
         self.overlaps: dict[str, int] = {}
+        self.pairs: dict[str, tuple[Any, ...]] = {}
+        self.talks: dict[str, _Talk] = {}
 
     def do(self, kind: str, subject: str, place: str | None, at: str, after: Json) -> None:
         """Do one event again. What it means is known here only for those about work."""
@@ -186,6 +213,19 @@ class _History:
                 self._unit(subject).results[_named(place)] = (value, after["how"], people, at)
             case "overlap":
                 self.overlaps[subject] = after["overlap"]
+            case "pair":
+                self.pairs[subject] = (after["queue"], after["first"], after["second"], after["goal"])
+            case "begin":
+                people = (after["investigator"], after["correspondent"])
+                self.talks[subject] = _Talk(after["pair"], after["unit"], *people)
+            case "say":
+                self.talks[subject].messages[_named(place)] = (_digest(canonical(after)), at)
+            case "finish":
+                talk = self.talks[subject]
+                talk.state, talk.finished_at = after["state"], at
+            case "judge":
+                talk = self.talks[subject]
+                talk.state, talk.note = after["state"], after["note"]
 
     def compared(self, session: Session) -> Iterable[str]:
         """Where the tables differ."""
@@ -195,15 +235,13 @@ class _History:
             entries.setdefault(row.assignment_id, {})[row.place] = found
         copies: dict[str, Any] = {}
         for copy in session.scalars(select(AssignmentRow).execution_options(yield_per=_READ_AT_ONCE)):
-            copies[copy.id] = tuple(getattr(copy, name) for name in _COPY_FIELDS)
+            copies[copy.id] = _values(copy, _COPY_FIELDS)
         results: dict[str, dict[str, Any]] = {}
         for row in session.execute(_RESULTS):
             results.setdefault(row.unit_id, {})[row.place] = (_digest(row.value), row.how, row.people, row.at)
         units = {row.id: (row.state, row.submitted) for row in session.execute(_UNIT_STATES)}
         overlaps = {row.id: row.overlap for row in session.execute(select(QueueRow.id, QueueRow.overlap))}
-        known_copies = {
-            name: tuple(getattr(copy, field) for field in _COPY_FIELDS) for name, copy in self.copies.items()
-        }
+        known_copies = {name: _values(copy, _COPY_FIELDS) for name, copy in self.copies.items()}
         known_units = dict.fromkeys(units, ("open", 0)) | {n: (u.state, u.submitted) for n, u in self.units.items()}
         yield from _differences("copy", known_copies, copies)
         yield from _differences("unit", known_units, units)
@@ -214,9 +252,27 @@ class _History:
             settled = self.units[name].results if name in self.units else {}
             yield from _differences(f"result of {name} at place", settled, results.get(name, {}))
         yield from _differences("overlap of queue", self.overlaps, {name: overlaps.get(name) for name in self.overlaps})
+        yield from self._talks_compared(session)
+
+    def _talks_compared(self, session: Session) -> Iterable[str]:
+        pairs = {row.id: _values(row, _PAIR_FIELDS) for row in session.scalars(select(PairRow))}
+        talks = {row.id: _values(row, _TALK_FIELDS) for row in session.scalars(select(LiveDialogueRow))}
+        messages: dict[str, dict[str, Any]] = {}
+        for row in session.execute(_MESSAGES):
+            messages.setdefault(row.dialogue_id, {})[str(row.position)] = (_digest(row.said), row.at)
+        known = {name: _values(talk, _TALK_FIELDS) for name, talk in self.talks.items()}
+        yield from _differences("pair", self.pairs, pairs)
+        yield from _differences("dialogue", known, talks)
+        for name in sorted(self.talks.keys() | messages.keys()):
+            said = self.talks[name].messages if name in self.talks else {}
+            yield from _differences(f"message of {name} at place", said, messages.get(name, {}))
 
     def _unit(self, name: str) -> _Unit:
         return self.units.setdefault(name, _Unit())
+
+
+def _values(row: object, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in names)
 
 
 def _named(place: str | None) -> str:

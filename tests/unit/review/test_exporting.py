@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from people_at_work import full_content, member, random_work
+from people_at_work import full_content, member, random_work, talk_in_pairs
 from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError
@@ -16,8 +16,19 @@ from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, restore_
 from reeltalk.review.loading import load
 from reeltalk.review.people import invite, join, start_session
 from reeltalk.review.project import Project
-from reeltalk.review.tables import AssignmentRow, Base, EntryRow, EventRow, PersonRow, ResultRow
+from reeltalk.review.tables import (
+    AssignmentRow,
+    Base,
+    EntryRow,
+    EventRow,
+    LiveDialogueRow,
+    MessageRow,
+    PairRow,
+    PersonRow,
+    ResultRow,
+)
 from reeltalk.review.tokens import make_token
+from reeltalk.review.verifying import verify
 from reeltalk.store.benchmark import Benchmark
 
 
@@ -43,7 +54,7 @@ def worked_with(project: Project) -> dict[str, int]:
     with project.database.reading() as session:
         return {
             row.__tablename__: session.scalar(select(func.count()).select_from(row)) or 0
-            for row in (AssignmentRow, EntryRow, ResultRow, EventRow)
+            for row in (AssignmentRow, EntryRow, ResultRow, EventRow, PairRow, LiveDialogueRow, MessageRow)
         }
 
 
@@ -53,6 +64,7 @@ def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> 
         folder = tmp_path / str(seed)
         project = project_of(folder)
         random_work(project, seed)
+        talk_in_pairs(project)
         for table, count in worked_with(project).items():
             counts[table] = counts.get(table, 0) + count
         export_project(project.database, folder / "one")
@@ -62,6 +74,7 @@ def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> 
         assert files(folder / "one") == files(folder / "two")
         with back.reading() as session:
             assert list(broken_links(session)) == []
+        assert verify(back).findings == ()
     assert min(counts.values()) > 0, f"the work that was drawn leaves tables empty: {counts}"
 
 
@@ -72,6 +85,7 @@ def test_a_project_moves_between_sqlite_and_postgresql(
         folder = tmp_path / str(seed)
         project = project_of(folder, new_postgres())
         random_work(project, seed + 100)
+        talk_in_pairs(project)
         export_project(project.database, folder / "one")
         onto_sqlite = empty(sqlite_url(folder / "back.db"))
         restore_project(onto_sqlite, folder / "one")

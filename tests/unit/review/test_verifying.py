@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from people_at_work import full_content, talk_in_pairs
 from review_projects import QUEUE, decide, small_project, submit
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -13,10 +14,12 @@ from sqlalchemy.orm import Session
 from reeltalk.cli import run
 from reeltalk.review.assigning import ADJUDICATOR, next_unit, take
 from reeltalk.review.events import FIRST, changing, event_hash
+from reeltalk.review.loading import load
 from reeltalk.review.project import Project
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.verifying import verify
 from reeltalk.review.work import own, save
+from reeltalk.store.benchmark import Benchmark
 
 
 @pytest.fixture
@@ -105,6 +108,30 @@ def test_untouched_work_is_clean_and_counted(project: Project) -> None:
 )
 def test_every_kind_of_tampering_is_found(project: Project, statement: str, found: str) -> None:
     assert re.search(found, "\n".join(tampered(project, statement)))
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("UPDATE messages SET text = '\"Nobody.\"' WHERE position = 1", "message of .* at place 1 is not what"),
+        ("DELETE FROM messages WHERE position = 1", "message of .* at place 1 is in the history, and not in"),
+        ("UPDATE live_dialogues SET state = 'approved' WHERE state = 'awaiting'", "dialogue .* is not what"),
+        ("UPDATE live_dialogues SET note = 'fine' WHERE state = 'dropped'", "dialogue .* is not what"),
+        ("UPDATE live_dialogues SET investigator_id = correspondent_id", "dialogue .* is not what"),
+        ("UPDATE pairs SET goal = 4", "pair .* is not what"),
+    ],
+)
+def test_tampering_with_dialogues_of_pairs_is_found(tmp_path: Path, statement: str, found: str) -> None:
+    benchmark = Benchmark.create(tmp_path / "bench")
+    benchmark.write_content(full_content(), stage="test")
+    project = Project.open(benchmark.path)
+    load(project, benchmark, serving=lambda _: {})
+    talk_in_pairs(project)
+    assert verify(project.database).findings == ()
+    findings = tampered(project, statement)
+    project.database.close()
+    assert findings
+    assert all(re.match(found, finding) for finding in findings)
 
 
 def test_events_that_changed_places_are_found(project: Project) -> None:
