@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
-
 from reeltalk.cli.app import OVERWRITE, refuse_existing
 from reeltalk.cli.asking import check_counts
-from reeltalk.cli.reviewing import opened_project, review
+from reeltalk.cli.reviewing import BENCHMARK, DATABASE, opened_project, review
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
@@ -15,18 +13,17 @@ if TYPE_CHECKING:
 
     from reeltalk.review.tasks.task import Draft
 
-DATABASE = Parameter(help="Address of the project's PostgreSQL database; its SQLite file by default.")
-
 
 @review.command(sort_key=10)
 def rate(
-    benchmark: Path,
+    benchmark: BENCHMARK,
+    /,
     *runs: Path,
     scale: str = "rating",
     overlap: int = 2,
     models: str | None = None,
     name: str | None = None,
-    database: Annotated[str | None, DATABASE] = None,
+    database: DATABASE = None,
 ) -> int:
     """Let people rate models' answers on a judge's own scale, blind, so that judges can be calibrated.
 
@@ -34,8 +31,6 @@ def rate(
 
     Parameters
     ----------
-    benchmark
-        A benchmark that is under review.
     runs
         Whose answers: runs of `evaluate` or `score`. Baselines and the oracle are left out.
     scale
@@ -76,23 +71,23 @@ def rate(
 
 @review.command(name="test", sort_key=11)
 def take_test(
-    benchmark: Path,
+    benchmark: BENCHMARK,
     /,
     *,
     mode: Literal["dialogue", "streaming"] = "dialogue",
     split: str | None = None,
     overlap: int = 1,
     name: str | None = None,
-    database: Annotated[str | None, DATABASE] = None,
+    database: DATABASE = None,
 ) -> int:
     """Let people take the test: they answer the questions as a model does, and become the leaderboard's human row.
+
+    Whoever reviewed the benchmark knows its answers: let others take the test.
 
     Example: `reeltalk review test benchmarks/kitchen --mode streaming --split test`
 
     Parameters
     ----------
-    benchmark
-        A benchmark that is under review. Whoever reviewed it knows its answers: let others take the test.
     mode
         dialogue: after the clip; streaming: along dialogue paths, with the video up to each question.
     split
@@ -115,7 +110,7 @@ def take_test(
 
 @review.command(sort_key=12)
 def collect(
-    benchmark: Path,
+    benchmark: BENCHMARK,
     /,
     *,
     dialogues: int = 3,
@@ -123,7 +118,7 @@ def collect(
     most_turns: int = 15,
     approve_first: int = 2,
     name: str = "collect",
-    database: Annotated[str | None, DATABASE] = None,
+    database: DATABASE = None,
 ) -> int:
     """Let pairs collect dialogues as VDAct's were: one asks without the video, the other answers with it.
 
@@ -131,8 +126,6 @@ def collect(
 
     Parameters
     ----------
-    benchmark
-        A benchmark that is under review.
     dialogues
         How many dialogues are wanted about each video.
     least_turns
@@ -169,12 +162,12 @@ def collect(
 
 @review.command(sort_key=13)
 def ratings(
-    benchmark: Path,
+    benchmark: BENCHMARK,
     /,
     *,
     out: Path,
     overwrite: Annotated[bool, OVERWRITE] = False,
-    database: Annotated[str | None, DATABASE] = None,
+    database: DATABASE = None,
 ) -> int:
     """Write what people gave answers, for `reeltalk calibrate --human`.
 
@@ -183,8 +176,6 @@ def ratings(
 
     Parameters
     ----------
-    benchmark
-        A benchmark under review.
     out
         JSON Lines file that appears.
     overwrite
@@ -194,7 +185,7 @@ def ratings(
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
-    with opened_project(benchmark, database).database.reading() as session:
+    with opened_project(benchmark, database) as project, project.database.reading() as session:
         lines = [row.to_json() for row in human_scores(session)]
     if not lines:
         raise BenchmarkError("nobody's ratings are in yet; a dialogue counts once all its people have submitted")
@@ -205,12 +196,12 @@ def ratings(
 
 @review.command(sort_key=14)
 def answers(
-    benchmark: Path,
+    benchmark: BENCHMARK,
     /,
     *,
     into: Path,
     person: int = 1,
-    database: Annotated[str | None, DATABASE] = None,
+    database: DATABASE = None,
 ) -> int:
     """Write people's answers to the test, for `reeltalk evaluate --model human:FOLDER`.
 
@@ -219,8 +210,6 @@ def answers(
 
     Parameters
     ----------
-    benchmark
-        A benchmark under review.
     into
         Folder that appears: a benchmark that holds answers alone.
     person
@@ -232,7 +221,7 @@ def answers(
 
     check_counts(person=person)
     model = HUMAN if person == 1 else f"{HUMAN} {person}"
-    with opened_project(benchmark, database).database.reading() as session:
+    with opened_project(benchmark, database) as project, project.database.reading() as session:
         rows = [row for row in human_answers(session) if row.model == model]
     if not rows:
         raise BenchmarkError("nobody has handed in a test yet")
@@ -258,5 +247,5 @@ def _add(
     from reeltalk.review.adding import add_queue
     from reeltalk.review.events import OPERATOR, changing
 
-    with changing(opened_project(benchmark, database).database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
         return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)

@@ -1,5 +1,6 @@
 """`reeltalk review apply|export|restore`: what comes of a review, and the whole of it on another machine."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -32,8 +33,8 @@ def apply(
     """
     from reeltalk.review.applying.stage import apply_reviews
 
-    project = opened_project(benchmark, database)
-    applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
+    with opened_project(benchmark, database) as project:
+        applied = apply_reviews(project, into=into, dry_run=dry_run, progress=say)
     for line in applied.lines(into if into is not None else benchmark, dry_run=dry_run):
         print(line)
     return 1 if applied.conflicts else 0
@@ -52,8 +53,7 @@ def export(benchmark: BENCHMARK, out: Path, /, *, database: DATABASE = None) -> 
     """
     from reeltalk.review.exporting import export_project
 
-    project = opened_project(benchmark, database)
-    with Bar() as bar:
+    with opened_project(benchmark, database) as project, Bar() as bar:
         manifest = export_project(project.database, out, progress=_shown_by(bar))
     rows = {name.removesuffix(".jsonl"): entry.rows for name, entry in manifest.files.items()}
     print(f"{out}: {', '.join(f'{count:,} {name}' for name, count in rows.items() if count)}")
@@ -80,7 +80,7 @@ def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
 
     opened = Benchmark.open(into)
     project = Project.open(into, url=database)
-    with Bar() as bar:
+    with contextlib.closing(project.database), Bar() as bar:
         manifest = restore_project(project.database, export, progress=_shown_by(bar))
     rows = manifest.files["events.jsonl"].rows
     print(

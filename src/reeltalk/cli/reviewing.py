@@ -11,6 +11,8 @@ from reeltalk.cli.app import app, say
 from reeltalk.errors import BenchmarkError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reeltalk.review.project import Project
 
 DATABASE = Annotated[
@@ -88,8 +90,10 @@ def serve(
     reached = address_of(host, public_host, behind_https=behind_https)
     opened = Benchmark.open(benchmark)
     # An address that is taken is told before anything is loaded.
-    with contextlib.closing(listen(host, port)) as listening:
+    with contextlib.ExitStack() as closed:
+        listening = closed.enter_context(contextlib.closing(listen(host, port)))
         project = Project.open(benchmark, url=database)
+        closed.enter_context(contextlib.closing(project.database))
         served = prepare(opened, project.folder / PLAYABLE, progress=say)
         loaded = load(
             project,
@@ -124,8 +128,7 @@ def status(benchmark: BENCHMARK, /, *, database: DATABASE = None) -> int:
     """
     from reeltalk.review.queue_status import queue_counts
 
-    project = opened_project(benchmark, database)
-    with project.database.reading() as session:
+    with opened_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_counts(session))
     if not rows:
         raise BenchmarkError(f"{benchmark} was not loaded for review yet; 'reeltalk review {benchmark}' does that")
@@ -161,8 +164,7 @@ def invite(
     from reeltalk.review.people import INVITATION_DAYS
     from reeltalk.review.people import invite as make_invitation
 
-    project = opened_project(benchmark, database)
-    with changing(project.database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
         token = make_invitation(change, project.secret, role, note)[1]
     print(f"{address.rstrip('/')}/join/{token}")
     say(f"good once, for {INVITATION_DAYS} days")
@@ -192,8 +194,7 @@ def reset_password(
     from reeltalk.review.events import OPERATOR, changing
     from reeltalk.review.resetting import RESET_DAYS, make_reset
 
-    project = opened_project(benchmark, database)
-    with changing(project.database, OPERATOR) as change:
+    with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
         token = make_reset(change, project.secret, name)
     print(f"{address.rstrip('/')}/reset/{token}")
     say(f"good once, for {RESET_DAYS} days")
@@ -207,7 +208,7 @@ def check(benchmark: BENCHMARK, /, *, database: DATABASE = None, head: str | Non
     Prints what was looked at and the end of the chain of events. Note that line elsewhere: given as --head later, it
     proves that nothing up to there was written anew. The exit code is 1 where something is wrong.
 
-    Example: `reeltalk review verify benchmarks/kitchen`.
+    Example: `reeltalk review verify benchmarks/kitchen`
 
     Parameters
     ----------
@@ -216,15 +217,15 @@ def check(benchmark: BENCHMARK, /, *, database: DATABASE = None, head: str | Non
     """
     from reeltalk.review.verifying import verify
 
-    project = opened_project(benchmark, database)
-    found = verify(project.database, head=head)
-    project.database.close()
+    with opened_project(benchmark, database) as project:
+        found = verify(project.database, head=head)
     print("\n".join(found.lines()))
     return 1 if found.findings else 0
 
 
-def opened_project(benchmark: Path, database: str | None) -> "Project":
-    """A project that is there: a command about one shall not make it.
+@contextlib.contextmanager
+def opened_project(benchmark: Path, database: str | None) -> "Iterator[Project]":
+    """A project that is there: a command about one shall not make it. Its database is closed at the end.
 
     Raises:
         BenchmarkError: There is none.
@@ -234,4 +235,6 @@ def opened_project(benchmark: Path, database: str | None) -> "Project":
 
     if database is None and not (folder_of(benchmark) / FILE).is_file():
         raise BenchmarkError(f"{benchmark} is not under review; 'reeltalk review {benchmark}' begins one")
-    return Project.open(benchmark, url=database)
+    project = Project.open(benchmark, url=database)
+    with contextlib.closing(project.database):
+        yield project
