@@ -7,11 +7,11 @@ from typing import Final
 from sqlalchemy import func, insert, select
 
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.review.entering import enter_queue, new_unit, shown_of
 from reeltalk.review.events import Change
 from reeltalk.review.tables import QueueRow, UnitRow, VideoRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Draft
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.record import Json
 
 QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
@@ -51,35 +51,13 @@ def add_queue(
         )
     if session.get(QueueRow, queue_id) is not None:
         raise BenchmarkError(f"the project has a queue '{queue_id}' already; give another --name")
-    position = session.scalar(select(func.coalesce(func.max(QueueRow.position), -1))) or 0
-    queue = QueueRow(
-        id=queue_id,
-        task=kind,
-        title=title,
-        position=position + 1,
-        overlap=overlap,
-        settings=dict(settings or {}),
+    last = session.scalar(select(func.max(QueueRow.position)))
+    position = last + 1 if last is not None else 0
+    queue = enter_queue(
+        change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {}
     )
-    session.add(queue)
-    session.flush()
-    task = TASKS.get(kind)
-    known = set(session.scalars(select(VideoRow.id)))
-    rows = [
-        {
-            "id": derive_id("unit", queue_id, draft.target_table, draft.target_id),
-            "queue_id": queue_id,
-            "position": number,
-            "title": draft.title,
-            "video_id": draft.video_id if draft.video_id in known else None,
-            "turns": len(task.places(draft.content)) if task is not None else 0,
-            "content": dict(draft.content),
-            "target_table": draft.target_table,
-            "target_id": draft.target_id,
-            "state": "open",
-            "submitted": 0,
-        }
-        for number, draft in enumerate(drafts)
-    ]
+    task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
+    rows = [new_unit(queue, draft, number, shown_of(task, draft, videos)) for number, draft in enumerate(drafts)]
     session.execute(insert(UnitRow), rows)
     change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
     return len(rows)

@@ -1,6 +1,6 @@
 """Rows of a project: its benchmark, videos and units. What people have begun or finished is never touched."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from reeltalk.review.tables import AssignmentRow, ProjectRow, QueueRow, UnitRow,
 from reeltalk.review.tasks.task import Draft, Task
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
 
 Serving = Mapping[str, tuple[str | None, str | None, str | None]]
@@ -103,6 +104,65 @@ def is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bo
     return video is not None and getattr(video, name) == value
 
 
+def enter_queue(
+    change: Change,
+    queue_id: str,
+    kind: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    settings: Mapping[str, Json],
+) -> QueueRow:
+    """Enter a queue that is new, without units."""
+    queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap, settings=dict(settings))
+    change.session.add(queue)
+    change.session.flush()
+    return queue
+
+
+def new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of a unit that nobody has begun.
+
+    Args:
+        queue: Its queue.
+        draft: What it is made of.
+        position: In the queue, from 0.
+        shown: As `shown_of` gives it.
+    """
+    return {
+        "id": unit_id_of(queue, draft),
+        "queue_id": queue.id,
+        "position": position,
+        "target_table": draft.target_table,
+        "target_id": draft.target_id,
+        "state": "open",
+        "submitted": 0,
+        **shown,
+    }
+
+
+def shown_of(task: Task | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
+    """What people see of a unit.
+
+    Args:
+        task: Its kind of work; None where it has no places, as a video that pairs talk about.
+        draft: What it is made of.
+        videos: Ids of those that the project has.
+    """
+    return {
+        "title": draft.title,
+        "video_id": draft.video_id if draft.video_id in videos else None,
+        "turns": len(task.places(draft.content)) if task is not None else 0,
+        "content": dict(draft.content),
+    }
+
+
+def unit_id_of(queue: QueueRow, draft: Draft) -> str:
+    """Id of the unit about a record in a queue."""
+    return derive_id("unit", queue.id, draft.target_table, draft.target_id)
+
+
 def enter_units(
     change: Change,
     queue: QueueRow,
@@ -137,31 +197,16 @@ def enter_units(
     for start in range(0, len(drafts), BATCH):
         rows: list[dict[str, Any]] = []
         for draft in drafts[start : start + BATCH]:
-            unit_id = derive_id("unit", task.kind, draft.target_table, draft.target_id)
+            unit_id = unit_id_of(queue, draft)
             if unit_id in there:
                 continue
             there.add(unit_id)
-            values: dict[str, Any] = {
-                "title": draft.title,
-                "video_id": draft.video_id if draft.video_id in videos else None,
-                "turns": len(task.places(draft.content)),
-                "content": {**draft.content, REVISION: revision},
-            }
+            values = shown_of(task, draft, videos)
+            values["content"][REVISION] = revision
             if unit_id not in known:
                 last += 1
                 counts["new"] += 1
-                rows.append(
-                    {
-                        "id": unit_id,
-                        "queue_id": queue.id,
-                        "position": last,
-                        "target_table": draft.target_table,
-                        "target_id": draft.target_id,
-                        "state": "open",
-                        "submitted": 0,
-                        **values,
-                    }
-                )
+                rows.append(new_unit(queue, draft, last, values))
                 continue
             row = session.get_one(UnitRow, unit_id)
             if _is_same(row.content, values["content"]):

@@ -12,7 +12,16 @@ from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.review.admitting import admitted, table_hashes
-from reeltalk.review.entering import LOADED, Loaded, Serving, enter_project, enter_units, enter_videos, is_chosen
+from reeltalk.review.entering import (
+    LOADED,
+    Loaded,
+    Serving,
+    enter_project,
+    enter_queue,
+    enter_units,
+    enter_videos,
+    is_chosen,
+)
 from reeltalk.review.events import OPERATOR, Change, changing
 from reeltalk.review.project import Project
 from reeltalk.review.revisions import APPLIED, is_of_project, latest_revision
@@ -138,16 +147,15 @@ def fill(
         if queue is None:
             if not drafts:
                 continue
-            queue = QueueRow(
-                id=name,
-                task=name,
+            queue = enter_queue(
+                change,
+                name,
+                name,
                 title=task.title,
                 position=position,
                 overlap=choice.overlap,
                 settings={LOADED: True, **({"only": only} if only is not None else {})},
             )
-            session.add(queue)
-            session.flush()
         enter_units(change, queue, task, drafts, videos, revision, loaded)
         counts = {
             "units": loaded.new.get(name, 0),
