@@ -182,7 +182,12 @@ def forged(folder: Path, name: str, old: str, new: str) -> None:
     ("name", "old", "new", "shown"),
     [
         ("events.jsonl", '"kind":"save"', '"kind":"undo"', "chain of events is broken: event .* was changed"),
-        ("entries.jsonl", '"revision":1', '"revision":"1"', r"another kind, got '1' \(.*entries\.jsonl:\d+ at revision"),
+        (
+            "entries.jsonl",
+            '"revision":1',
+            '"revision":"1"',
+            r"another kind, got '1' \(.*entries\.jsonl:\d+ at revision",
+        ),
         ("queues.jsonl", '"overlap":', '"overlaps":', r"not a row of this table .*queues\.jsonl:1 at overlap"),
         ("units.jsonl", "{", "[", r"not a JSON line .*units\.jsonl:1"),
         ("assignments.jsonl", '"unit_id":"', '"unit_id":"x', r"rows 1 to .* contradict others: .*assignments\.jsonl"),
