@@ -216,8 +216,8 @@ class _History:
             case "pair":
                 self.pairs[subject] = (after["queue"], after["first"], after["second"], after["goal"])
             case "begin":
-                people = (after["investigator"], after["correspondent"])
-                self.talks[subject] = _Talk(after["pair"], after["unit"], *people)
+                roles = (after["investigator"], after["correspondent"])
+                self.talks[subject] = _Talk(after["pair"], after["unit"], *roles)
             case "say":
                 self.talks[subject].messages[_named(place)] = (_digest(canonical(after)), at)
             case "finish":
