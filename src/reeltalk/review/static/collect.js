@@ -1,12 +1,16 @@
 // @ts-check
 /** A live dialogue of two: one asks without the video, one answers with it. What is being typed stays in this browser. */
 
-import { byId, element, fill } from "./elements.js";
+import { byId, element, fill, sentence } from "./elements.js";
 import { Keys } from "./keys.js";
-import { openPlayback, videoActions } from "./opening.js";
-import { RefusedError, ask, makeKey } from "./workapi.js";
+import { notify } from "./notices.js";
+import { videoActions } from "./videokeys.js";
+import { bindButtons, watch } from "./watching.js";
+import { RefusedError, SignedOutError, ask, makeKey } from "./workapi.js";
 
 const POLL_MS = 1500;
+/** How often it is tried again by itself after one was signed out: nothing changes that but signing in. */
+const SIGNED_OUT_MS = 15_000;
 const root = byId("dialogue-work", HTMLElement);
 const role = root.dataset.role ?? "";
 const path = `/api/dialogues/${root.dataset.dialogue ?? ""}`;
@@ -18,13 +22,14 @@ const correct = byId("correct", HTMLButtonElement);
 let now = null;
 /** Position of the own message that is being corrected, or null. @type {number | null} */
 let correcting = null;
-/** The message under way keeps its key however often it is sent. @type {{key: string, position: number, text: string} | null} */
+/**
+ * The message under way keeps its key however often it is sent, also by the page after a reload.
+ * @type {{key: string, position: number, text: string} | null}
+ */
 let pending = null;
-
-/** @param {string} message */
-function notice(message) {
-  fill(byId("notices", HTMLElement), message && element("p", { class: "note" }, message));
-}
+let isSending = false;
+let isLooking = false;
+let waitUntil_ms = 0;
 
 /** @param {any} found */
 function show(found) {
@@ -46,12 +51,13 @@ function show(found) {
   const need = left > 0 ? `, at least ${left} more to go` : "";
   const turn = found.state !== "live" ? "The dialogue is finished." : found.your_turn ? "It is your turn." : "The other is writing.";
   fill(byId("standing", HTMLElement), `${turn} ${asked} ${asked === 1 ? "question" : "questions"} so far${need}.`);
-  if (found.note) notice(`It was sent back: ${found.note}`);
+  if (found.note) notify(`It was sent back: ${found.note}`);
   const live = found.state === "live";
-  send.disabled = !live || !(found.your_turn || correcting !== null);
+  draw();
   text.disabled = !live;
   const last = found.messages.at(-1);
-  correct.hidden = !live || !last || last.position % 2 !== own || correcting !== null;
+  correct.hidden = !live || !last || last.position % 2 !== own;
+  correct.textContent = correcting === null ? "Correct what I said last" : "Do not correct it";
   const finish = document.getElementById("finish");
   if (finish instanceof HTMLButtonElement) finish.disabled = !live || found.messages.length % 2 === 1 || left > 0;
   const activities = document.getElementById("activities");
@@ -59,21 +65,82 @@ function show(found) {
   byId("messages", HTMLElement).lastElementChild?.scrollIntoView({ block: "nearest" });
 }
 
-/** @param {unknown} error */
+function draw() {
+  const live = now?.state === "live";
+  send.disabled = isSending || !live || !(now.your_turn || correcting !== null);
+}
+
+/** @param {string} state @param {string} message @param {...Element} more */
+function tellState(state, message, ...more) {
+  const place = byId("save-state", HTMLElement);
+  // A link that is made anew at every try cannot be clicked.
+  if (place.dataset.told === message) return;
+  place.dataset.told = message;
+  place.className = `save-state ${state}`;
+  fill(place, element("span", { class: "state-dot", "aria-hidden": "true" }), message, " ", ...more);
+}
+
+/** @param {unknown} error @returns {boolean} True where asking again changes nothing. */
 function tell(error) {
-  const refused = error instanceof RefusedError;
-  byId("save-state", HTMLElement).textContent = refused ? "" : "Offline: what you type stays in this browser";
-  if (refused) notice(error.message);
-  return refused;
+  if (error instanceof SignedOutError) {
+    waitUntil_ms = Date.now() + SIGNED_OUT_MS;
+    const signIn = element("a", { href: "/sign-in", target: "_blank", rel: "opener" }, "Sign in in a new tab");
+    tellState("signed-out", "Signed out: what you type stays in this browser.", signIn);
+    return false;
+  }
+  if (error instanceof RefusedError) {
+    notify(sentence(error.message));
+    return true;
+  }
+  tellState("offline", `Offline: what you type stays in this browser${pending ? " and is sent as soon as the server is reached" : ""}`);
+  return false;
+}
+
+/** Keeps what is typed, and what is under way, for the page after a reload. */
+function keep() {
+  try {
+    if (text.value || pending) localStorage.setItem(store, JSON.stringify({ text: text.value, pending }));
+    else localStorage.removeItem(store);
+  } catch {
+    // The browser keeps nothing; what is typed is on the page.
+  }
+}
+
+function recall() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(store) ?? "{}");
+    text.value = typeof kept.text === "string" ? kept.text : "";
+    pending = kept.pending ?? null;
+  } catch {
+    text.value = "";
+  }
+}
+
+/** What was under way is with the server. */
+function landed() {
+  if (text.value.trim() === pending?.text) text.value = "";
+  pending = null;
+  correcting = null;
+  keep();
+  notify("");
 }
 
 async function look() {
+  if (isLooking || isSending) return;
+  isLooking = true;
   try {
-    show(await ask(path));
-    byId("save-state", HTMLElement).textContent = "Connected";
+    const found = await ask(path);
+    waitUntil_ms = 0;
+    // An answer of the server that was lost: the message is there all the same.
+    if (pending && found.messages[pending.position]?.text === pending.text) landed();
+    show(found);
+    tellState("saved", "Connected");
   } catch (error) {
     tell(error);
+  } finally {
+    isLooking = false;
   }
+  if (pending && !waitUntil_ms && byId("save-state", HTMLElement).className.endsWith("saved")) await post();
 }
 
 async function speak() {
@@ -81,27 +148,37 @@ async function speak() {
   if (!said || !now || send.disabled) return;
   const position = correcting ?? now.messages.length;
   if (!pending || pending.position !== position || pending.text !== said) pending = { key: makeKey(), position, text: said };
-  send.disabled = true;
-  try {
-    const found = await ask(`${path}/messages`, { method: "POST", body: { position, text: said }, key: pending.key });
-    pending = null;
-    correcting = null;
-    text.value = "";
-    localStorage.removeItem(store);
-    notice("");
-    show(found);
-  } catch (error) {
-    if (tell(error)) {
-      correcting = null;
-      await look();
-    }
-    send.disabled = false;
-  }
+  await post();
   text.focus();
 }
 
-text.value = localStorage.getItem(store) ?? "";
-text.addEventListener("input", () => localStorage.setItem(store, text.value));
+async function post() {
+  if (!pending || isSending) return;
+  isSending = true;
+  draw();
+  keep();
+  const { key, position, text: said } = pending;
+  let isRefused = false;
+  try {
+    const found = await ask(`${path}/messages`, { method: "POST", body: { position, text: said }, key });
+    landed();
+    show(found);
+  } catch (error) {
+    isRefused = tell(error);
+    if (isRefused) {
+      pending = null;
+      correcting = null;
+      keep();
+    }
+  } finally {
+    isSending = false;
+    draw();
+  }
+  if (isRefused) await look();
+}
+
+recall();
+text.addEventListener("input", keep);
 byId("say", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   void speak();
@@ -109,10 +186,12 @@ byId("say", HTMLFormElement).addEventListener("submit", (event) => {
 correct.addEventListener("click", () => {
   const last = now?.messages.at(-1);
   if (!last) return;
-  correcting = last.position;
-  text.value = last.text;
-  correct.hidden = true;
-  send.disabled = false;
+  const isOn = correcting === null;
+  correcting = isOn ? last.position : null;
+  text.value = isOn ? last.text : "";
+  correct.textContent = isOn ? "Do not correct it" : "Correct what I said last";
+  keep();
+  draw();
   text.focus();
 });
 document.getElementById("finish")?.addEventListener("click", async () => {
@@ -123,13 +202,32 @@ document.getElementById("finish")?.addEventListener("click", async () => {
     tell(error);
   }
 });
+
+function poll() {
+  if (!document.hidden && Date.now() >= waitUntil_ms) void look();
+}
+
+/** At once, whatever was waited for. */
+function hurry() {
+  waitUntil_ms = 0;
+  poll();
+}
+
 await look();
-const playback = role === "correspondent" ? openPlayback(now?.video ?? null) : null;
-new Keys([
+setInterval(poll, POLL_MS);
+window.addEventListener("online", hurry);
+window.addEventListener("focus", hurry);
+document.addEventListener("visibilitychange", hurry);
+// A page that was opened offline has its video as soon as it knows which one that is.
+while (!now) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+const playback = role === "correspondent" ? watch(now.video ?? null).playback : null;
+const keys = new Keys([
   { name: "speak", label: "Send", group: "Write", keys: ["Ctrl+Enter"], act: () => void speak() },
   { name: "write", label: "Write", group: "Write", keys: ["w"], act: () => text.focus() },
   { name: "leave", label: "Leave the field", group: "Write", keys: ["Escape"], act: () => text.blur() },
   ...(playback ? videoActions(playback) : []),
+  { name: "keys", label: "This page of keys", group: playback ? "Video" : "Write", keys: ["?"], act: () => keys.open() },
 ]);
-setInterval(() => void (document.visibilityState === "visible" && look()), POLL_MS);
+bindButtons(keys);
+document.documentElement.dataset.ready = "true";
 text.focus();

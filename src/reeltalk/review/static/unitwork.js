@@ -28,6 +28,7 @@ import { RefusedError, ask } from "./workapi.js";
  * @property {(place: string) => any} draftOf The value with which one starts.
  * @property {(place: string, value: any) => Lines} linesOf
  * @property {(place: string) => string} nameOf As `Turn 2`.
+ * @property {(value: any) => boolean} [stands] True where what another window saved can no longer be changed.
  * @property {() => {place: string, time_s: number | null}} spot Where this person is, also before the page has gone there.
  */
 /**
@@ -71,10 +72,7 @@ export class UnitWork extends EventTarget {
     this._listen();
     const { entries } = this.reply;
     await this.outbox.open(Object.fromEntries(Object.entries(entries).map(([place, { revision }]) => [place, revision])));
-    for (const place of this.outbox.places) {
-      const typed = this.outbox.typed(place);
-      if (typed !== undefined) this._values.set(place, typed);
-    }
+    this._putTyped();
     tellStanding(this.reply.assignment, this.isOpen, () => void this._reopen());
     return spot;
   }
@@ -229,6 +227,14 @@ export class UnitWork extends EventTarget {
     const { draftOf, linesOf, nameOf } = this._task;
     const theirs = current.value ?? draftOf(place);
     const mine = this.value(place);
+    const isSame = JSON.stringify(linesOf(place, mine)) === JSON.stringify(linesOf(place, theirs)) && mine.decision === theirs.decision;
+    if (isSame || this._task.stands?.(theirs)) {
+      this._values.set(place, theirs);
+      this.outbox.resolve(place, undefined);
+      this._tell(place);
+      if (!isSame) notify(`${nameOf(place)} was given in another window; that stands.`);
+      return;
+    }
     const dialog = byId("merge", HTMLDialogElement);
     const choice = await askWhich(dialog, {
       name: nameOf(place),
@@ -236,11 +242,26 @@ export class UnitWork extends EventTarget {
       mine: linesOf(place, mine),
       theirs: linesOf(place, theirs),
     });
-    const stands = { mine, theirs, edit: { ...mine, decision: null } }[choice];
+    const edit = "decision" in mine ? { ...mine, decision: null } : mine;
+    const stands = { mine, theirs, edit }[choice];
     this._values.set(place, stands);
     this.outbox.resolve(place, choice === "theirs" ? undefined : stands);
     this._tell(place);
     say({ mine: "Yours stands.", theirs: "The other version stands.", edit: "Edit yours." }[choice]);
+  }
+
+  /** Takes what the server has now; what is typed and not saved stays. @param {Reply["entries"]} entries */
+  learn(entries) {
+    this.outbox.learn(entries);
+    this._take(entries);
+    this._putTyped();
+  }
+
+  _putTyped() {
+    for (const place of this.outbox.places) {
+      const typed = this.outbox.typed(place);
+      if (typed !== undefined) this._values.set(place, typed);
+    }
   }
 
   /** Where one is has changed. */
