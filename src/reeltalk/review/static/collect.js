@@ -177,6 +177,8 @@ async function post() {
   if (isRefused) await look();
 }
 
+// On a small screen what was said comes first; the examples are one tap away.
+if (matchMedia("(max-width: 60rem)").matches) byId("kinds-fold", HTMLDetailsElement).open = false;
 recall();
 text.addEventListener("input", keep);
 byId("say", HTMLFormElement).addEventListener("submit", (event) => {

@@ -38,6 +38,7 @@ export class Playback extends EventTarget {
     const shown = { duration_s: this._duration_s, scenes: content.scenes, clips: content.clips, turns, links };
     this.bar = new SceneBar(byId("scene-bar", HTMLElement), shown, (time_s) => void this.seek(time_s));
     this._nameZoom();
+    byId("zoom", HTMLElement).hidden = !content.clips.length;
     this.player.addEventListener("frame", () => this._moved());
     for (const name of ["state", "intervals", "end"]) this.player.addEventListener(name, () => this._tell());
     this.player.addEventListener("problem", (event) => this._say(/** @type {CustomEvent} */ (event).detail.message));

@@ -7,7 +7,8 @@ import { Playback } from "./playback.js";
 
 /** @param {any} video As the server tells of it, or null. @returns {{playback: Playback, opened: Promise<void>}} */
 export function watch(video, time_s = 0) {
-  const unit = { video, content: { clips: [], scenes: [], links: [], turns: [] } };
+  const whole = { id: "whole video", start_s: 0, end_s: video?.duration_s ?? 0 };
+  const unit = { video, content: { clips: [], scenes: video ? [whole] : [], links: [], turns: [] } };
   const work = /** @type {any} */ ({ unit });
   const playback = new Playback(work, []);
   return { playback, opened: playback.open(work, time_s) };
