@@ -90,7 +90,7 @@ def content() -> Content:
     return Content(
         videos=[
             Video(id="kitchen", file="kitchen.mp4", sha256=sha256, duration_s=FRAMES / FPS),
-            Video(id="broken", file="broken.mp4", sha256=broken_sha256, duration_s=12.0),
+            Video(id="broken", file="broken.mp4", sha256=broken_sha256, duration_s=FRAMES / FPS),
         ],
         clips=scenes,
         chains=[
