@@ -154,6 +154,7 @@ LINES: Final[tuple[Line, ...]] = (
     get("/static/{path}", "no file", PUBLIC, lambda w, b: "/static/nothing.css", 404),
     # Everybody who is signed in.
     get("/", "page", ALL, lambda w, b: "/"),
+    get("/api/session", "own", ALL, lambda w, b: "/api/session"),
     get("/account", "page", ALL, lambda w, b: "/account"),
     form("/account/password", "own", ALL, lambda w, b: Ask("/account/password", form=passwords())),
     form("/account/tokens", "own", ALL, lambda w, b: Ask("/account/tokens", form={"label": "a", "key": key()})),

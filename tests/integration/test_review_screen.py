@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def review(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedReview]:
-    with served(tmp_path_factory.mktemp("review")) as found:
+    with served(tmp_path_factory.mktemp("review"), overlap=20) as found:
         yield found
 
 

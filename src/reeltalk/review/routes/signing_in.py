@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from reeltalk.review import people
+from reeltalk.review.access import Action
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
@@ -18,6 +19,7 @@ from reeltalk.review.web import (
     door_of,
     put_cookie,
     refuse_other_sites,
+    seeing,
     somebody,
 )
 
@@ -92,6 +94,12 @@ def sign_in(
         people.end_session(change, project.secret, cookie_of(request) or "")
         cookie = people.start_session(change, project.secret, row.id)
     return _signed_in(request, cookie, _inside(next))
+
+
+@router.get("/api/session")
+def show_session(person: Annotated[Person, seeing(Action.LOOK)]) -> dict[str, str]:
+    """The token that changes must carry, for a page that was opened before its person signed in anew."""
+    return {"csrf": person.csrf, "person": person.id}
 
 
 @router.post("/sign-out")

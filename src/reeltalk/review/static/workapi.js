@@ -125,15 +125,16 @@ async function askOnce(path, { method = "GET", body, key }) {
   throw new RefusedError(response.status, answer);
 }
 
-/** Takes the token of the session that is on now from a fresh copy of this page. */
+/** Takes the token of the session that is on now. */
 async function renewToken() {
   const own = document.querySelector(TOKEN);
-  const response = await fetch(location.href, { credentials: "same-origin" }).catch(() => null);
+  const response = await fetch("/api/session", { credentials: "same-origin" }).catch(() => null);
   if (!own || !response?.ok) return false;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const token = page.querySelector(TOKEN)?.getAttribute("content");
-  if (!token || token === own.getAttribute("content")) return false;
-  own.setAttribute("content", token);
+  const { csrf, person } = await response.json();
+  const known = document.querySelector('meta[name="person"]')?.getAttribute("content");
+  // Somebody else who signed in meanwhile must not get what was typed here as their own.
+  if (!csrf || csrf === own.getAttribute("content") || (known && known !== person)) return false;
+  own.setAttribute("content", csrf);
   return true;
 }
 
