@@ -15,7 +15,7 @@ from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
 from reeltalk.review.resetting import make_reset
-from reeltalk.review.tables import InvitationRow, LiveDialogueRow, PersonRow, QueueRow, SessionRow
+from reeltalk.review.tables import InvitationRow, LiveDialogueRow, PersonRow, QueueRow, SessionRow, UnitRow, VideoRow
 from reeltalk.review.work import send_back
 
 ALL: Final = frozenset(ROLES)
@@ -324,7 +324,16 @@ def pairing(world: World) -> dict[str, str]:
 
 
 def strangers(world: World, state: str = "live") -> tuple[str, str]:
-    return world.dialogue("other", "third", state, 2)
+    """Others' dialogue, about a video of its own: whoever asks about a video looks at no dialogue about it."""
+    pair, dialogue = world.dialogue("other", "third", state, 2)
+    unit = world.unit("collect")
+    with world.changing() as change:
+        film = f"film-{dialogue}"
+        change.session.add(VideoRow(id=film))
+        change.session.flush()
+        change.session.get_one(UnitRow, unit).video_id = film
+        change.session.get_one(LiveDialogueRow, dialogue).unit_id = unit
+    return pair, dialogue
 
 
 def saying(dialogue_id: str) -> Ask:
