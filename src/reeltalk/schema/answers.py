@@ -51,6 +51,8 @@ class Played(BaseModel):
     """Seconds to the first token, where replies are streamed."""
     prompt_tokens: Annotated[int, Field(ge=0)] | None = None
     completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    memory_bytes: Annotated[int, Field(ge=0)] | None = None
+    """What the model kept of the stream when it answered, where it tells: its cache of keys and values."""
     cached: bool = False
     """True where the reply was kept from an earlier run."""
     corrupted: bool = False

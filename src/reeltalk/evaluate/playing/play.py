@@ -98,6 +98,7 @@ async def play(
             first_token_s=said.first_token_s,
             prompt_tokens=said.prompt_tokens,
             completion_tokens=said.completion_tokens,
+            memory_bytes=said.memory_bytes,
             cached=said.cached,
             corrupted=planted,
             option_order=order,

@@ -55,6 +55,8 @@ class Said:
     first_token_s: float | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    memory_bytes: int | None = None
+    """What is kept of the stream after it, where that is known."""
     cached: bool = False
 
 

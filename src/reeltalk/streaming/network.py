@@ -1,0 +1,208 @@
+"""The network of reeltalk-mini: frames in, words out, in one causal sequence.
+
+SVBench's StreamingChat in small: a vision encoder looks at a frame a second, a projector gives each frame a fixed
+budget of tokens, and a causal decoder reads frames and words as they come. Shapes: B sequences, T tokens, N frames,
+K tokens a frame, D width, H heads.
+
+Keys are kept before they are rotated, and rotated by the position that they have in the memory when they are read. So
+a memory may drop or merge what is old and count its positions anew, as StreamingLLM does (arXiv:2309.17453), and the
+network sees no position that it was not trained on.
+"""
+
+from typing import Final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from reeltalk.inference.mini_shape import MiniShape
+
+ROTARY_BASE: Final = 10_000.0
+
+
+class FrameEncoder(nn.Module):
+    """A frame and the one before it, as K visual tokens.
+
+    What was there a second ago tells taking from putting back. Each token is gathered by an attention of its own over
+    the last map of features, so that one may follow the hands and another take in the room.
+    """
+
+    def __init__(self, shape: MiniShape) -> None:
+        super().__init__()
+        c = shape.channels
+        self.stem = nn.Sequential(
+            nn.Conv2d(6, c[0], 5, 2, 2), nn.ReLU(),
+            nn.Conv2d(c[0], c[1], 3, 2, 1), nn.ReLU(),
+            nn.Conv2d(c[1], c[2], 3, 2, 1), nn.ReLU(),
+            nn.Conv2d(c[2], c[2], 3, 1, 1), nn.ReLU(),
+            nn.Conv2d(c[2], c[3], 3, 2, 1), nn.ReLU(),
+            nn.Conv2d(c[3], c[3], 3, 1, 1), nn.ReLU(),
+        )  # fmt: skip
+        cells = -(-shape.height_px // 16) * -(-shape.width_px // 16)
+        self.place = nn.Parameter(torch.zeros(1, cells, c[3]))
+        self.gather = nn.Linear(c[3], shape.frame_tokens)
+        self.look = nn.Linear(c[3], shape.vision_width)
+        self.mix = nn.Sequential(
+            nn.Linear(shape.frame_tokens * shape.vision_width, shape.frame_tokens * shape.vision_width), nn.ReLU()
+        )
+        self.shape = shape
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Visual tokens.
+
+        Args:
+            frames: (N, 6, height, width) from 0 to 1: the frame's RGB, then that of the frame before it.
+
+        Returns:
+            (N, K, vision width).
+        """
+        cells = self.stem(frames - 0.5).flatten(2).transpose(1, 2) + self.place  # (N, cells, C)
+        weights = self.gather(cells).softmax(dim=1)  # (N, cells, K)
+        tokens = weights.transpose(1, 2) @ F.relu(self.look(cells))  # (N, K, V)
+        flat: Tensor = tokens.flatten(1)
+        mixed: Tensor = flat + self.mix(flat)
+        return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width)
+
+
+class Projector(nn.Module):
+    """Visual tokens as tokens of the decoder; tells each how far into the video it is."""
+
+    def __init__(self, shape: MiniShape) -> None:
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.LayerNorm(shape.vision_width),
+            nn.Linear(shape.vision_width, 2 * shape.width), nn.GELU(approximate="tanh"),
+            nn.Linear(2 * shape.width, shape.width),
+        )  # fmt: skip
+        self.when = nn.Linear(shape.clock_waves * 2, shape.width)
+        self.which = nn.Parameter(torch.zeros(shape.frame_tokens, shape.width))
+        # Periods from 4 s to about 4 hours.
+        self.register_buffer("rates", 2 * torch.pi / (4.0 * 2.0 ** torch.arange(shape.clock_waves)), persistent=False)
+
+    def forward(self, seen: Tensor, pts_s: Tensor) -> Tensor:
+        """(N, K, D) from (N, K, vision width) and the frames' times (N,) in seconds."""
+        angles = pts_s[:, None] * self.rates
+        clock = self.when(torch.cat([angles.sin(), angles.cos()], dim=-1))
+        out: Tensor = self.net(seen) + clock[:, None] + self.which
+        return out
+
+
+def rotate(x: Tensor, positions: Tensor) -> Tensor:
+    """Turn heads (B, H, T, E) by their positions (B, T) or (1, T), as RoPE does (arXiv:2104.09864)."""
+    half = x.shape[-1] // 2
+    rates = ROTARY_BASE ** (-torch.arange(half, dtype=torch.float32, device=x.device) / half)
+    angles = positions[:, None, :, None].float() * rates
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+class Block(nn.Module):
+    """Attention to everything before, then a gated layer."""
+
+    def __init__(self, shape: MiniShape) -> None:
+        super().__init__()
+        d = shape.width
+        self.heads = shape.heads
+        self.before = nn.RMSNorm(d, eps=1e-5)
+        self.qkv = nn.Linear(d, 3 * d, bias=False)
+        self.out = nn.Linear(d, d, bias=False)
+        self.between = nn.RMSNorm(d, eps=1e-5)
+        self.up = nn.Linear(d, 2 * shape.hidden, bias=False)
+        self.down = nn.Linear(shape.hidden, d, bias=False)
+
+    def forward(
+        self, x: Tensor, positions: Tensor, past: tuple[Tensor, Tensor, Tensor] | None, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The next state, and the keys (before they are rotated) and values of these tokens.
+
+        Args:
+            x: (B, T, D).
+            positions: (B, T) or (1, T).
+            past: Keys and values (B, H, S, E) of what came before, and its positions (1, S).
+            mask: (T, S + T), added to the scores; without one, each token sees those before it.
+        """
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.before(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        all_k, all_v, all_p = k, v, positions
+        if past is not None:
+            all_k, all_v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
+            all_p = torch.cat([past[2], positions], dim=1)
+        seen = F.scaled_dot_product_attention(
+            rotate(q, positions), rotate(all_k, all_p), all_v, attn_mask=mask, is_causal=mask is None and past is None
+        )
+        x = x + self.out(seen.transpose(1, 2).reshape(b, t, d))
+        gate, value = self.up(self.between(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * value), k, v
+
+
+class Decoder(nn.Module):
+    """Words and frames in one causal sequence; tells the next word, and whether it is time to speak."""
+
+    def __init__(self, shape: MiniShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.words = nn.Embedding(shape.vocabulary, shape.width)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.last = nn.RMSNorm(shape.width, eps=1e-5)
+        self.ready = nn.Linear(shape.width, 1)
+
+    def forward(
+        self, x: Tensor, *, positions: Tensor | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits of the next word (B, T, vocabulary) and of speaking now (B, T), for embedded tokens (B, T, D)."""
+        if positions is None:
+            positions = torch.arange(x.shape[1], device=x.device)[None]
+        for block in self.blocks:
+            x, _, _ = block(x, positions, None, mask)
+        return self.tell(x)
+
+    def tell(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """What the last layer says; words are told by the table that reads them."""
+        x = self.last(x)
+        return x @ self.words.weight.T, self.ready(x).squeeze(-1)
+
+    def step(
+        self, x: Tensor, positions: Tensor, past_k: Tensor, past_v: Tensor, past_positions: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Go on from a memory. Also what is exported.
+
+        Args:
+            x: (1, T, D) embedded tokens.
+            positions: (1, T) of them in the memory.
+            past_k: (L, H, S, E) keys that were not rotated.
+            past_v: (L, H, S, E) values.
+            past_positions: (1, S) of the memory.
+
+        Returns:
+            Logits (1, T, vocabulary), speaking (1, T), and the tokens' own keys and values (L, H, T, E).
+        """
+        t, s = x.shape[1], past_k.shape[2]
+        ahead = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
+        mask = torch.cat([ahead.new_zeros(t, s), ahead], dim=1).to(x.dtype) * -1e9
+        keys, values = [], []
+        for n, block in enumerate(self.blocks):
+            x, k, v = block(x, positions, (past_k[n][None], past_v[n][None], past_positions), mask)
+            keys.append(k[0])
+            values.append(v[0])
+        logits, ready = self.tell(x)
+        return logits, ready, torch.stack(keys), torch.stack(values)
+
+
+class Mini(nn.Module):
+    """The whole network."""
+
+    def __init__(self, shape: MiniShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.encoder = FrameEncoder(shape)
+        self.projector = Projector(shape)
+        self.decoder = Decoder(shape)
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+                if isinstance(module, nn.Linear) and module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        nn.init.normal_(self.encoder.place, std=0.02)
