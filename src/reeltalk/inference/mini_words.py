@@ -1,5 +1,6 @@
 """The words of reeltalk-mini: text to numbers and back, by a lower-case WordPiece tokenizer (arXiv:1609.08144)."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,8 @@ PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END = range(8)
 SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>")
 """Marks of the sequence, by number: a question, its answer, an instruction, what is said unasked, the end of a text."""
 TOKENIZER: Final = "tokenizer.json"
+_CLOSED_UP: Final = re.compile(r" ' (?=s\b)| [:;]")
+"""What the tokenizer's decoder leaves apart: `person ' s`, `sitting :`."""
 
 
 class MiniWords:
@@ -39,7 +42,6 @@ class MiniWords:
             raise InputError(
                 f"its first words are {', '.join(map(str, found))}, not {', '.join(SPECIAL)}",
                 file=path,
-                field="model.vocab",
                 hint="the tokenizer is not one of reeltalk-mini",
             )
 
@@ -56,4 +58,5 @@ class MiniWords:
     def text(self, numbers: list[int]) -> str:
         """The text of numbers, marks left out, with a capital first letter."""
         found = str(self._tokenizer.decode(numbers, skip_special_tokens=True)).strip()
+        found = _CLOSED_UP.sub(lambda match: match[0].strip(), found)
         return found[:1].upper() + found[1:]
