@@ -15,6 +15,9 @@ class MiniShape(BaseModel):
     width_px: int = 192
     channels: tuple[int, int, int, int] = (24, 48, 96, 160)
     """Channels of the four scales of the vision encoder."""
+    glimpses: Annotated[int, Field(ge=1)] = 10
+    """Places of a frame that are looked at more closely."""
+    glimpse_width: int = 64
     frame_tokens: Annotated[int, Field(ge=1)] = 3
     """Tokens of each frame."""
     vision_width: int = 128

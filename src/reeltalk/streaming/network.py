@@ -20,31 +20,49 @@ from reeltalk.inference.mini_shape import MiniShape
 ROTARY_BASE: Final = 10_000.0
 
 
+def _layer(inside: int, outside: int, size: int = 3, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(inside, outside, size, stride, size // 2, bias=False), nn.BatchNorm2d(outside), nn.ReLU()
+    )
+
+
+class Residual(nn.Module):
+    """Two convolutions beside what they change."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = _layer(channels, channels)
+        self.second = nn.Sequential(nn.Conv2d(channels, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, h, w) from the same."""
+        return F.relu(x + self.second(self.first(x)))
+
+
 class FrameEncoder(nn.Module):
     """A frame and the one before it, as K visual tokens.
 
-    What was there a second ago tells taking from putting back. Each token is gathered by an attention of its own over
-    the last map of features, so that one may follow the hands and another take in the room.
+    What was there a second ago tells taking from putting back. Glimpses, each an attention of its own over a map of an
+    eighth of the size that knows its surroundings, follow hands and things; a layer makes K tokens of all of them.
     """
 
     def __init__(self, shape: MiniShape) -> None:
         super().__init__()
         c = shape.channels
-        self.stem = nn.Sequential(
-            nn.Conv2d(6, c[0], 5, 2, 2), nn.ReLU(),
-            nn.Conv2d(c[0], c[1], 3, 2, 1), nn.ReLU(),
-            nn.Conv2d(c[1], c[2], 3, 2, 1), nn.ReLU(),
-            nn.Conv2d(c[2], c[2], 3, 1, 1), nn.ReLU(),
-            nn.Conv2d(c[2], c[3], 3, 2, 1), nn.ReLU(),
-            nn.Conv2d(c[3], c[3], 3, 1, 1), nn.ReLU(),
-        )  # fmt: skip
-        cells = -(-shape.height_px // 16) * -(-shape.width_px // 16)
-        self.place = nn.Parameter(torch.zeros(1, cells, c[3]))
-        self.gather = nn.Linear(c[3], shape.frame_tokens)
-        self.look = nn.Linear(c[3], shape.vision_width)
-        self.mix = nn.Sequential(
-            nn.Linear(shape.frame_tokens * shape.vision_width, shape.frame_tokens * shape.vision_width), nn.ReLU()
+        self.fine = nn.Sequential(
+            _layer(6, c[0], 5, 2), _layer(c[0], c[1], 3, 2), _layer(c[1], c[2], 3, 2), Residual(c[2])
         )
+        self.coarse = nn.Sequential(_layer(c[2], c[3], 3, 2), Residual(c[3]))
+        self.around = nn.Conv2d(c[3], c[2], 1)
+        self.local = _layer(c[2], c[2], 1)
+        high, wide = -(-shape.height_px // 8), -(-shape.width_px // 8)
+        self.place = nn.Parameter(torch.zeros(1, high * wide, c[2]))
+        self.attend = nn.Linear(c[2], shape.glimpses)
+        self.look = nn.Linear(c[2], shape.glimpse_width)
+        tokens = shape.frame_tokens * shape.vision_width
+        gathered = shape.glimpses * shape.glimpse_width + 2 * c[3]
+        self.tell = nn.Sequential(nn.LayerNorm(gathered), nn.Linear(gathered, tokens), nn.ReLU())
+        self.mix = nn.Sequential(nn.Linear(tokens, tokens), nn.ReLU())
         self.shape = shape
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -56,11 +74,16 @@ class FrameEncoder(nn.Module):
         Returns:
             (N, K, vision width).
         """
-        cells = self.stem(frames - 0.5).flatten(2).transpose(1, 2) + self.place  # (N, cells, C)
-        weights = self.gather(cells).softmax(dim=1)  # (N, cells, K)
-        tokens = weights.transpose(1, 2) @ F.relu(self.look(cells))  # (N, K, V)
-        flat: Tensor = tokens.flatten(1)
-        mixed: Tensor = flat + self.mix(flat)
+        fine = self.fine(frames - 0.5)  # (N, C, h, w)
+        coarse = self.coarse(fine)
+        around = F.interpolate(self.around(coarse), scale_factor=2.0, mode="nearest")
+        cells = self.local(fine + around[:, :, : fine.shape[2], : fine.shape[3]]).flatten(2).transpose(1, 2)
+        cells = cells + self.place  # (N, cells, C)
+        weights = self.attend(cells).softmax(dim=1)  # (N, cells, glimpses)
+        glimpses = weights.transpose(1, 2) @ self.look(cells)  # (N, glimpses, width)
+        whole = torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1)
+        told = self.tell(torch.cat([glimpses.flatten(1), whole], dim=1))
+        mixed: Tensor = told + self.mix(told)
         return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width)
 
 
@@ -151,15 +174,19 @@ class Decoder(nn.Module):
         self, x: Tensor, *, positions: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Logits of the next word (B, T, vocabulary) and of speaking now (B, T), for embedded tokens (B, T, D)."""
+        return self.tell(self.read(x, positions=positions, mask=mask))
+
+    def read(self, x: Tensor, *, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """States after the last layer (B, T, D)."""
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)[None]
         for block in self.blocks:
             x, _, _ = block(x, positions, None, mask)
-        return self.tell(x)
+        out: Tensor = self.last(x)
+        return out
 
     def tell(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What the last layer says; words are told by the table that reads them."""
-        x = self.last(x)
+        """What states (…, D) say; words are told by the table that reads them."""
         return x @ self.words.weight.T, self.ready(x).squeeze(-1)
 
     def step(
@@ -185,7 +212,7 @@ class Decoder(nn.Module):
             x, k, v = block(x, positions, (past_k[n][None], past_v[n][None], past_positions), mask)
             keys.append(k[0])
             values.append(v[0])
-        logits, ready = self.tell(x)
+        logits, ready = self.tell(self.last(x))
         return logits, ready, torch.stack(keys), torch.stack(values)
 
 
@@ -205,4 +232,6 @@ class Mini(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        # So that glimpses begin by looking at different things.
         nn.init.normal_(self.encoder.place, std=0.02)
+        nn.init.normal_(self.encoder.attend.weight, std=0.3)

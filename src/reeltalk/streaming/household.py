@@ -1,0 +1,251 @@
+"""What reeltalk-mini learns from: videos of a filmed household, a frame a second, and what their graphs know of each.
+
+A frame's labels are only read while the vision encoder is trained. Nothing of a graph is ever shown to the network.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.story import Story
+from reeltalk.graph.vocabulary import AGENT, class_of
+from reeltalk.inference.mini_pictures import fitted
+from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.schema.media import Clip, Video
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk.video.whole_frames import FUNCTION, pixels_of
+
+SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
+"""Labels of which a frame has one; index 0 says that there is none."""
+SEVERAL: Final = ("held", "visible", "person")
+"""Labels of which a frame may have several."""
+LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What a frame shows, in words; one entry a frame."""
+
+    action: str | None = None
+    main: str | None = None
+    """Class of what is acted on."""
+    target: str | None = None
+    room: str | None = None
+    support: str | None = None
+    """What the object that is taken or put rests on or in, as `in fridge`."""
+    colour: str | None = None
+    """Of what is acted on."""
+    held: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
+    person: tuple[str, ...] = ()
+    """How the person looks."""
+
+
+@dataclass(frozen=True)
+class FilmedVideo:
+    """A video with what is known of it."""
+
+    video: Video
+    clips: tuple[Clip, ...]
+    graphs: tuple[ActivityGraph, ...]
+    times_s: tuple[float, ...]
+    labels: tuple[Seconds, ...]
+    pictures: Path
+    """(T, height, width, 3) uint8, as `numpy.load` reads it."""
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """The frames, (T, height, width, 3) uint8, mapped into memory."""
+        return np.asarray(np.load(self.pictures, mmap_mode="r", allow_pickle=False))
+
+    def story(self, first: int = 0, last: int | None = None) -> Story:
+        """The events of clips `first` to before `last`, in the time of the video."""
+        chosen = slice(first, last)
+        begins = [clip.interval.start_s for clip in self.clips[chosen] if clip.interval is not None]
+        return Story(self.graphs[chosen], begins_s=begins)
+
+
+def filmed_videos(
+    benchmark: Benchmark,
+    split: str,
+    shape: MiniShape,
+    *,
+    folder: Path,
+    executor: Executor,
+    progress: Progress | None = None,
+) -> list[FilmedVideo]:
+    """Videos of a split, decoded once into a folder and read from there the next time.
+
+    Args:
+        benchmark: As `reeltalk world film` makes it.
+        split: train, dev or test.
+        shape: What the network looks at.
+        folder: Keeps the frames.
+        executor: Decodes.
+        progress: Called with videos done of videos.
+
+    Raises:
+        BenchmarkError: There are no such videos, a file is missing or cannot be decoded, or they have no graphs.
+    """
+    videos = [video for video in benchmark.read(VIDEOS) if video.split == split]
+    if not videos:
+        raise BenchmarkError(f"{benchmark.path} has no videos of split '{split}'; film some: reeltalk world film")
+    at_hand = set(benchmark.media.names())
+    missing = [video.id for video in videos if video.sha256 not in at_hand or not video.duration_s]
+    if missing:
+        raise BenchmarkError(f"{benchmark.path} lacks the file of {len(missing):,} videos, as '{missing[0]}'")
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
+    waiting = [video for video in videos if not targets[video.id].is_file()]
+    calls = (_call(benchmark, video, shape) for video in waiting)
+    for place, outcome in executor.map(FUNCTION, calls):
+        video = waiting[place]
+        if isinstance(outcome, Failure):
+            raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
+        small = np.stack([fitted(picture, shape) for picture in pixels_of(outcome)])
+        partial = targets[video.id].with_suffix(".part.npy")
+        np.save(partial, small, allow_pickle=False)
+        partial.replace(targets[video.id])
+        if progress is not None:
+            progress(len(videos) - len(waiting) + place + 1, len(videos))
+    return list(_read(benchmark, videos, targets, shape))
+
+
+def _name(video: Video, shape: MiniShape) -> str:
+    what = f"{video.sha256} {shape.width_px}x{shape.height_px} {shape.fps:g}"
+    return hashlib.sha256(what.encode()).hexdigest()[:24]
+
+
+def grid(duration_s: float, fps: float) -> list[float]:
+    """The times of a video's frames: 0, 1/fps, … before its end."""
+    return [n / fps for n in range(max(1, int(np.ceil(duration_s * fps - 1e-6))))]
+
+
+def _call(benchmark: Benchmark, video: Video, shape: MiniShape) -> Call:
+    argument = {
+        "path": str(benchmark.media.path(video.sha256 or "")),
+        "times_s": grid(video.duration_s or 0.0, shape.fps),
+        "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
+        "longest_px": 640,
+    }
+    return Call(argument, LIMITS)
+
+
+def _read(
+    benchmark: Benchmark, videos: Sequence[Video], targets: dict[str, Path], shape: MiniShape
+) -> Iterator[FilmedVideo]:
+    wanted = {video.id for video in videos}
+    clips: dict[str, list[Clip]] = {video.id: [] for video in videos}
+    for clip in benchmark.read(CLIPS):
+        if clip.video_id in wanted and clip.interval is not None:
+            clips[clip.video_id].append(clip)
+    visible: dict[tuple[str, int], set[str]] = {}
+    for box in benchmark.read(KNOWN_BOXES):
+        if box.video_id in wanted and box.class_name != "person":
+            visible.setdefault((box.video_id, round(box.pts_s * shape.fps)), set()).add(box.class_name)
+    for video in videos:
+        ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
+        graphs = []
+        for clip in ordered:
+            path = benchmark.path / GRAPHS / f"{clip.id}.nq"
+            if not path.is_file():
+                raise BenchmarkError(f"{benchmark.path} has no graph of clip '{clip.id}'")
+            graphs.append(read_activity(path.read_text(encoding="utf-8"), file=path, name=clip.id))
+        times = grid(video.duration_s or 0.0, shape.fps)
+        begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]
+        labels = _labels(Story(graphs, begins_s=begins), times, video.id, visible)
+        yield FilmedVideo(video, tuple(ordered), tuple(graphs), tuple(times), labels, targets[video.id])
+
+
+def _labels(
+    story: Story, times: Sequence[float], video_id: str, visible: dict[tuple[str, int], set[str]]
+) -> tuple[Seconds, ...]:
+    held: list[str] = []
+    found: list[Seconds] = []
+    events = list(story.events)
+    person = tuple(story.attributes.get(AGENT, ()))
+    done = 0
+    room: str | None = None
+    for number, time_s in enumerate(times):
+        while done < len(events) and (end := events[done].interval) is not None and end.end_s <= time_s + 1e-6:
+            _hold(held, events[done].action, events[done].main)
+            room = events[done].to_room or room
+            done += 1
+        event = events[done] if done < len(events) else events[-1]
+        interval = event.interval
+        late = interval is not None and time_s >= (interval.start_s + interval.end_s) / 2
+        where = (event.to_room if late else event.from_room) or event.to_room or room
+        support = None
+        if event.main is not None and event.action in ("grab", "put", "putIn"):
+            rest = (story.support_before if event.action == "grab" else story.support_after)(event, event.main)
+            support = f"{'in' if rest[1] else 'on'} {class_of(rest[0])}" if rest else None
+        colours = story.attributes.get(event.main or "", ())
+        found.append(
+            Seconds(
+                action=event.action,
+                main=class_of(event.main) if event.main else None,
+                target=class_of(event.targets[0]) if event.targets else None,
+                room=class_of(where) if where else None,
+                support=support,
+                colour=colours[0] if colours else None,
+                held=tuple(sorted({class_of(name) for name in held})),
+                visible=tuple(sorted(visible.get((video_id, number), ()))),
+                person=person,
+            )
+        )
+    return tuple(found)
+
+
+def _hold(held: list[str], action: str, main: str | None) -> None:
+    if main is None:
+        return
+    if action == "grab" and main not in held:
+        held.append(main)
+    elif action in ("put", "putIn") and main in held:
+        held.remove(main)
+
+
+@dataclass(frozen=True)
+class LabelWords:
+    """What each label may say, in a fixed order."""
+
+    words: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, videos: Sequence[FilmedVideo]) -> "LabelWords":
+        """All that occurs."""
+        found: dict[str, set[str]] = {name: set() for name in (*SINGLE, *SEVERAL)}
+        for video in videos:
+            for second in video.labels:
+                for name in SINGLE:
+                    value = getattr(second, name)
+                    if value is not None:
+                        found[name].add(value)
+                for name in SEVERAL:
+                    found[name].update(getattr(second, name))
+        return cls({name: tuple(sorted(words)) for name, words in found.items()})
+
+    def numbers(self, video: FilmedVideo) -> dict[str, NDArray[np.int64] | NDArray[np.float32]]:
+        """Labels as numbers: (T,) places for single ones, -1 for words that are not known; (T, W) of 0 and 1 else."""
+        numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {}
+        for name in SINGLE:
+            place = {None: 0, **{word: n for n, word in enumerate(self.words[name], 1)}}
+            numbers[name] = np.array([place.get(getattr(second, name), -1) for second in video.labels], np.int64)
+        for name in SEVERAL:
+            column = {word: n for n, word in enumerate(self.words[name])}
+            rows = np.zeros((len(video.labels), len(column)), np.float32)
+            for row, second in zip(rows, video.labels, strict=True):
+                for word in getattr(second, name):
+                    if word in column:
+                        row[column[word]] = 1.0
+            numbers[name] = rows
+        return numbers

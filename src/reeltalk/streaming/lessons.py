@@ -1,0 +1,106 @@
+"""What reeltalk-mini is asked while it learns: fresh dialogues about the videos of the train split, without an end.
+
+Questions, answers and their wording come from the graphs by the same rules as a benchmark's (`graph.wording`), in the
+surface forms of the train split alone.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from reeltalk.graph.wording import dialogue
+from reeltalk.inference.mini_words import MiniWords
+from reeltalk.schema.dialogue import Turn
+from reeltalk.streaming.household import FilmedVideo
+from reeltalk.streaming.sequence import Interleaved
+
+SPLIT: Final = "train"
+SHARES: Final = {"dialogue": 0.6, "part": 0.15, "clips": 0.25}
+"""How often each kind of lesson comes: about the whole video, about its beginning, and clip after clip."""
+TURNS: Final = 16
+CLIP_TURNS: Final = 5
+FORGOTTEN: Final = 0.08
+"""Share of a question's words that are not read while learning."""
+
+
+class Lessons:
+    """Draws one lesson after the other.
+
+    Args:
+        videos: Of the train split.
+        words: The tokenizer.
+        frame_tokens: Visual tokens a frame.
+        seed: Decides everything.
+    """
+
+    def __init__(self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int) -> None:
+        self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
+        self._draw = random.Random(f"lessons {seed}")
+        self._forget = np.random.default_rng(seed)
+        self._order: list[int] = []
+        self._kinds: dict[str, Callable[[FilmedVideo], Interleaved]] = {
+            "dialogue": self._about_all,
+            "part": self._about_beginning,
+            "clips": self._clip_by_clip,
+        }
+
+    def next(self) -> tuple[int, Interleaved]:
+        """The place of a video, and a sequence about it. Every video comes once before one comes again."""
+        if not self._order:
+            self._order = list(range(len(self.videos)))
+            self._draw.shuffle(self._order)
+        place = self._order.pop()
+        kind = self._draw.choices(list(SHARES), list(SHARES.values()))[0]
+        return place, self._kinds[kind](self.videos[place])
+
+    def shuffled(self, count: int) -> list[int]:
+        """The numbers before `count`, in an order that is drawn."""
+        order = list(range(count))
+        self._draw.shuffle(order)
+        return order
+
+    def _about_all(self, video: FilmedVideo) -> Interleaved:
+        return self._about(video, len(video.clips))
+
+    def _about_beginning(self, video: FilmedVideo) -> Interleaved:
+        return self._about(video, self._draw.randint(1, len(video.clips)))
+
+    def _about(self, video: FilmedVideo, clips: int) -> Interleaved:
+        sequence = Interleaved(self._words, self._frame_tokens)
+        end = _end_s(video, clips)
+        for index, time_s in enumerate(video.times_s):
+            if time_s <= end:
+                sequence.frame(index)
+        for turn in self._turns(video, 0, clips, TURNS):
+            self._ask(sequence, turn)
+        return sequence
+
+    def _clip_by_clip(self, video: FilmedVideo) -> Interleaved:
+        sequence = Interleaved(self._words, self._frame_tokens)
+        index = 0
+        for clip in range(len(video.clips)):
+            end = _end_s(video, clip + 1)
+            while index < len(video.times_s) and video.times_s[index] <= end:
+                sequence.frame(index)
+                index += 1
+            for turn in self._turns(video, clip, clip + 1, CLIP_TURNS):
+                self._ask(sequence, turn)
+        return sequence
+
+    def _turns(self, video: FilmedVideo, first: int, last: int, turns: int) -> list[Turn]:
+        story = video.story(first, last)
+        return dialogue(
+            story, split=SPLIT, seed=self._draw.getrandbits(32), turns=turns, asked_at_s=_end_s(video, last)
+        )[0]
+
+    def _ask(self, sequence: Interleaved, turn: Turn) -> None:
+        lost = self._forget.random(64) < FORGOTTEN
+        sequence.ask(turn.question, turn.references[0], forget=lost)
+
+
+def _end_s(video: FilmedVideo, clips: int) -> float:
+    interval = video.clips[clips - 1].interval
+    assert interval is not None  # household.py takes clips with an interval only
+    return interval.end_s

@@ -1,0 +1,134 @@
+"""Frames and words in one sequence, as reeltalk-mini reads them.
+
+Frames of a segment, then its turns, then the next segment's frames, as SVBench lays out its training paths. Learned are
+the words of answers and of what is said unasked, and after an instruction whether each frame is a moment to speak.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from reeltalk.inference.mini_words import ANSWER, BEGIN, END, INSTRUCTION, PAD, QUESTION, SAYS, UNKNOWN, MiniWords
+
+FRAME: Final = -1
+"""Stands in place of a word where a visual token is."""
+NOT_LEARNED: Final = -100
+
+
+@dataclass
+class Interleaved:
+    """A sequence that is being put together."""
+
+    words: MiniWords
+    frame_tokens: int
+    ids: list[int] = field(default_factory=lambda: [BEGIN])
+    learned: list[int] = field(default_factory=lambda: [NOT_LEARNED])
+    """What each place shall predict, which is the word after it, or `NOT_LEARNED`."""
+    frames: list[int] = field(default_factory=list)
+    """Frames of the video, in order."""
+    ready: list[float] = field(default_factory=lambda: [float("nan")])
+    """1 where it is time to speak, 0 where it is not, NaN where that is not learned."""
+
+    def frame(self, index: int, *, ready: float = float("nan")) -> None:
+        """A frame, by its place in the video."""
+        self.frames.append(index)
+        for token in range(self.frame_tokens):
+            self._add(FRAME, ready=ready if token == self.frame_tokens - 1 else float("nan"))
+
+    def ask(self, question: str, answer: str, *, forget: NDArray[np.bool_] | None = None) -> None:
+        """A question and its answer.
+
+        Args:
+            question: Its text.
+            answer: The answer that is learned.
+            forget: Words of the question that are not to be read, by place; so no form is learned by a single word.
+        """
+        asked = self.words.numbers(question)
+        if forget is not None:
+            asked = [UNKNOWN if lost else word for word, lost in zip(asked, forget, strict=False)] + asked[
+                len(forget) :
+            ]
+        self._extend([QUESTION, *asked])
+        self._learn([ANSWER, *self.words.numbers(answer), END])
+
+    def instruct(self, text: str) -> None:
+        """What is to be looked out for."""
+        self._extend([INSTRUCTION, *self.words.numbers(text), END])
+
+    def say(self, text: str) -> None:
+        """What is said unasked."""
+        self._learn([SAYS, *self.words.numbers(text), END])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def _add(self, number: int, *, ready: float = float("nan")) -> None:
+        self.ids.append(number)
+        self.learned.append(NOT_LEARNED)
+        self.ready.append(ready)
+
+    def _extend(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._add(number)
+
+    def _learn(self, numbers: Sequence[int]) -> None:
+        # The mark in front is given; all after it is learned.
+        self._extend(numbers)
+        start = len(self.ids) - len(numbers)
+        for place in range(start, len(self.ids) - 1):
+            self.learned[place] = self.ids[place + 1]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences of one length; shorter ones are filled up at their end."""
+
+    ids: Tensor
+    """(B, T) words, PAD where there is a visual token or nothing."""
+    learned: Tensor
+    """(B, T) the word after each place, or `NOT_LEARNED`."""
+    ready: Tensor
+    """(B, T) 0, 1 or NaN."""
+    at: Tensor
+    """(N·K, 2) row and place of each visual token."""
+    seen: Tensor
+    """(N, K, V) visual tokens."""
+    pts_s: Tensor
+    """(N,) times of the frames."""
+
+
+def batch_of(sequences: Sequence[Interleaved], features: Sequence[NDArray[np.float32]], fps: float) -> Batch:
+    """Put sequences side by side.
+
+    Args:
+        sequences: What is put together.
+        features: (frames, K, V) visual tokens of each one's video.
+        fps: Frames a second of the videos.
+    """
+    longest = max(len(sequence) for sequence in sequences)
+    ids = np.full((len(sequences), longest), PAD, np.int64)
+    learned = np.full((len(sequences), longest), NOT_LEARNED, np.int64)
+    ready = np.full((len(sequences), longest), np.nan, np.float32)
+    at, seen, pts = [], [], []
+    for row, (sequence, tokens) in enumerate(zip(sequences, features, strict=True)):
+        numbers = np.array(sequence.ids, np.int64)
+        places = np.flatnonzero(numbers == FRAME)
+        at.append(np.stack([np.full(len(places), row), places], axis=-1))
+        ids[row, : len(numbers)] = np.where(numbers == FRAME, PAD, numbers)
+        learned[row, : len(numbers)] = sequence.learned
+        ready[row, : len(numbers)] = sequence.ready
+        seen.append(tokens[sequence.frames])
+        pts.append(np.array(sequence.frames, np.float32) / fps)
+    return Batch(
+        torch.from_numpy(ids),
+        torch.from_numpy(learned),
+        torch.from_numpy(ready),
+        torch.from_numpy(np.concatenate(at)),
+        torch.from_numpy(np.concatenate(seen)),
+        torch.from_numpy(np.concatenate(pts)),
+    )

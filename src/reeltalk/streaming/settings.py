@@ -1,0 +1,41 @@
+"""What training reeltalk-mini can be told."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class VisionSettings(BaseModel):
+    """Of the first part: the vision encoder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    steps: Annotated[int, Field(ge=1)] = 1600
+    batch: Annotated[int, Field(ge=1)] = 64
+    """Frames a step."""
+    rate: Annotated[float, Field(gt=0)] = 2e-3
+    """Highest learning rate."""
+    warmup: Annotated[int, Field(ge=1)] = 100
+    weight_decay: Annotated[float, Field(ge=0)] = 0.02
+    seed: int = 17
+    bf16: bool = True
+
+
+class SpeechSettings(BaseModel):
+    """Of the second part: projector and decoder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    steps: Annotated[int, Field(ge=1)] = 1500
+    batch: Annotated[int, Field(ge=1)] = 8
+    """Sequences a step."""
+    rate: Annotated[float, Field(gt=0)] = 2e-3
+    """Highest learning rate."""
+    warmup: Annotated[int, Field(ge=1)] = 100
+    weight_decay: Annotated[float, Field(ge=0)] = 0.05
+    blur: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of the visual tokens' values that is hidden while learning."""
+    ready_weight: Annotated[float, Field(ge=0)] = 0.2
+    """Weight of the loss of when to speak beside that of what to say."""
+    seed: int = 17
+    bf16: bool = True
