@@ -110,7 +110,7 @@ def _only_object(event: StoryEvent) -> str | None:
     return event.main if event.main and not event.targets and class_of(event.main) not in ROOMS else None
 
 
-def _objects_of(story: Story) -> list[str]:
+def objects_of(story: Story) -> list[str]:
     """Everything that some event acts on, rooms left out, sorted."""
     names = {event.main for event in story.events if event.main} | {t for e in story.events for t in e.targets}
     return sorted(name for name in names if class_of(name) not in ROOMS)
@@ -118,7 +118,7 @@ def _objects_of(story: Story) -> list[str]:
 
 def _other_objects(story: Story, *right: str, draw: random.Random) -> tuple[str, ...]:
     wrong = {class_of(r) for r in right}
-    names = sorted({phrases.noun(name) for name in _objects_of(story) if class_of(name) not in wrong})
+    names = sorted({phrases.noun(name) for name in objects_of(story) if class_of(name) not in wrong})
     return tuple(draw.sample(names, DISTRACTORS)) if len(names) >= DISTRACTORS else ()
 
 
@@ -202,12 +202,12 @@ def _acts(story: Story, draw: random.Random) -> Iterator[Question]:
             focus_event=event.order,
         )
     # What is not done: the actions of the story on other objects that they fit, as often as what is done.
-    names = [name for name in _objects_of(story) if class_of(name) != "faucet"]
+    names = [name for name in objects_of(story) if class_of(name) != "faucet"]
     wrong = []
     for event in asked:
         for name in names:
             other = (event.action, class_of(name), ())
-            if not event.targets and event.main and other not in done and _fits(event.action, name):
+            if not event.targets and event.main and other not in done and fits(event.action, name):
                 wrong.append((event.action, name))
     for action, name in draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked))):
         slots = {form: phrases.phrase(action, name, (), form) for form in phrases.FORMS}
@@ -233,7 +233,8 @@ _FITTING: Final = {
 }
 
 
-def _fits(action: str, name: str) -> bool:
+def fits(action: str, name: str) -> bool:
+    """True where an act of a household can be done to an object."""
     kind = class_of(name)
     if action == "grab":
         return kind in _CARRIED
@@ -524,8 +525,8 @@ def _postures(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def _objects(story: Story, draw: random.Random) -> Iterator[Question]:
-    classes = Counter(class_of(name) for name in _objects_of(story))
-    for name in _objects_of(story):
+    classes = Counter(class_of(name) for name in objects_of(story))
+    for name in objects_of(story):
         colours = [
             value.removeprefix("colour_") for value in story.attributes.get(name, ()) if value.startswith("colour_")
         ]
