@@ -104,7 +104,7 @@ def filmed_videos(
     if missing:
         raise BenchmarkError(f"{benchmark.path} lacks the file of {len(missing):,} videos, as '{missing[0]}'")
     folder.mkdir(parents=True, exist_ok=True)
-    targets = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
+    targets: dict[str, Path] = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
     waiting = [video for video in videos if not targets[video.id].is_file()]
     calls = (_call(benchmark, video, shape) for video in waiting)
     for place, outcome in executor.map(FUNCTION, calls):
@@ -238,7 +238,8 @@ class LabelWords:
         """Labels as numbers: (T,) places for single ones, -1 for words that are not known; (T, W) of 0 and 1 else."""
         numbers: dict[str, NDArray[np.int64] | NDArray[np.float32]] = {}
         for name in SINGLE:
-            place = {None: 0, **{word: n for n, word in enumerate(self.words[name], 1)}}
+            place: dict[str | None, int] = {word: n for n, word in enumerate(self.words[name], 1)}
+            place[None] = 0
             numbers[name] = np.array([place.get(getattr(second, name), -1) for second in video.labels], np.int64)
         for name in SEVERAL:
             column = {word: n for n, word in enumerate(self.words[name])}

@@ -10,17 +10,22 @@ from typing import Final
 
 import numpy as np
 
+from reeltalk.graph.proactive import tasks_of
 from reeltalk.graph.wording import dialogue
 from reeltalk.inference.mini_words import MiniWords
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.ids import VideoId
 from reeltalk.streaming.household import FilmedVideo
 from reeltalk.streaming.sequence import Interleaved
 
 SPLIT: Final = "train"
-SHARES: Final = {"dialogue": 0.6, "part": 0.15, "clips": 0.25}
-"""How often each kind of lesson comes: about the whole video, about its beginning, and clip after clip."""
+SHARES: Final = {"dialogue": 0.5, "part": 0.1, "clips": 0.25, "watch": 0.15}
+"""How often each kind of lesson comes: about the whole video, its beginning, clip after clip, and something to look
+out for."""
 TURNS: Final = 16
 CLIP_TURNS: Final = 5
+SEEN_S: Final = 0.5
+"""What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
 FORGOTTEN: Final = 0.08
 """Share of a question's words that are not read while learning."""
 
@@ -44,6 +49,7 @@ class Lessons:
             "dialogue": self._about_all,
             "part": self._about_beginning,
             "clips": self._clip_by_clip,
+            "watch": self._look_out,
         }
 
     def next(self) -> tuple[int, Interleaved]:
@@ -87,6 +93,26 @@ class Lessons:
                 index += 1
             for turn in self._turns(video, clip, clip + 1, CLIP_TURNS):
                 self._ask(sequence, turn)
+        return sequence
+
+    def _look_out(self, video: FilmedVideo) -> Interleaved:
+        end = video.times_s[-1]
+        tasks = tasks_of(
+            video.story(), VideoId(video.video.id), SPLIT, self._draw.getrandbits(32), until_s=video.video.duration_s
+        )
+        task = self._draw.choice(tasks)
+        said = self._draw.choices((True, False), (0.85, 0.15))[0]
+        sequence = Interleaved(self._words, self._frame_tokens)
+        if said:
+            sequence.instruct(task.instruction)
+        waiting = list(task.moments) if said else []
+        for index, time_s in enumerate(video.times_s):
+            due = bool(waiting) and (time_s >= waiting[0].interval.start_s + SEEN_S or time_s == end)
+            sequence.frame(index, ready=float(due))
+            if due:
+                sequence.say(waiting.pop(0).references[0])
+        for turn in self._turns(video, 0, len(video.clips), CLIP_TURNS):
+            self._ask(sequence, turn)
         return sequence
 
     def _turns(self, video: FilmedVideo, first: int, last: int, turns: int) -> list[Turn]:

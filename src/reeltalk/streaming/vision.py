@@ -143,7 +143,7 @@ def _batches(frames: Frames, size: int, draw: np.random.Generator) -> Iterator[N
             yield frames.places[order[start : start + size]]
 
 
-@torch.inference_mode()
+@torch.inference_mode()  # type: ignore[untyped-decorator]
 def accuracy(
     encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords
 ) -> dict[str, float]:
@@ -164,7 +164,7 @@ def accuracy(
     return single | {name: float(2 * hit / max(1.0, said + true)) for name, (hit, said, true) in hits.items()}
 
 
-@torch.inference_mode()
+@torch.inference_mode()  # type: ignore[untyped-decorator]
 def visual_tokens(encoder: FrameEncoder, video: FilmedVideo) -> NDArray[np.float32]:
     """(T, K, V) of a video's frames."""
     pixels = video.pixels()
