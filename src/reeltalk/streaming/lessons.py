@@ -5,10 +5,8 @@ surface forms of the train split alone.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
-
-import numpy as np
 
 from reeltalk.graph.proactive import tasks_of
 from reeltalk.graph.wording import dialogue
@@ -31,7 +29,7 @@ FORGOTTEN: Final = 0.08
 
 
 class Lessons:
-    """Draws one lesson after the other.
+    """Lessons by number, so that training that was interrupted goes on with the lesson it would have had.
 
     Args:
         videos: Of the train split.
@@ -41,49 +39,42 @@ class Lessons:
     """
 
     def __init__(self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int) -> None:
-        self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
-        self._draw = random.Random(f"lessons {seed}")
-        self._forget = np.random.default_rng(seed)
-        self._order: list[int] = []
-        self._kinds: dict[str, Callable[[FilmedVideo], Interleaved]] = {
-            "dialogue": self._about_all,
-            "part": self._about_beginning,
-            "clips": self._clip_by_clip,
+        self.videos, self._words, self._frame_tokens, self._seed = videos, words, frame_tokens, seed
+
+    def lesson(self, number: int) -> tuple[int, Interleaved]:
+        """The place of a video, and a sequence about it. Every video comes once before one comes again.
+
+        Args:
+            number: From 0, without an end.
+        """
+        round_, turn = divmod(number, len(self.videos))
+        order = list(range(len(self.videos)))
+        random.Random(f"round {self._seed} {round_}").shuffle(order)
+        draw = random.Random(f"lesson {self._seed} {number}")
+        kinds = {
+            "dialogue": self._about_all, "part": self._about_beginning, "clips": self._clip_by_clip,
             "watch": self._look_out,
-        }
+        }  # fmt: skip
+        kind = draw.choices(list(SHARES), list(SHARES.values()))[0]
+        return order[turn], kinds[kind](self.videos[order[turn]], draw)
 
-    def next(self) -> tuple[int, Interleaved]:
-        """The place of a video, and a sequence about it. Every video comes once before one comes again."""
-        if not self._order:
-            self._order = list(range(len(self.videos)))
-            self._draw.shuffle(self._order)
-        place = self._order.pop()
-        kind = self._draw.choices(list(SHARES), list(SHARES.values()))[0]
-        return place, self._kinds[kind](self.videos[place])
+    def _about_all(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
+        return self._about(video, len(video.clips), draw)
 
-    def shuffled(self, count: int) -> list[int]:
-        """The numbers before `count`, in an order that is drawn."""
-        order = list(range(count))
-        self._draw.shuffle(order)
-        return order
+    def _about_beginning(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
+        return self._about(video, draw.randint(1, len(video.clips)), draw)
 
-    def _about_all(self, video: FilmedVideo) -> Interleaved:
-        return self._about(video, len(video.clips))
-
-    def _about_beginning(self, video: FilmedVideo) -> Interleaved:
-        return self._about(video, self._draw.randint(1, len(video.clips)))
-
-    def _about(self, video: FilmedVideo, clips: int) -> Interleaved:
+    def _about(self, video: FilmedVideo, clips: int, draw: random.Random) -> Interleaved:
         sequence = Interleaved(self._words, self._frame_tokens)
         end = _end_s(video, clips)
         for index, time_s in enumerate(video.times_s):
             if time_s <= end:
                 sequence.frame(index)
-        for turn in self._turns(video, 0, clips, TURNS):
-            self._ask(sequence, turn)
+        for turn in self._turns(video, 0, clips, TURNS, draw):
+            self._ask(sequence, turn, draw)
         return sequence
 
-    def _clip_by_clip(self, video: FilmedVideo) -> Interleaved:
+    def _clip_by_clip(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
         sequence = Interleaved(self._words, self._frame_tokens)
         index = 0
         for clip in range(len(video.clips)):
@@ -91,17 +82,17 @@ class Lessons:
             while index < len(video.times_s) and video.times_s[index] <= end:
                 sequence.frame(index)
                 index += 1
-            for turn in self._turns(video, clip, clip + 1, CLIP_TURNS):
-                self._ask(sequence, turn)
+            for turn in self._turns(video, clip, clip + 1, CLIP_TURNS, draw):
+                self._ask(sequence, turn, draw)
         return sequence
 
-    def _look_out(self, video: FilmedVideo) -> Interleaved:
+    def _look_out(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
         end = video.times_s[-1]
         tasks = tasks_of(
-            video.story(), VideoId(video.video.id), SPLIT, self._draw.getrandbits(32), until_s=video.video.duration_s
+            video.story(), VideoId(video.video.id), SPLIT, draw.getrandbits(32), until_s=video.video.duration_s
         )
-        task = self._draw.choice(tasks)
-        said = self._draw.choices((True, False), (0.85, 0.15))[0]
+        task = draw.choice(tasks)
+        said = draw.choices((True, False), (0.85, 0.15))[0]
         sequence = Interleaved(self._words, self._frame_tokens)
         if said:
             sequence.instruct(task.instruction)
@@ -111,18 +102,16 @@ class Lessons:
             sequence.frame(index, ready=float(due))
             if due:
                 sequence.say(waiting.pop(0).references[0])
-        for turn in self._turns(video, 0, len(video.clips), CLIP_TURNS):
-            self._ask(sequence, turn)
+        for turn in self._turns(video, 0, len(video.clips), CLIP_TURNS, draw):
+            self._ask(sequence, turn, draw)
         return sequence
 
-    def _turns(self, video: FilmedVideo, first: int, last: int, turns: int) -> list[Turn]:
+    def _turns(self, video: FilmedVideo, first: int, last: int, turns: int, draw: random.Random) -> list[Turn]:
         story = video.story(first, last)
-        return dialogue(
-            story, split=SPLIT, seed=self._draw.getrandbits(32), turns=turns, asked_at_s=_end_s(video, last)
-        )[0]
+        return dialogue(story, split=SPLIT, seed=draw.getrandbits(32), turns=turns, asked_at_s=_end_s(video, last))[0]
 
-    def _ask(self, sequence: Interleaved, turn: Turn) -> None:
-        lost = self._forget.random(64) < FORGOTTEN
+    def _ask(self, sequence: Interleaved, turn: Turn, draw: random.Random) -> None:
+        lost = [draw.random() < FORGOTTEN for _ in range(64)]
         sequence.ask(turn.question, turn.references[0], forget=lost)
 
 

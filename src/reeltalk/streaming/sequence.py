@@ -40,7 +40,7 @@ class Interleaved:
         for token in range(self.frame_tokens):
             self._add(FRAME, ready=ready if token == self.frame_tokens - 1 else float("nan"))
 
-    def ask(self, question: str, answer: str, *, forget: NDArray[np.bool_] | None = None) -> None:
+    def ask(self, question: str, answer: str, *, forget: Sequence[bool] = ()) -> None:
         """A question and its answer.
 
         Args:
