@@ -18,15 +18,15 @@ class MiniShape(BaseModel):
     glimpses: Annotated[int, Field(ge=1)] = 10
     """Places of a frame that are looked at more closely."""
     glimpse_width: int = 64
-    frame_tokens: Annotated[int, Field(ge=1)] = 3
+    frame_tokens: Annotated[int, Field(ge=1)] = 2
     """Tokens of each frame."""
-    vision_width: int = 128
+    vision_width: int = 160
     """Width of a visual token before it is projected."""
     clock_waves: int = 12
     """Waves by which a frame is told how far into the video it is."""
     width: int = 192
     """Width of a token in the decoder."""
-    layers: int = 5
+    layers: int = 4
     heads: int = 6
     hidden: int = 512
     """Width of the gated layer."""

@@ -4,7 +4,7 @@ A frame's labels are only read while the vision encoder is trained. Nothing of a
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,8 @@ SEVERAL: Final = ("held", "visible", "person")
 """Labels of which a frame may have several."""
 LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
 Progress = Callable[[int, int], None]
+Corners = tuple[float, float, float, float]
+"""Left, top, right and bottom of a box, as shares of the picture."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Seconds:
     visible: tuple[str, ...] = ()
     person: tuple[str, ...] = ()
     """How the person looks."""
+    person_box: Corners | None = None
+    main_box: Corners | None = None
+    rest_box: Corners | None = None
+    """Of what the object is taken from, put on, or used with."""
+    held_box: Corners | None = None
 
 
 @dataclass(frozen=True)
@@ -148,10 +155,12 @@ def _read(
     for clip in benchmark.read(CLIPS):
         if clip.video_id in wanted and clip.interval is not None:
             clips[clip.video_id].append(clip)
-    visible: dict[tuple[str, int], set[str]] = {}
-    for box in benchmark.read(KNOWN_BOXES):
-        if box.video_id in wanted and box.class_name != "person":
-            visible.setdefault((box.video_id, round(box.pts_s * shape.fps)), set()).add(box.class_name)
+    boxes: dict[tuple[str, int], dict[str, Corners]] = {}
+    for known in benchmark.read(KNOWN_BOXES):
+        if known.video_id in wanted and known.object is not None:
+            box = known.box
+            there = boxes.setdefault((known.video_id, round(known.pts_s * shape.fps)), {})
+            there[known.object] = (box.left, box.top, box.right, box.bottom)
     for video in videos:
         ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         graphs = []
@@ -162,13 +171,13 @@ def _read(
             graphs.append(read_activity(path.read_text(encoding="utf-8"), file=path, name=clip.id))
         times = grid(video.duration_s or 0.0, shape.fps)
         begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]
-        labels = _labels(Story(graphs, begins_s=begins), times, video.id, visible)
+        labels = _labels(
+            Story(graphs, begins_s=begins), times, [boxes.get((video.id, n), {}) for n in range(len(times))]
+        )
         yield FilmedVideo(video, tuple(ordered), tuple(graphs), tuple(times), labels, targets[video.id])
 
 
-def _labels(
-    story: Story, times: Sequence[float], video_id: str, visible: dict[tuple[str, int], set[str]]
-) -> tuple[Seconds, ...]:
+def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, Corners]]) -> tuple[Seconds, ...]:
     held: list[str] = []
     found: list[Seconds] = []
     events = list(story.events)
@@ -184,10 +193,12 @@ def _labels(
         interval = event.interval
         late = interval is not None and time_s >= (interval.start_s + interval.end_s) / 2
         where = (event.to_room if late else event.from_room) or event.to_room or room
-        support = None
+        support, rest = None, event.targets[0] if event.targets else None
         if event.main is not None and event.action in ("grab", "put", "putIn"):
-            rest = (story.support_before if event.action == "grab" else story.support_after)(event, event.main)
-            support = f"{'in' if rest[1] else 'on'} {class_of(rest[0])}" if rest else None
+            found_on = (story.support_before if event.action == "grab" else story.support_after)(event, event.main)
+            if found_on is not None:
+                rest = found_on[0]
+                support = f"{'in' if found_on[1] else 'on'} {class_of(rest)}"
         colours = story.attributes.get(event.main or "", ())
         found.append(
             Seconds(
@@ -198,8 +209,12 @@ def _labels(
                 support=support,
                 colour=colours[0] if colours else None,
                 held=tuple(sorted({class_of(name) for name in held})),
-                visible=tuple(sorted(visible.get((video_id, number), ()))),
+                visible=tuple(sorted({class_of(name) for name in boxes[number] if name != AGENT})),
                 person=person,
+                person_box=boxes[number].get(AGENT),
+                main_box=boxes[number].get(event.main or ""),
+                rest_box=boxes[number].get(rest or ""),
+                held_box=next((boxes[number][name] for name in held if name in boxes[number]), None),
             )
         )
     return tuple(found)

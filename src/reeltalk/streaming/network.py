@@ -54,10 +54,9 @@ class FrameEncoder(nn.Module):
         )
         self.coarse = nn.Sequential(_layer(c[2], c[3], 3, 2), Residual(c[3]))
         self.around = nn.Conv2d(c[3], c[2], 1)
-        self.local = _layer(c[2], c[2], 1)
         high, wide = -(-shape.height_px // 8), -(-shape.width_px // 8)
         self.place = nn.Parameter(torch.zeros(1, high * wide, c[2]))
-        self.attend = nn.Linear(c[2], shape.glimpses)
+        self.attend = nn.Sequential(nn.Linear(c[2], c[2]), nn.ReLU(), nn.Linear(c[2], shape.glimpses))
         self.look = nn.Linear(c[2], shape.glimpse_width)
         tokens = shape.frame_tokens * shape.vision_width
         gathered = shape.glimpses * shape.glimpse_width + 2 * c[3]
@@ -65,26 +64,31 @@ class FrameEncoder(nn.Module):
         self.mix = nn.Sequential(nn.Linear(tokens, tokens), nn.ReLU())
         self.shape = shape
 
-    def forward(self, frames: Tensor) -> Tensor:
-        """Visual tokens.
+    def glimpse(self, frames: Tensor) -> tuple[Tensor, Tensor]:
+        """Visual tokens, and where was looked.
 
         Args:
             frames: (N, 6, height, width) from 0 to 1: the frame's RGB, then that of the frame before it.
 
         Returns:
-            (N, K, vision width).
+            (N, K, vision width), and logits of attention (N, cells, glimpses).
         """
         fine = self.fine(frames - 0.5)  # (N, C, h, w)
         coarse = self.coarse(fine)
         around = F.interpolate(self.around(coarse), scale_factor=2.0, mode="nearest")
-        cells = self.local(fine + around[:, :, : fine.shape[2], : fine.shape[3]]).flatten(2).transpose(1, 2)
-        cells = cells + self.place  # (N, cells, C)
-        weights = self.attend(cells).softmax(dim=1)  # (N, cells, glimpses)
-        glimpses = weights.transpose(1, 2) @ self.look(cells)  # (N, glimpses, width)
+        around = around[:, :, : fine.shape[2], : fine.shape[3]]
+        # Where to look is decided with the surroundings, what is seen there without: a thing is read the same anywhere.
+        attend = self.attend((fine + around).flatten(2).transpose(1, 2) + self.place)
+        seen = self.look(fine.flatten(2).transpose(1, 2))  # (N, cells, width)
+        glimpses = attend.softmax(dim=1).transpose(1, 2) @ seen  # (N, glimpses, width)
         whole = torch.cat([coarse.mean(dim=(2, 3)), coarse.amax(dim=(2, 3))], dim=1)
         told = self.tell(torch.cat([glimpses.flatten(1), whole], dim=1))
         mixed: Tensor = told + self.mix(told)
-        return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width)
+        return mixed.view(-1, self.shape.frame_tokens, self.shape.vision_width), attend
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Visual tokens (N, K, vision width) of frames as `glimpse` takes them."""
+        return self.glimpse(frames)[0]
 
 
 class Projector(nn.Module):
@@ -110,13 +114,18 @@ class Projector(nn.Module):
         return out
 
 
-def rotate(x: Tensor, positions: Tensor) -> Tensor:
-    """Turn heads (B, H, T, E) by their positions (B, T) or (1, T), as RoPE does (arXiv:2104.09864)."""
-    half = x.shape[-1] // 2
-    rates = ROTARY_BASE ** (-torch.arange(half, dtype=torch.float32, device=x.device) / half)
+def turns(positions: Tensor, head_width: int) -> tuple[Tensor, Tensor]:
+    """Cosine and sine (B or 1, 1, T, E/2) by which heads are turned at positions (B, T) or (1, T)."""
+    half = head_width // 2
+    rates = ROTARY_BASE ** (-torch.arange(half, dtype=torch.float32, device=positions.device) / half)
     angles = positions[:, None, :, None].float() * rates
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    a, b = x[..., :half], x[..., half:]
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, by: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn heads (B, H, T, E) by their positions, as RoPE does (arXiv:2104.09864)."""
+    cos, sin = by[0].to(x.dtype), by[1].to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
@@ -135,24 +144,29 @@ class Block(nn.Module):
         self.down = nn.Linear(shape.hidden, d, bias=False)
 
     def forward(
-        self, x: Tensor, positions: Tensor, past: tuple[Tensor, Tensor, Tensor] | None, mask: Tensor | None
+        self,
+        x: Tensor,
+        by: tuple[Tensor, Tensor],
+        all_by: tuple[Tensor, Tensor],
+        past: tuple[Tensor, Tensor] | None,
+        mask: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The next state, and the keys (before they are rotated) and values of these tokens.
 
         Args:
             x: (B, T, D).
-            positions: (B, T) or (1, T).
-            past: Keys and values (B, H, S, E) of what came before, and its positions (1, S).
+            by: Of `turns`, for these tokens.
+            all_by: The same for what came before and these tokens.
+            past: Keys and values (B, H, S, E) of what came before.
             mask: (T, S + T), added to the scores; without one, each token sees those before it.
         """
         b, t, d = x.shape
         q, k, v = self.qkv(self.before(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
-        all_k, all_v, all_p = k, v, positions
+        all_k, all_v = k, v
         if past is not None:
             all_k, all_v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
-            all_p = torch.cat([past[2], positions], dim=1)
         seen = F.scaled_dot_product_attention(
-            rotate(q, positions), rotate(all_k, all_p), all_v, attn_mask=mask, is_causal=mask is None and past is None
+            rotate(q, by), rotate(all_k, all_by), all_v, attn_mask=mask, is_causal=mask is None and past is None
         )
         x = x + self.out(seen.transpose(1, 2).reshape(b, t, d))
         gate, value = self.up(self.between(x)).chunk(2, dim=-1)
@@ -180,8 +194,9 @@ class Decoder(nn.Module):
         """States after the last layer (B, T, D)."""
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)[None]
+        by = turns(positions, self.shape.head_width)
         for block in self.blocks:
-            x, _, _ = block(x, positions, None, mask)
+            x, _, _ = block(x, by, by, None, mask)
         out: Tensor = self.last(x)
         return out
 
@@ -207,9 +222,11 @@ class Decoder(nn.Module):
         t, s = x.shape[1], past_k.shape[2]
         ahead = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1)
         mask = torch.cat([ahead.new_zeros(t, s), ahead], dim=1).to(x.dtype) * -1e9
+        by = turns(positions, self.shape.head_width)
+        all_by = turns(torch.cat([past_positions, positions], dim=1), self.shape.head_width)
         keys, values = [], []
         for n, block in enumerate(self.blocks):
-            x, k, v = block(x, positions, (past_k[n][None], past_v[n][None], past_positions), mask)
+            x, k, v = block(x, by, all_by, (past_k[n][None], past_v[n][None]), mask)
             keys.append(k[0])
             values.append(v[0])
         logits, ready = self.tell(self.last(x))
@@ -232,6 +249,4 @@ class Mini(nn.Module):
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
-        # So that glimpses begin by looking at different things.
         nn.init.normal_(self.encoder.place, std=0.02)
-        nn.init.normal_(self.encoder.attend.weight, std=0.3)

@@ -39,3 +39,20 @@ class SpeechSettings(BaseModel):
     """Weight of the loss of when to speak beside that of what to say."""
     seed: int = 17
     bf16: bool = True
+
+
+class MiniSettings(BaseModel):
+    """Of the whole training of reeltalk-mini."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    seed: int = 17
+    """Decides what the network begins with and all that is drawn."""
+    eye: VisionSettings = VisionSettings()
+    speech: SpeechSettings = SpeechSettings()
+    vocabulary: Annotated[int, Field(ge=64)] = 1100
+    """Words and pieces of words at most."""
+    save_every: Annotated[int, Field(ge=1)] = 100
+    """Steps after which the state is written."""
+    threads: Annotated[int, Field(ge=1)] = 2
+    """Cores that torch computes on."""

@@ -4,8 +4,9 @@ Readings of each label hang on the visual tokens while the encoder learns, and a
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -13,12 +14,17 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from reeltalk.errors import ModelError
 from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.streaming.household import SEVERAL, SINGLE, FilmedVideo, LabelWords
+from reeltalk.streaming.household import SEVERAL, SINGLE, Corners, FilmedVideo, LabelWords, Seconds
 from reeltalk.streaming.network import FrameEncoder
 from reeltalk.streaming.settings import VisionSettings
 
 Labels = dict[str, Tensor]
+BOXES: Final = ("hair", "shirt", "trousers", "main", "rest", "held")
+"""What the first glimpses learn to look at; the others look where they like."""
+_BODY: Final = {"hair": (0.0, 0.25), "shirt": (0.2, 0.6), "trousers": (0.6, 1.0)}
+"""Parts of the height of a person who stands or sits."""
 Report = Callable[[int, float], None]
 
 
@@ -48,6 +54,45 @@ def loss_of(read: dict[str, Tensor], labels: Labels) -> Tensor:
     return total
 
 
+def looking_loss(attend: Tensor, where: Tensor) -> Tensor:
+    """How far the first glimpses look away from where they shall.
+
+    Args:
+        attend: Logits (N, cells, glimpses).
+        where: (N, cells, boxes) 1 in a box and 0 outside; all 0 where there is none.
+    """
+    shares = attend[:, :, : where.shape[2]].float().log_softmax(dim=1)
+    known = where.amax(dim=1) > 0  # (N, boxes)
+    inside = torch.logsumexp(shares.masked_fill(where == 0, -1e4), dim=1)
+    return -inside[known].mean() if bool(known.any()) else inside.new_zeros(())
+
+
+def cells_of(box: Corners | None, high: int, wide: int) -> NDArray[np.float32]:
+    """(high · wide,) 1 for the cells of a picture whose middle lies in a box, at least one; all 0 without a box."""
+    found = np.zeros((high, wide), np.float32)
+    if box is not None:
+        left, top, right, bottom = box
+        x, y = (np.arange(wide) + 0.5) / wide, (np.arange(high) + 0.5) / high
+        found[np.ix_((y >= top) & (y < bottom), (x >= left) & (x < right))] = 1.0
+        middle = int((top + bottom) / 2 * high), int((left + right) / 2 * wide)
+        found[min(middle[0], high - 1), min(middle[1], wide - 1)] = 1.0
+    return found.ravel()
+
+
+def boxes_of(second: Seconds) -> tuple[Corners | None, ...]:
+    """The boxes of `BOXES` in a frame."""
+    body: list[Corners | None] = [None, None, None]
+    if second.person_box is not None:
+        left, top, right, bottom = second.person_box
+        # Who lies is wider than high (a picture is 16:9): the parts stand side by side, unknown which first.
+        upright = (bottom - top) * 9 > (right - left) * 16
+        body = [
+            (left, top + (bottom - top) * first, right, top + (bottom - top) * last) if upright else second.person_box
+            for first, last in _BODY.values()
+        ]
+    return (*body, second.main_box, second.rest_box, second.held_box)
+
+
 @dataclass
 class Frames:
     """All frames of some videos with their labels as numbers."""
@@ -56,16 +101,29 @@ class Frames:
     labels: list[dict[str, NDArray[np.int64] | NDArray[np.float32]]]
     places: NDArray[np.int64]
     """(frames, 2): video and frame."""
+    seconds: Sequence[Sequence[Seconds]]
+    shape: MiniShape
 
     @classmethod
-    def of(cls, videos: Sequence[FilmedVideo], words: LabelWords) -> "Frames":
+    def of(cls, videos: Sequence[FilmedVideo], words: LabelWords, shape: MiniShape) -> "Frames":
         """Frames of videos, mapped into memory."""
         places = [(v, t) for v, video in enumerate(videos) for t in range(len(video.times_s))]
         return cls(
             [video.pixels() for video in videos],
             [words.numbers(video) for video in videos],
             np.array(places, np.int64),
+            [video.labels for video in videos],
+            shape,
         )
+
+    def where(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_]) -> Tensor:
+        """(N, cells, boxes): where the first glimpses shall look."""
+        high, wide = -(-self.shape.height_px // 8), -(-self.shape.width_px // 8)
+        found = np.stack(
+            [np.stack([cells_of(box, high, wide) for box in boxes_of(self.seconds[v][t])], -1) for v, t in chosen]
+        ).reshape(len(chosen), high, wide, len(BOXES))
+        found[mirrored] = found[mirrored, :, ::-1]
+        return torch.from_numpy(found.reshape(len(chosen), high * wide, len(BOXES)))
 
     def batch(self, chosen: NDArray[np.int64], *, mirrored: NDArray[np.bool_] | None = None) -> tuple[Tensor, Labels]:
         """Pairs of frames (N, 6, H, W) from 0 to 1, and their labels."""
@@ -98,49 +156,67 @@ def rate_at(step: int, steps: int, *, top: float, warmup: int) -> float:
     return top * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * share)))
 
 
+def optimiser_of_eye(both: nn.Module, settings: VisionSettings) -> torch.optim.AdamW:
+    """AdamW over encoder and readings."""
+    return torch.optim.AdamW(both.parameters(), lr=settings.rate, weight_decay=settings.weight_decay)
+
+
 def train_encoder(
-    encoder: FrameEncoder, videos: Sequence[FilmedVideo], words: LabelWords, settings: VisionSettings, report: Report
-) -> Readings:
+    encoder: FrameEncoder,
+    readings: Readings,
+    videos: Sequence[FilmedVideo],
+    words: LabelWords,
+    settings: VisionSettings,
+    optimiser: torch.optim.AdamW,
+    report: Report,
+    *,
+    first: int = 0,
+) -> None:
     """Train in place.
 
     Args:
-        encoder: As it was initialised.
+        encoder: As it was initialised, or after step `first`.
+        readings: The same of the readings.
         videos: Of the train split.
         words: What labels say.
         settings: Steps, rate and seed.
-        report: Called with each step and its loss.
+        optimiser: Of `optimiser_of_eye`.
+        report: Called after each step with its number from 0 and its loss.
+        first: How many steps were made before.
 
-    Returns:
-        The readings, to measure with.
+    Raises:
+        ModelError: The loss is no number any more.
     """
-    frames = Frames.of(videos, words)
-    readings = Readings(encoder.shape, words)
+    frames = Frames.of(videos, words, encoder.shape)
+    learned = [p for group in optimiser.param_groups for p in group["params"]]
     encoder.train()
     encoder.to(memory_format=torch.channels_last)
-    learned = [*encoder.parameters(), *readings.parameters()]
-    optimiser = torch.optim.AdamW(learned, lr=settings.rate, weight_decay=settings.weight_decay)
-    draw = np.random.default_rng(settings.seed)
-    for step, chosen in zip(range(settings.steps), _batches(frames, settings.batch, draw), strict=False):
-        pictures, labels = frames.batch(chosen, mirrored=draw.random(len(chosen)) < 0.5)
+    for step in range(first, settings.steps):
+        chosen, mirrored = _drawn(frames, step, settings)
+        pictures, labels = frames.batch(chosen, mirrored=mirrored)
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            read = readings(encoder(pictures))
-        loss = loss_of(read, labels)
+            seen, attend = encoder.glimpse(pictures)
+            read = readings(seen)
+        loss = loss_of(read, labels) + looking_loss(attend, frames.where(chosen, mirrored=mirrored))
+        if not bool(torch.isfinite(loss)):
+            raise ModelError(f"the loss of step {step + 1} is {float(loss.detach())}; take a lower --rate")
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(learned, 1.0)
         optimiser.step()
         report(step, float(loss.detach()))
     encoder.eval()
-    return readings
 
 
-def _batches(frames: Frames, size: int, draw: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    while True:
-        order = draw.permutation(len(frames.places))
-        for start in range(0, len(order) - size + 1, size):
-            yield frames.places[order[start : start + size]]
+def _drawn(frames: Frames, step: int, settings: VisionSettings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The frames of a step, and which of them are mirrored; every frame comes once before one comes again."""
+    size = min(settings.batch, len(frames.places))
+    round_, turn = divmod(step, len(frames.places) // size)
+    order = np.random.default_rng([settings.seed, round_]).permutation(len(frames.places))
+    mirrored = np.random.default_rng([settings.seed, step, 1]).random(size) < 0.5
+    return frames.places[order[turn * size : (turn + 1) * size]], mirrored
 
 
 @torch.inference_mode()  # type: ignore[untyped-decorator]
@@ -148,7 +224,7 @@ def accuracy(
     encoder: FrameEncoder, readings: Readings, videos: Sequence[FilmedVideo], words: LabelWords
 ) -> dict[str, float]:
     """Share of frames whose label is read right, by label; for labels with several words, the F1 of words."""
-    frames = Frames.of(videos, words)
+    frames = Frames.of(videos, words, encoder.shape)
     right: dict[str, list[float]] = {name: [] for name in SINGLE}
     hits = {name: np.zeros(3) for name in SEVERAL}
     for start in range(0, len(frames.places), 256):

@@ -1,0 +1,192 @@
+"""Trains reeltalk-mini from nothing on a filmed household: words, the eye, speech. Goes on where it stopped."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from reeltalk import __version__
+from reeltalk.graph.proactive import tasks_of
+from reeltalk.graph.wording import dialogue
+from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_words import TOKENIZER, MiniWords
+from reeltalk.parallel import Executor
+from reeltalk.schema.ids import VideoId
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
+from reeltalk.streaming.lessons import SPLIT, Lessons
+from reeltalk.streaming.network import Mini
+from reeltalk.streaming.settings import MiniSettings
+from reeltalk.streaming.speech import optimiser_of, train_speech
+from reeltalk.streaming.train_state import load_state, save_state
+from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
+from reeltalk.streaming.words import train_words
+
+EYE: Final = "eye.safetensors"
+STATE: Final = "state.safetensors"
+LOSSES: Final = "loss.jsonl"
+RUN: Final = "run.json"
+TEXTS_A_VIDEO: Final = 4
+"""Dialogues of each video that the tokenizer is trained on."""
+Progress = Callable[[str, int, int, str], None]
+
+
+class _Losses:
+    """The loss curve, a line a step; lines after the state that a run goes on from are dropped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+
+    def keep(self, part: str, steps: int) -> None:
+        kept = [line for line in self._lines if (row := json.loads(line))["part"] != part or row["step"] < steps]
+        self._lines = kept
+
+    def add(self, part: str, step: int, **losses: float) -> None:
+        self._lines.append(json.dumps({"part": part, "step": step} | {k: round(v, 7) for k, v in losses.items()}))
+
+    def write(self) -> None:
+        write_bytes(self._path, ("\n".join(self._lines) + "\n").encode())
+
+
+def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
+    """Questions, answers and instructions about videos, in the words of the train split."""
+    for place, video in enumerate(videos):
+        story = video.story()
+        for number in range(TEXTS_A_VIDEO):
+            for turn in dialogue(story, split=SPLIT, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
+                yield from (turn.question, *turn.references)
+        for task in tasks_of(story, VideoId(video.video.id), SPLIT, seed, until_s=video.video.duration_s):
+            yield task.instruction
+            for moment in task.moments:
+                yield from moment.references
+
+
+def train_mini(
+    benchmark: Benchmark,
+    folder: Path,
+    settings: MiniSettings,
+    *,
+    frames: Path,
+    executor: Executor,
+    progress: Progress | None = None,
+) -> tuple[Mini, MiniWords]:
+    """Train on the train split; the dev split tells how well the eye reads.
+
+    Args:
+        benchmark: As `reeltalk world film` makes it.
+        folder: Receives the tokenizer, the eye, the state, the loss curve and what was trained how. A run that was
+            stopped goes on from what it holds.
+        settings: How.
+        frames: Keeps decoded frames; several runs may share it.
+        executor: Decodes videos.
+        progress: Called with the part, steps done of steps, and the loss.
+
+    Raises:
+        BenchmarkError: The benchmark does not hold what is needed.
+        InputError: The folder holds a training with other settings.
+        ModelError: A loss is no number any more.
+    """
+    torch.set_num_threads(settings.threads)
+    tell = progress or (lambda part, done, of, what: None)
+    shape = MiniShape()
+
+    def read(split: str) -> list[FilmedVideo]:
+        return filmed_videos(
+            benchmark,
+            split,
+            shape,
+            folder=frames,
+            executor=executor,
+            progress=lambda done, of: tell(f"decoding {split}", done, of, ""),
+        )
+
+    videos = read(SPLIT)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / TOKENIZER).is_file():
+        train_words(corpus(videos, settings.seed), settings.vocabulary, folder / TOKENIZER)
+    words = MiniWords(folder / TOKENIZER)
+    shape = MiniShape(vocabulary=words.size)
+    signature = _signature(videos, settings, folder / TOKENIZER)
+    losses = _Losses(folder / LOSSES)
+    torch.manual_seed(settings.seed)
+    model = Mini(shape)
+    told = _eye(model, videos, read("dev"), folder, settings, signature, losses, tell)
+    features = []
+    for number, video in enumerate(videos, 1):
+        features.append(visual_tokens(model.encoder, video))
+        tell("looking at every frame", number, len(videos), "")
+    _speech(model, Lessons(videos, words, shape.frame_tokens, seed=settings.seed), features, folder, settings,
+            signature, losses, tell)  # fmt: skip
+    about = {
+        "settings": settings.model_dump(mode="json"),
+        "signature": signature,
+        "videos": len(videos),
+        "frames": sum(len(video.times_s) for video in videos),
+        "parameters": {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()},
+        "eye": told,
+        "versions": {"reeltalk": __version__, "torch": torch.__version__},
+    }
+    write_bytes(folder / RUN, (json.dumps(about, indent=2) + "\n").encode())
+    return model, words
+
+
+def _signature(videos: Sequence[FilmedVideo], settings: MiniSettings, tokenizer: Path) -> str:
+    # Threads and how often the state is written move no weight that the seed does not.
+    told = settings.model_dump(mode="json", exclude={"save_every", "threads"})
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
+    for video in videos:
+        digest.update(str(video.video.sha256).encode())
+    digest.update(tokenizer.read_bytes())
+    digest.update(__version__.encode())
+    return digest.hexdigest()
+
+
+def _eye(
+    model: Mini, videos: Sequence[FilmedVideo], dev: Sequence[FilmedVideo], folder: Path, settings: MiniSettings,
+    signature: str, losses: _Losses, tell: Progress,
+) -> dict[str, float]:  # fmt: skip
+    labels = LabelWords.of(videos)
+    readings = Readings(model.shape, labels)
+    both = nn.ModuleList([model.encoder, readings])
+    optimiser = optimiser_of_eye(both, settings.eye)
+    path, steps = folder / EYE, settings.eye.steps
+    first = load_state(path, both, optimiser, signature=signature) if path.is_file() else 0
+    losses.keep("eye", first)
+
+    def report(step: int, loss: float) -> None:
+        losses.add("eye", step, loss=loss)
+        tell("learning to see", step + 1, steps, f"loss {loss:.2f}")
+        if (step + 1) % settings.save_every == 0 or step + 1 == steps:
+            save_state(path, both, optimiser, step=step + 1, signature=signature)
+            losses.write()
+
+    eye = settings.eye.model_copy(update={"seed": settings.seed})
+    train_encoder(model.encoder, readings, videos, labels, eye, optimiser, report, first=first)
+    found: dict[str, float] = accuracy(model.encoder, readings, dev, labels)
+    return found
+
+
+def _speech(
+    model: Mini, lessons: Lessons, features: Sequence[Any], folder: Path, settings: MiniSettings, signature: str,
+    losses: _Losses, tell: Progress,
+) -> None:  # fmt: skip
+    speech = settings.speech.model_copy(update={"seed": settings.seed})
+    optimiser = optimiser_of(model, speech)
+    path, steps = folder / STATE, speech.steps
+    first = load_state(path, model, optimiser, signature=signature) if path.is_file() else 0
+    losses.keep("speech", first)
+
+    def report(step: int, words: float, ready: float) -> None:
+        losses.add("speech", step, words=words, ready=ready)
+        tell("learning to answer", step + 1, steps, f"loss {words:.2f}")
+        if (step + 1) % settings.save_every == 0 or step + 1 == steps:
+            save_state(path, model, optimiser, step=step + 1, signature=signature)
+            losses.write()
+
+    train_speech(model, lessons, features, speech, optimiser, report, first=first)
