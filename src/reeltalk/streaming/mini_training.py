@@ -18,6 +18,7 @@ from reeltalk.parallel import Executor
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import hash_file
 from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
 from reeltalk.streaming.network import Mini
@@ -112,11 +113,12 @@ def train_mini(
         train_words(corpus(videos, settings.seed), settings.vocabulary, folder / TOKENIZER)
     words = MiniWords(folder / TOKENIZER)
     shape = MiniShape(vocabulary=words.size)
-    signature = _signature(videos, settings, folder / TOKENIZER)
+    eye_signature = _signature(videos, settings, "eye")
+    signature = _signature(videos, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
     losses = _Losses(folder / LOSSES)
     torch.manual_seed(settings.seed)
     model = Mini(shape)
-    told = _eye(model, videos, read("dev"), folder, settings, signature, losses, tell)
+    told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     features = []
     for number, video in enumerate(videos, 1):
         features.append(visual_tokens(model.encoder, video))
@@ -136,14 +138,12 @@ def train_mini(
     return model, words
 
 
-def _signature(videos: Sequence[FilmedVideo], settings: MiniSettings, tokenizer: Path) -> str:
-    # Threads and how often the state is written move no weight that the seed does not.
-    told = settings.model_dump(mode="json", exclude={"save_every", "threads"})
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
+def _signature(videos: Sequence[FilmedVideo], settings: MiniSettings, *parts: str) -> str:
+    told = settings.model_dump(mode="json", include={"seed", *parts})
+    shape = MiniShape().model_dump(mode="json")
+    digest = hashlib.sha256(json.dumps([told, shape, __version__], sort_keys=True).encode())
     for video in videos:
         digest.update(str(video.video.sha256).encode())
-    digest.update(tokenizer.read_bytes())
-    digest.update(__version__.encode())
     return digest.hexdigest()
 
 

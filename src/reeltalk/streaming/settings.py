@@ -10,10 +10,10 @@ class VisionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1600
-    batch: Annotated[int, Field(ge=1)] = 64
+    steps: Annotated[int, Field(ge=1)] = 1500
+    batch: Annotated[int, Field(ge=1)] = 48
     """Frames a step."""
-    rate: Annotated[float, Field(gt=0)] = 2e-3
+    rate: Annotated[float, Field(gt=0)] = 3e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.02
@@ -26,7 +26,7 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1500
+    steps: Annotated[int, Field(ge=1)] = 1200
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences a step."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
@@ -54,5 +54,5 @@ class MiniSettings(BaseModel):
     """Words and pieces of words at most."""
     save_every: Annotated[int, Field(ge=1)] = 100
     """Steps after which the state is written."""
-    threads: Annotated[int, Field(ge=1)] = 2
+    threads: Annotated[int, Field(ge=1)] = 1
     """Cores that torch computes on."""
