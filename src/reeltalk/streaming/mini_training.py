@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,22 +35,31 @@ LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
 TEXTS_A_VIDEO: Final = 4
 """Dialogues of each video that the tokenizer is trained on."""
-Progress = Callable[[str, int, int, str], None]
+Progress = Callable[[str, int, int, float], None]
+"""Told what is done, how many steps of how many, and the share."""
 
 
 class _Losses:
-    """The loss curve, a line a step; lines after the state that a run goes on from are dropped."""
+    """The loss curve, a line a step with its seconds; lines after the state that a run goes on from are dropped."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._before_s = path, time.monotonic()
         self._lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
     def keep(self, part: str, steps: int) -> None:
         kept = [line for line in self._lines if (row := json.loads(line))["part"] != part or row["step"] < steps]
-        self._lines = kept
+        self._lines, self._before_s = kept, time.monotonic()
+
+    @property
+    def took_s(self) -> float:
+        """Seconds of all steps."""
+        return float(sum(json.loads(line).get("took_s", 0.0) for line in self._lines))
 
     def add(self, part: str, step: int, **losses: float) -> None:
-        self._lines.append(json.dumps({"part": part, "step": step} | {k: round(v, 7) for k, v in losses.items()}))
+        now_s = time.monotonic()
+        row = {"part": part, "step": step} | {name: round(value, 7) for name, value in losses.items()}
+        self._lines.append(json.dumps(row | {"took_s": round(now_s - self._before_s, 3)}))
+        self._before_s = now_s
 
     def write(self) -> None:
         write_bytes(self._path, ("\n".join(self._lines) + "\n").encode())
@@ -86,7 +96,7 @@ def train_mini(
         settings: How.
         frames: Keeps decoded frames; several runs may share it.
         executor: Decodes videos.
-        progress: Called with the part, steps done of steps, and the loss.
+        progress: Called with what is done, steps done of steps, and their share.
 
     Raises:
         BenchmarkError: The benchmark does not hold what is needed.
@@ -94,7 +104,8 @@ def train_mini(
         ModelError: A loss is no number any more.
     """
     torch.set_num_threads(settings.threads)
-    tell = progress or (lambda part, done, of, what: None)
+    losses = _Losses(folder / LOSSES)
+    tell = progress or (lambda part, done, of, share: None)
     shape = MiniShape()
 
     def read(split: str) -> list[FilmedVideo]:
@@ -104,7 +115,7 @@ def train_mini(
             shape,
             folder=frames,
             executor=executor,
-            progress=lambda done, of: tell(f"decoding {split}", done, of, ""),
+            progress=lambda done, of: tell(f"decoding {split}", done, of, done / of),
         )
 
     videos = read(SPLIT)
@@ -115,14 +126,13 @@ def train_mini(
     shape = MiniShape(vocabulary=words.size)
     eye_signature = _signature(videos, settings, "eye")
     signature = _signature(videos, settings, "eye", "speech", "vocabulary") + hash_file(folder / TOKENIZER)[0]
-    losses = _Losses(folder / LOSSES)
     torch.manual_seed(settings.seed)
     model = Mini(shape)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     features = []
     for number, video in enumerate(videos, 1):
         features.append(visual_tokens(model.encoder, video))
-        tell("looking at every frame", number, len(videos), "")
+        tell("looking at every frame", number, len(videos), number / len(videos))
     _speech(model, Lessons(videos, words, shape.frame_tokens, seed=settings.seed), features, folder, settings,
             signature, losses, tell)  # fmt: skip
     about = {
@@ -132,6 +142,7 @@ def train_mini(
         "frames": sum(len(video.times_s) for video in videos),
         "parameters": {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()},
         "eye": told,
+        "took_s": round(losses.took_s, 1),
         "versions": {"reeltalk": __version__, "torch": torch.__version__},
     }
     write_bytes(folder / RUN, (json.dumps(about, indent=2) + "\n").encode())
@@ -161,7 +172,7 @@ def _eye(
 
     def report(step: int, loss: float) -> None:
         losses.add("eye", step, loss=loss)
-        tell("learning to see", step + 1, steps, f"loss {loss:.2f}")
+        tell("learning to see", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
             save_state(path, both, optimiser, step=step + 1, signature=signature)
             losses.write()
@@ -184,7 +195,7 @@ def _speech(
 
     def report(step: int, words: float, ready: float) -> None:
         losses.add("speech", step, words=words, ready=ready)
-        tell("learning to answer", step + 1, steps, f"loss {words:.2f}")
+        tell("learning to answer", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
             save_state(path, model, optimiser, step=step + 1, signature=signature)
             losses.write()
