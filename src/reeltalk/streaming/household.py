@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.phrases import VERBS
 from reeltalk.graph.story import Story
-from reeltalk.graph.vocabulary import AGENT, class_of
+from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
 from reeltalk.inference.mini_pictures import fitted
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.parallel import Call, Executor, Failure, Limits
@@ -56,6 +57,14 @@ class Seconds:
     rest_box: Corners | None = None
     """Of what the object is taken from, put on, or used with."""
     held_box: Corners | None = None
+
+    @property
+    def named(self) -> str:
+        """The words for what goes on: a person, the act, what it is done with, where, its colour, and what is held."""
+        verb = VERBS[self.action][1] if self.action in VERBS else ""
+        things = [self.main, self.target, self.room, (self.support or "").rpartition(" ")[2] or None, *self.held]
+        colour = (self.colour or "").rpartition("_")[2]
+        return " ".join(["person", verb, colour, *(plain_name(thing) for thing in things if thing)])
 
 
 @dataclass(frozen=True)

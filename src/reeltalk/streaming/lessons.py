@@ -17,11 +17,14 @@ from reeltalk.streaming.household import FilmedVideo
 from reeltalk.streaming.sequence import Interleaved
 
 SPLIT: Final = "train"
-SHARES: Final = {"dialogue": 0.5, "part": 0.1, "clips": 0.25, "watch": 0.15}
+SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
 """How often each kind of lesson comes: about the whole video, its beginning, clip after clip, and something to look
 out for."""
 TURNS: Final = 16
 CLIP_TURNS: Final = 5
+AFTERWARDS_S: Final = 0.5
+"""An event may show in the first frame after it."""
+NARRATIONS: Final = 0.5
 SEEN_S: Final = 0.5
 """What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
 FORGOTTEN: Final = 0.08
@@ -40,6 +43,8 @@ class Lessons:
 
     def __init__(self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int) -> None:
         self.videos, self._words, self._frame_tokens, self._seed = videos, words, frame_tokens, seed
+        self.names = [[words.numbers(second.named) for second in video.labels] for video in videos]
+        """Words by which each frame of each video is called."""
 
     def lesson(self, number: int) -> tuple[int, Interleaved]:
         """The place of a video, and a sequence about it. Every video comes once before one comes again.
@@ -71,7 +76,7 @@ class Lessons:
             if time_s <= end:
                 sequence.frame(index)
         for turn in self._turns(video, 0, clips, TURNS, draw):
-            self._ask(sequence, turn, draw)
+            self._ask(sequence, turn, video, draw)
         return sequence
 
     def _clip_by_clip(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
@@ -83,7 +88,7 @@ class Lessons:
                 sequence.frame(index)
                 index += 1
             for turn in self._turns(video, clip, clip + 1, CLIP_TURNS, draw):
-                self._ask(sequence, turn, draw)
+                self._ask(sequence, turn, video, draw)
         return sequence
 
     def _look_out(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
@@ -91,6 +96,8 @@ class Lessons:
         tasks = tasks_of(
             video.story(), VideoId(video.video.id), SPLIT, draw.getrandbits(32), until_s=video.video.duration_s
         )
+        # Half of them tell all that goes on: the plainest lesson in what a frame is called.
+        tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
         task = draw.choice(tasks)
         said = draw.choices((True, False), (0.85, 0.15))[0]
         sequence = Interleaved(self._words, self._frame_tokens)
@@ -103,16 +110,23 @@ class Lessons:
             if due:
                 sequence.say(waiting.pop(0).references[0])
         for turn in self._turns(video, 0, len(video.clips), CLIP_TURNS, draw):
-            self._ask(sequence, turn, draw)
+            self._ask(sequence, turn, video, draw)
         return sequence
 
     def _turns(self, video: FilmedVideo, first: int, last: int, turns: int, draw: random.Random) -> list[Turn]:
         story = video.story(first, last)
         return dialogue(story, split=SPLIT, seed=draw.getrandbits(32), turns=turns, asked_at_s=_end_s(video, last))[0]
 
-    def _ask(self, sequence: Interleaved, turn: Turn, draw: random.Random) -> None:
+    def _ask(self, sequence: Interleaved, turn: Turn, video: FilmedVideo, draw: random.Random) -> None:
         lost = [draw.random() < FORGOTTEN for _ in range(64)]
-        sequence.ask(turn.question, turn.references[0], forget=lost)
+        shown = [
+            index
+            for index, time_s in enumerate(video.times_s)
+            if any(span.start_s <= time_s <= span.end_s + AFTERWARDS_S for span in turn.evidence)
+        ]
+        # What rests on most of a video is not to be found at a place.
+        evidence = shown if len(shown) <= len(video.times_s) / 2 else []
+        sequence.ask(turn.question, turn.references[0], forget=lost, evidence=evidence)
 
 
 def _end_s(video: FilmedVideo, clips: int) -> float:

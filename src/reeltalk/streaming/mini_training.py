@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from reeltalk import __version__
@@ -30,6 +32,7 @@ from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, trai
 from reeltalk.streaming.words import train_words
 
 EYE: Final = "eye.safetensors"
+SEEN: Final = "seen.npy"
 STATE: Final = "state.safetensors"
 LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
@@ -129,10 +132,7 @@ def train_mini(
     torch.manual_seed(settings.seed)
     model = Mini(shape)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
-    features = []
-    for number, video in enumerate(videos, 1):
-        features.append(visual_tokens(model.encoder, video))
-        tell("looking at every frame", number, len(videos), number / len(videos))
+    features = _seen(model, videos, folder / SEEN, tell)
     _speech(model, Lessons(videos, words, shape.frame_tokens, seed=settings.seed), features, folder, settings,
             signature, losses, tell)  # fmt: skip
     about = {
@@ -183,6 +183,20 @@ def _eye(
     return found
 
 
+def _seen(model: Mini, videos: Sequence[FilmedVideo], path: Path, tell: Progress) -> list[NDArray[np.float32]]:
+    """The visual tokens of all frames, which the eye that has learned does not change any more."""
+    ends = np.cumsum([len(video.times_s) for video in videos])
+    if not path.is_file():
+        parts = []
+        for number, video in enumerate(videos, 1):
+            parts.append(visual_tokens(model.encoder, video))
+            tell("looking at every frame", number, len(videos), number / len(videos))
+        partial = path.with_suffix(".part.npy")
+        np.save(partial, np.concatenate(parts), allow_pickle=False)
+        partial.replace(path)
+    return np.split(np.load(path, mmap_mode="r", allow_pickle=False), ends[:-1])
+
+
 def _speech(
     model: Mini, lessons: Lessons, features: Sequence[Any], folder: Path, settings: MiniSettings, signature: str,
     losses: _Losses, tell: Progress,
@@ -193,8 +207,8 @@ def _speech(
     first = load_state(path, model, optimiser, signature=signature) if path.is_file() else 0
     losses.keep("speech", first)
 
-    def report(step: int, words: float, ready: float) -> None:
-        losses.add("speech", step, words=words, ready=ready)
+    def report(step: int, found: dict[str, float]) -> None:
+        losses.add("speech", step, **found)
         tell("learning to answer", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
             save_state(path, model, optimiser, step=step + 1, signature=signature)

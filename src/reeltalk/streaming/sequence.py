@@ -33,20 +33,25 @@ class Interleaved:
     """Frames of the video, in order."""
     ready: list[float] = field(default_factory=lambda: [float("nan")])
     """1 where it is time to speak, 0 where it is not, NaN where that is not learned."""
+    looked_at: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
+    """First and last place of an answer, and the places of the visual tokens that show why."""
+    _places: dict[int, range] = field(default_factory=dict)
 
     def frame(self, index: int, *, ready: float = float("nan")) -> None:
         """A frame, by its place in the video."""
         self.frames.append(index)
+        self._places[index] = range(len(self.ids), len(self.ids) + self.frame_tokens)
         for token in range(self.frame_tokens):
             self._add(FRAME, ready=ready if token == self.frame_tokens - 1 else float("nan"))
 
-    def ask(self, question: str, answer: str, *, forget: Sequence[bool] = ()) -> None:
+    def ask(self, question: str, answer: str, *, forget: Sequence[bool] = (), evidence: Sequence[int] = ()) -> None:
         """A question and its answer.
 
         Args:
             question: Its text.
             answer: The answer that is learned.
             forget: Words of the question that are not to be read, by place; so no form is learned by a single word.
+            evidence: Frames, by their place in the video, that show why; those that were not shown do not count.
         """
         asked = self.words.numbers(question)
         if forget is not None:
@@ -54,7 +59,11 @@ class Interleaved:
                 len(forget) :
             ]
         self._extend([QUESTION, *asked])
+        first = len(self.ids)
         self._learn([ANSWER, *self.words.numbers(answer), END])
+        places = tuple(place for frame in evidence if frame in self._places for place in self._places[frame])
+        if places:
+            self.looked_at.append((first, len(self.ids) - 2, places))
 
     def instruct(self, text: str) -> None:
         """What is to be looked out for."""
@@ -100,22 +109,34 @@ class Batch:
     """(N, K, V) visual tokens."""
     pts_s: Tensor
     """(N,) times of the frames."""
+    named: Tensor
+    """(N, vocabulary) shares of the words by which each frame is called; they sum to 1."""
+    answers: Tensor
+    """(B, M) places at which an answer is learned that a frame shows; 0 fills up."""
+    evidence: Tensor
+    """(B, M, T) true for the visual tokens that show it; false all along where `answers` is filled up."""
 
 
-def batch_of(sequences: Sequence[Interleaved], features: Sequence[NDArray[np.float32]], fps: float) -> Batch:
+def batch_of(
+    sequences: Sequence[Interleaved],
+    features: Sequence[NDArray[np.float32]],
+    names: Sequence[Sequence[Sequence[int]]],
+    fps: float,
+) -> Batch:
     """Put sequences side by side.
 
     Args:
         sequences: What is put together.
         features: (frames, K, V) visual tokens of each one's video.
+        names: Words of each frame of each one's video; at least one a frame.
         fps: Frames a second of the videos.
     """
     longest = max(len(sequence) for sequence in sequences)
     ids = np.full((len(sequences), longest), PAD, np.int64)
     learned = np.full((len(sequences), longest), NOT_LEARNED, np.int64)
     ready = np.full((len(sequences), longest), np.nan, np.float32)
-    at, seen, pts = [], [], []
-    for row, (sequence, tokens) in enumerate(zip(sequences, features, strict=True)):
+    at, seen, pts, named = [], [], [], []
+    for row, (sequence, tokens, called) in enumerate(zip(sequences, features, names, strict=True)):
         numbers = np.array(sequence.ids, np.int64)
         places = np.flatnonzero(numbers == FRAME)
         at.append(np.stack([np.full(len(places), row), places], axis=-1))
@@ -124,6 +145,11 @@ def batch_of(sequences: Sequence[Interleaved], features: Sequence[NDArray[np.flo
         ready[row, : len(numbers)] = sequence.ready
         seen.append(tokens[sequence.frames])
         pts.append(np.array(sequence.frames, np.float32) / fps)
+        for frame in sequence.frames:
+            shares = np.zeros(sequence.words.size, np.float32)
+            np.add.at(shares, called[frame], 1 / len(called[frame]))
+            named.append(shares)
+    answers, evidence = _evidence(sequences, longest)
     return Batch(
         torch.from_numpy(ids),
         torch.from_numpy(learned),
@@ -131,4 +157,21 @@ def batch_of(sequences: Sequence[Interleaved], features: Sequence[NDArray[np.flo
         torch.from_numpy(np.concatenate(at)),
         torch.from_numpy(np.concatenate(seen)),
         torch.from_numpy(np.concatenate(pts)),
+        torch.from_numpy(np.stack(named)),
+        torch.from_numpy(answers),
+        torch.from_numpy(evidence),
     )
+
+
+def _evidence(sequences: Sequence[Interleaved], longest: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    most = max(sum(last - first + 1 for first, last, _ in sequence.looked_at) for sequence in sequences)
+    answers = np.zeros((len(sequences), max(1, most)), np.int64)
+    evidence = np.zeros((len(sequences), max(1, most), longest), np.bool_)
+    for row, sequence in enumerate(sequences):
+        at = 0
+        for first, last, places in sequence.looked_at:
+            count = last - first + 1
+            answers[row, at : at + count] = np.arange(first, last + 1)
+            evidence[row, at : at + count, list(places)] = True
+            at += count
+    return answers, evidence

@@ -26,7 +26,7 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1200
+    steps: Annotated[int, Field(ge=1)] = 1100
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences a step."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
@@ -37,6 +37,10 @@ class SpeechSettings(BaseModel):
     """Share of the visual tokens' values that is hidden while learning."""
     ready_weight: Annotated[float, Field(ge=0)] = 0.2
     """Weight of the loss of when to speak beside that of what to say."""
+    named_weight: Annotated[float, Field(ge=0)] = 0.3
+    """The same of what frames are called."""
+    looked_weight: Annotated[float, Field(ge=0)] = 0.2
+    """The same of where some heads look while an answer is given."""
     seed: int = 17
     bf16: bool = True
 

@@ -5,6 +5,7 @@ The eye is not changed any more, so that each frame is looked at once for the wh
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -16,31 +17,71 @@ from torch import Tensor, nn
 
 from reeltalk.errors import ModelError
 from reeltalk.streaming.lessons import Lessons
-from reeltalk.streaming.network import Mini
+from reeltalk.streaming.network import Mini, rotate, turns
 from reeltalk.streaming.sequence import NOT_LEARNED, Batch, batch_of
 from reeltalk.streaming.settings import SpeechSettings
 from reeltalk.streaming.vision import rate_at
 
-Report = Callable[[int, float, float], None]
+Report = Callable[[int, dict[str, float]], None]
+LOOKING_LAYER: Final = 2
+LOOKING_HEADS: Final = 2
+"""So many heads of this layer learn to look at what shows an answer; the others look where they like."""
 POOL: Final = 8
 """Batches that are drawn at a time, so that sequences of like length go together."""
 
 
-def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Mean loss of learned words, and of whether to speak (0 where nothing of it is learned)."""
+@dataclass(frozen=True)
+class Losses:
+    """Mean losses of a batch."""
+
+    words: Tensor
+    """Of the words that are learned."""
+    ready: Tensor
+    """Of whether to speak; 0 where nothing of it is learned."""
+    named: Tensor
+    """Of what frames are called: visual tokens lie near the words for what they show, so that a word can be copied."""
+    looked: Tensor
+    """Of where the heads that look for evidence look while an answer is given."""
+
+
+def losses_of(model: Mini, batch: Batch, *, blur: float = 0.0) -> Losses:
+    """What a batch costs; `blur` is the share of visual values that are hidden."""
     seen = F.dropout(batch.seen, blur) if blur else batch.seen
-    visual = model.projector(seen, batch.pts_s).flatten(0, 1)
+    visual = model.projector(seen, batch.pts_s)  # (N, K, D)
     x = model.decoder.words(batch.ids)
-    x = x.index_put((batch.at[:, 0], batch.at[:, 1]), visual.to(x.dtype))
-    hidden = model.decoder.read(x)
+    x = x.index_put((batch.at[:, 0], batch.at[:, 1]), visual.flatten(0, 1).to(x.dtype))
+    called = torch.logsumexp((visual @ model.decoder.words.weight.T).float(), dim=1).log_softmax(dim=-1)
+    named = -(batch.named * called).sum(dim=-1).mean()
+    hidden, looked = _read(model, x, batch)
     learned = batch.learned != NOT_LEARNED
     # Only what is learned is told in words: most places are frames and questions.
     words = F.cross_entropy(model.decoder.tell(hidden[learned])[0].float(), batch.learned[learned])
     known = ~torch.isnan(batch.ready)
     if not bool(known.any()):
-        return words, words.new_zeros(())
+        return Losses(words, words.new_zeros(()), named, looked)
     ready = model.decoder.tell(hidden[known])[1].float()
-    return words, F.binary_cross_entropy_with_logits(ready, batch.ready[known])
+    return Losses(words, F.binary_cross_entropy_with_logits(ready, batch.ready[known]), named, looked)
+
+
+def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """States after the last layer as `Decoder.read` has them, and the loss of not looking at the evidence."""
+    shape, decoder = model.shape, model.decoder
+    by = turns(torch.arange(x.shape[1])[None], shape.head_width)
+    looked = x.new_zeros(())
+    for number, block in enumerate(decoder.blocks):
+        if number == LOOKING_LAYER:
+            b, t, _ = x.shape
+            q, k, _ = block.qkv(block.before(x)).view(b, t, 3, shape.heads, shape.head_width).permute(2, 0, 3, 1, 4)
+            q, k = rotate(q[:, :LOOKING_HEADS], by), rotate(k[:, :LOOKING_HEADS], by)
+            at = batch.answers[:, None, :, None].expand(-1, LOOKING_HEADS, -1, shape.head_width)
+            scores = (q.gather(2, at) @ k.transpose(-1, -2)).float() / shape.head_width**0.5  # (B, heads, M, T)
+            later = torch.arange(t) > batch.answers[:, :, None]
+            shares = scores.masked_fill(later[:, None], -1e4).log_softmax(dim=-1)
+            inside = torch.logsumexp(shares.masked_fill(~batch.evidence[:, None], -1e4), dim=-1)
+            known = batch.evidence.any(dim=-1)[:, None].expand_as(inside)
+            looked = -inside[known].mean() if bool(known.any()) else looked
+        x, _, _ = block(x, by, by, None, None)
+    return decoder.last(x), looked
 
 
 def batches(
@@ -54,7 +95,9 @@ def batches(
         random.Random(f"pool {pool}").shuffle(order)
         for place in order[first % POOL if pool == first // POOL else 0 :]:
             part = drawn[place * size : (place + 1) * size]
-            yield batch_of([lesson for _, lesson in part], [features[n] for n, _ in part], fps)
+            yield batch_of(
+                [lesson for _, lesson in part], [features[n] for n, _ in part], [lessons.names[n] for n, _ in part], fps
+            )
 
 
 def optimiser_of(model: Mini, settings: SpeechSettings) -> torch.optim.AdamW:
@@ -83,7 +126,7 @@ def train_speech(
         features: (frames, K, V) visual tokens of each of the lessons' videos.
         settings: Steps, rate and seed.
         optimiser: Of `optimiser_of`, as it was after step `first`.
-        report: Called after each step with its number from 0, the loss of words and that of when to speak.
+        report: Called after each step with its number from 0 and its losses by name.
         first: How many steps were made before.
 
     Raises:
@@ -99,13 +142,18 @@ def train_speech(
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
-            words, ready = losses_of(model, next(drawn), blur=settings.blur)
-        loss = words + settings.ready_weight * ready
+            found = losses_of(model, next(drawn), blur=settings.blur)
+        loss = (
+            found.words
+            + settings.ready_weight * found.ready
+            + settings.named_weight * found.named
+            + settings.looked_weight * found.looked
+        )
         if not bool(torch.isfinite(loss)):
             raise ModelError(f"the loss of step {step + 1} is {float(loss.detach())}; take a lower --rate")
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(learned, 1.0)
         optimiser.step()
-        report(step, float(words.detach()), float(ready.detach()))
+        report(step, {name: float(getattr(found, name).detach()) for name in ("words", "ready", "named", "looked")})
     model.eval()
