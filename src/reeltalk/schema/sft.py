@@ -1,0 +1,137 @@
+"""Samples for supervised fine-tuning: frames of a video with turns between them, as a streaming model is taught.
+
+The layout is StreamingChat's (SVBench, arXiv 2502.10810): frames of a segment, then its questions and answers, then the
+frames of the next segment. A frame stands before the question that it is the first to be seen at, so no question can
+see beyond its own moment. Loss falls on answers of `turns` only; `carried` turns are told as text.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.schema.ids import VideoKey
+from reeltalk.schema.record import Name, Record, Seconds
+
+PLACEHOLDER: Final = "<image>"
+"""Stands for one frame in a text, replaced from left to right."""
+RESERVED: Final = (PLACEHOLDER, "<video>", "<audio>", "<img>", "</img>", "<IMG_CONTEXT>")
+"""What trainers replace or count in texts; a question or answer must not hold it."""
+CARRIED_TITLE: Final = "Earlier in this conversation:"
+"""First line of the text that tells carried turns."""
+
+SampleText = Annotated[str, Field(min_length=1)]
+
+
+def reserved_in(text: str) -> str | None:
+    """The first of `RESERVED` that stands in a text, or None."""
+    return next((word for word in RESERVED if word in text), None)
+
+
+def escaped(text: str) -> str:
+    """The text with spaces inside every word of `RESERVED`: `<image>` becomes `< image >`."""
+    for word in RESERVED:
+        text = text.replace(word, f"{word[0]} {word[1:-1]} {word[-1]}")
+    return text
+
+
+class TrainingFrame(BaseModel):
+    """One frame that is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: Annotated[str, Field(min_length=1)]
+    """Path of the picture, relative to the root of the data set, with forward slashes."""
+    at_s: Seconds | None = None
+    """Its moment in the video, where it is known."""
+
+
+class CarriedTurn(BaseModel):
+    """A turn of an earlier part of the same conversation, told as text; no loss falls on it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: SampleText
+    answer: SampleText
+
+
+class TrainingTurn(BaseModel):
+    """Frames that are new, then a question, then the answer that is learnt."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    frames: tuple[TrainingFrame, ...] = ()
+    """Shown after the turn before and before this question, in the order of time."""
+    question: SampleText
+    answer: SampleText
+    asked_at_s: Seconds | None = None
+    """The moment of the question, where it is known; no frame up to here is later."""
+
+
+class TrainingMessage(BaseModel):
+    """One message of a sample as a chat template takes it: texts and frames in their order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Name
+    """`user` or `assistant`."""
+    parts: tuple[str | TrainingFrame, ...]
+
+    @property
+    def text(self) -> str:
+        """The message as one text, a frame as `<image>` and a line feed."""
+        return "".join(part if isinstance(part, str) else f"{PLACEHOLDER}\n" for part in self.parts)
+
+
+class TrainingSample(Record):
+    """One sequence that is trained on."""
+
+    id: Name
+    video_id: VideoKey | None = None
+    carried: tuple[CarriedTurn, ...] = ()
+    """Turns before this part of a conversation, told as text at its beginning."""
+    turns: Annotated[tuple[TrainingTurn, ...], Field(min_length=1)]
+
+    @property
+    def frames(self) -> tuple[TrainingFrame, ...]:
+        """All frames in the order in which they are shown; placeholders stand for them from left to right."""
+        return tuple(frame for turn in self.turns for frame in turn.frames)
+
+    @model_validator(mode="after")
+    def _trains_no_placeholder_and_sees_no_future(self) -> Self:
+        texts = [(f"carried[{index}]", told.question, told.answer) for index, told in enumerate(self.carried)]
+        texts += [(f"turns[{index}]", turn.question, turn.answer) for index, turn in enumerate(self.turns)]
+        for where, question, answer in texts:
+            for name, text in (("question", question), ("answer", answer)):
+                word = reserved_in(text)
+                if word is not None:
+                    raise ValueError(f"{where}.{name} holds {word}, which stands for a frame")
+        shown_s = 0.0
+        for index, turn in enumerate(self.turns):
+            for frame in turn.frames:
+                if frame.at_s is None:
+                    continue
+                if frame.at_s < shown_s:
+                    raise ValueError(f"turns[{index}].frames step back from {shown_s:g} s to {frame.at_s:g} s")
+                shown_s = frame.at_s
+            if turn.asked_at_s is not None and shown_s > turn.asked_at_s:
+                raise ValueError(
+                    f"turns[{index}] is asked at {turn.asked_at_s:g} s but a frame of {shown_s:g} s comes before it"
+                )
+        return self
+
+    def messages(self) -> Iterator[TrainingMessage]:
+        """User and assistant by turns, beginning with the user; carried turns are text of the first message."""
+        for index, turn in enumerate(self.turns):
+            told = carried_text(self.carried) if index == 0 else ""
+            parts = ((told,) if told else ()) + turn.frames + (turn.question,)
+            yield TrainingMessage(role="user", parts=parts)
+            yield TrainingMessage(role="assistant", parts=(turn.answer,))
+
+
+def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
+    """Carried turns as they are told, with an empty line after them; empty where there are none."""
+    if not turns:
+        return ""
+    lines = [line for turn in turns for line in (f"Question: {turn.question}", f"Answer: {turn.answer}")]
+    return "\n".join([CARRIED_TITLE, *lines]) + "\n\n"
