@@ -5,7 +5,7 @@ frames of the next segment. A frame stands before the question that it is the fi
 see beyond its own moment. Loss falls on answers of `turns` only; `carried` turns are told as text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -20,6 +20,13 @@ RESERVED: Final = (PLACEHOLDER, "<video>", "<audio>", "<img>", "</img>", "<IMG_C
 CARRIED_TITLE: Final = "Earlier in this conversation:"
 """First line of the text that tells carried turns."""
 
+FRAME_MARKS: Final = 3
+"""Tokens around a frame's own: InternVL writes `<img>`, `</img>` and a line feed."""
+MESSAGE_MARKS: Final = 8
+"""Tokens that a chat template adds to a message, at most: ChatML adds 5."""
+
+TokenCounter = Callable[[str], int]
+"""Tokens of a text, without special ones."""
 SampleText = Annotated[str, Field(min_length=1)]
 
 
@@ -135,3 +142,48 @@ def carried_text(turns: tuple[CarriedTurn, ...]) -> str:
         return ""
     lines = [line for turn in turns for line in (f"Question: {turn.question}", f"Answer: {turn.answer}")]
     return "\n".join([CARRIED_TITLE, *lines]) + "\n\n"
+
+
+class SampleLimits(BaseModel):
+    """What a sequence may hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    budget: Annotated[int, Field(ge=1)] = 32768
+    """Tokens of a sequence, frames and text."""
+    frame_tokens: Annotated[int, Field(ge=1)] = 256
+    """Tokens of one frame; `FRAME_MARKS` come on top."""
+    max_frames: Annotated[int, Field(ge=1)] = 100
+    reserve: Annotated[int, Field(ge=0)] = 128
+    """Tokens kept free for a system message."""
+
+    @property
+    def per_frame(self) -> int:
+        """Tokens of a frame with what stands around it."""
+        return self.frame_tokens + FRAME_MARKS
+
+
+def text_tokens(turn: TrainingTurn, count: TokenCounter) -> int:
+    """Tokens of a turn without its frames."""
+    return count(turn.question) + count(turn.answer) + 2 * MESSAGE_MARKS
+
+
+def sample_tokens(sample: TrainingSample, limits: SampleLimits, count: TokenCounter) -> int:
+    """Tokens of a sample: frames, texts, and what a chat template adds.
+
+    Args:
+        sample: The sample.
+        limits: Say what a frame costs and what is kept free.
+        count: Counts the tokens of a text.
+    """
+    told = carried_text(sample.carried)
+    text = sum(text_tokens(turn, count) for turn in sample.turns) + (count(told) if told else 0)
+    return limits.reserve + text + len(sample.frames) * limits.per_frame
+
+
+def most_tokens(text: str) -> int:
+    """No tokenizer of bytes or word pieces makes more tokens of a text than it has bytes in UTF-8.
+
+    Several times what a tokenizer counts for English: what holds by this bound holds for certain.
+    """
+    return len(text.encode())
