@@ -18,6 +18,7 @@ from reeltalk.cli import (
     scenario,
     sharing,
     tagging,
+    training_data,
     world,
 )
 from reeltalk.cli.app import app, main, run
@@ -43,5 +44,6 @@ __all__ = [
     "scenario",
     "sharing",
     "tagging",
+    "training_data",
     "world",
 ]

@@ -9,16 +9,20 @@ from cyclopts import Parameter
 from reeltalk import __version__
 from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, print_report, say
 from reeltalk.cli.sharing import HARNESS_DEFAULTS, Harness, write_harness_task
+from reeltalk.cli.training_data import Training, export_for_training
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
-from reeltalk.formats import FORMATS
+from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.formats.label_studio_options import DEFAULTS as LABEL_STUDIO_DEFAULTS
 from reeltalk.formats.label_studio_options import LabelStudioOptions
+from reeltalk.formats.training_options import TRAINING_DEFAULTS
 
 CURATE_DEFAULTS = CurateSettings()
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
-TARGET = Parameter(help=f"Layout: {', '.join(FORMATS)}; or a task for {' or '.join(HARNESSES)}.")
+TARGET = Parameter(
+    help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; or a task for {' or '.join(HARNESSES)}."
+)
 LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*")]
 ACCEPT = Parameter(name="--accept-licence", negative="")
 
@@ -234,13 +238,16 @@ def export(
     *,
     harness: Harness = HARNESS_DEFAULTS,
     label_studio: LabelStudio = LABEL_STUDIO_DEFAULTS,
+    training: Training = TRAINING_DEFAULTS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Write a benchmark in a published layout, or as a task of another evaluation harness.
+    """Write a benchmark in a published layout, as training data, or as a task of another evaluation harness.
 
-    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, or `reeltalk export lmms-eval benchmarks/kitchen
-    out/kitchen-lmms --split test`. Says what a layout cannot express. --media-url and --videos are for
-    label-studio, all other options but --overwrite for harnesses.
+    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
+    out/train`, or `reeltalk export lmms-eval benchmarks/kitchen out/kitchen-lmms --split test`. Says what a layout
+    cannot express. --media-url and --videos are for label-studio; --name, --split, --tasks and --limit for harnesses
+    and training data; --mode, --prompt, --subtitles and --no-videos for harnesses; all from --units on for training
+    data, whose pictures are decoded once for all three layouts; run it again to go on after an interruption.
 
     Parameters
     ----------
@@ -251,7 +258,7 @@ def export(
     out
         Folder that appears.
     overwrite
-        Replace the folder that is there.
+        Replace what is there.
     """
     from reeltalk.formats.registry import load_format
     from reeltalk.store.atomic import writing_directory
@@ -259,6 +266,12 @@ def export(
 
     if label_studio != LABEL_STUDIO_DEFAULTS and format != "label-studio":
         raise SettingError("--media-url and --videos are for label-studio only")
+    if training != TRAINING_DEFAULTS and format not in TRAINING:
+        raise SettingError(
+            f"--units, --fps, --budget and what else says how to train are for {', '.join(TRAINING)} only"
+        )
+    if format in TRAINING:
+        return export_for_training(format, benchmark, out, harness, training, overwrite=overwrite)
     if format in HARNESSES:
         lies_at = out.resolve()
         with writing_directory(out, overwrite=overwrite) as folder:
@@ -266,7 +279,7 @@ def export(
         print(f"{out / 'README.md'} says how it is run")
         return 0
     if format not in FORMATS:
-        raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *HARNESSES))}")
+        raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES))}")
     if harness != HARNESS_DEFAULTS:
         only = "--overwrite is its only option"
         if format == "label-studio":

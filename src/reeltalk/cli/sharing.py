@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class HarnessOptions(BaseModel):
-    """What of a benchmark becomes a task of lmms-eval or VLMEvalKit, and how it is asked."""
+    """What of a benchmark becomes a task of lmms-eval or VLMEvalKit, or training data, and how it is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: str | None = None
-    """Name of the task: lower case letters, digits and _; from the benchmark's name by default."""
+    """Name of the task (lower case letters, digits and _) or of the training data; the benchmark's by default."""
     mode: Literal["dialogue", "streaming", "single"] | None = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     split: str | None = None
-    """Split of the videos; test where there is one, else all; `all` for all."""
+    """Split of the videos; test where there is one, else all; `all` for all. Training data: train by default."""
     tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
     """Tasks of dialogues; all by default."""
     prompt: str | None = None

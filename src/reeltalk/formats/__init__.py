@@ -14,3 +14,10 @@ FORMATS: dict[str, str] = {
     "label-studio": "Label Studio: a task for each scene, drafts as predictions, and the annotations back",
 }
 """What each name on the command line means."""
+
+TRAINING: dict[str, str] = {
+    "streamingchat": "StreamingChat's JSON Lines, for InternVL's trainer and `reeltalk train`",
+    "sharegpt": "messages with <image>, for LLaMA-Factory",
+    "trl": "messages in parts, for TRL's SFTTrainer",
+}
+"""Layouts of training data, which are written and checked, not imported: pictures of frames with turns between them."""

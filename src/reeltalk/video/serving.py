@@ -52,11 +52,11 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
             if not found or found[-1] != frame.pts_s:
                 picture = sized(rgb(frame.picture), argument["longest_side_px"], argument["square_px"])
                 content = jpeg(upright(picture, argument["rotation_deg"]), quality=argument["quality"])
-                _write(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
+                write_picture(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
             found.append(frame.pts_s)
     except VideoError as error:
         return {REFUSED: str(error)}
-    except _UnwritableError as error:
+    except UnwritableError as error:
         return {UNWRITABLE: str(error)}
     return {"pts_s": found}
 
@@ -76,15 +76,20 @@ def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int
     return pixels if longest_side_px is None else within(pixels, longest_side_px)
 
 
-class _UnwritableError(Exception):
-    pass
+class UnwritableError(Exception):
+    """A folder cannot be written; the message says why."""
 
 
-def _write(folder: Path, name: str, content: bytes) -> None:
+def write_picture(folder: Path, name: str, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        UnwritableError: The folder cannot be written.
+    """
     # No fsync: what a power cut takes is decoded again. Another run may write the same frame at the same time.
     partial = folder / f".partial-{os.getpid()}-{name}"
     try:
         partial.write_bytes(content)
         partial.replace(folder / name)
     except OSError as error:
-        raise _UnwritableError(error.strerror or str(error)) from None
+        raise UnwritableError(error.strerror or str(error)) from None
