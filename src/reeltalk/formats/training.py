@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.formats import TRAINING
 from reeltalk.formats.training_check import Checked, check
 from reeltalk.formats.training_cuts import Cutter, FrameRule
 from reeltalk.formats.training_frames import FRAMES, Film, Progress, films, frame_folder, write_frames
@@ -95,9 +96,10 @@ def export_training(
     known = _films(content, found, media, options, executor)
     cutter = Cutter(options.limits, count, FrameRule(options.fps, options.frames), options.carry_over)
     samples = _samples(found.conversations, known, cutter)
+    others = [other for other in TRAINING if other != layout and (root / f"{other}.jsonl").exists()]
     pictures, decoded = write_frames(
         samples, known, root, size=options.size, quality=options.quality, executor=executor, overwrite=overwrite,
-        progress=progress,
+        shared=[f"{other}.jsonl" for other in others], progress=progress,
     )  # fmt: skip
     lines = list(_lines(samples, layout, answer_rows=options.answer_rows))
     with writing(file) as stream:

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -82,6 +82,7 @@ def write_frames(
     quality: int,
     executor: Executor,
     overwrite: bool = False,
+    shared: Sequence[str] = (),
     progress: Progress = lambda *_: None,
 ) -> tuple[int, int]:
     """Write the pictures of samples below a root, those that are there already left alone.
@@ -94,6 +95,7 @@ def write_frames(
         quality: Of the JPEG files, 1 to 100.
         executor: Decodes.
         overwrite: Make pictures anew that were made otherwise.
+        shared: Files of other samples that show the pictures, too: then none is made anew.
         progress: Told how far it is.
 
     Returns:
@@ -113,7 +115,7 @@ def write_frames(
     calls, paths = [], []
     for video_id, stills in wanted.items():
         film, folder = films[video_id], root / frame_folder(video_id)
-        _claim(folder, film, size=size, quality=quality, overwrite=overwrite)
+        _claim(folder, film, size=size, quality=quality, overwrite=overwrite, shared=shared)
         missing = sorted((at_s, Path(file).name) for file, at_s in stills.items() if not (root / file).is_file())
         for start in range(0, len(missing), FRAMES_A_CALL):
             part = missing[start : start + FRAMES_A_CALL]
@@ -139,7 +141,7 @@ def write_frames(
     return total, to_do
 
 
-def _claim(folder: Path, film: Film, *, size: int, quality: int, overwrite: bool) -> None:
+def _claim(folder: Path, film: Film, *, size: int, quality: int, overwrite: bool, shared: Sequence[str]) -> None:
     """Make sure that pictures in a folder are of this video and made in this way."""
     made = {"made_by": MADE_BY, "video": film.video.sha256 or str(film.path), "size": size, "quality": quality}
     file = folder / MADE_AS
@@ -151,10 +153,11 @@ def _claim(folder: Path, film: Film, *, size: int, quality: int, overwrite: bool
                 before = None
             if before == made:
                 return
-            if not overwrite and any(folder.iterdir()):
+            if any(folder.iterdir()) and (shared or not overwrite):
+                advice = f", as {', '.join(shared)} shows them, too" if shared else " or pass --overwrite"
                 raise BenchmarkError(
                     f"{folder} holds pictures that were made otherwise (another video, size or quality); choose "
-                    "another folder or pass --overwrite"
+                    f"another folder{advice}"
                 )
             shutil.rmtree(folder)
         folder.mkdir(parents=True)

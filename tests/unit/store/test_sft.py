@@ -1,0 +1,164 @@
+"""Training samples come back from every layout as they were; what cannot be trained on is refused with its place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from reeltalk.errors import InputError
+from reeltalk.schema.sft import (
+    RESERVED,
+    CarriedTurn,
+    SampleLimits,
+    TrainingFrame,
+    TrainingSample,
+    TrainingTurn,
+    escaped,
+    reserved_in,
+    sample_tokens,
+)
+from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, read_samples, to_answer_line, to_line
+
+FILE = Path("samples.jsonl")
+LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=30).filter(
+    lambda text: not reserved_in(text)
+)
+
+
+def said(*pairs: tuple[str, str]) -> dict[str, Any]:
+    return {"conversations": [{"from": sender, "value": value} for sender, value in pairs]}
+
+
+@st.composite
+def drawn_samples(draw: st.DrawFn) -> TrainingSample:
+    """Samples whose frames rise in time and stand before their questions."""
+    at_s, turns = 0.0, []
+    for _ in range(draw(st.integers(1, 4))):
+        times = [at_s := at_s + draw(st.integers(1, 9)) / 4 for _ in range(draw(st.integers(0, 3)))]
+        frames = tuple(TrainingFrame(file=f"frames/v/{time_s:g}.jpg", at_s=time_s) for time_s in times)
+        turns.append(TrainingTurn(frames=frames, question=draw(TEXTS), answer=draw(TEXTS), asked_at_s=at_s))
+    carried = tuple(CarriedTurn(question=draw(TEXTS), answer=draw(TEXTS)) for _ in range(draw(st.integers(0, 2))))
+    return TrainingSample(id="path-1", video_id="v", carried=carried, turns=tuple(turns))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(sample=drawn_samples())
+def test_a_sample_comes_back_equal(layout: SampleLayout, sample: TrainingSample) -> None:
+    value = json.loads(line_text(to_line(sample, layout)))
+    assert layout_of(value, file=FILE, line=1) == layout
+    assert read_line(value, layout, file=FILE, line=1) == sample
+
+
+@given(sample=drawn_samples())
+def test_placeholders_equal_images_and_roles_alternate(sample: TrainingSample) -> None:
+    line = to_line(sample, "streamingchat")
+    said = line["conversations"]
+    assert sum(message["value"].count("<image>") for message in said) == len(line["image"])
+    assert [message["from"] for message in said] == ["human", "gpt"] * len(sample.turns)
+    # No loss falls on carried turns: they stand in what the human says.
+    for turn in sample.carried:
+        assert f"Question: {turn.question}\nAnswer: {turn.answer}" in said[0]["value"]
+    parts = [part for message in to_line(sample, "trl")["messages"] for part in message["content"]]
+    assert sum(part["type"] == "image" for part in parts) == len(sample.frames)
+
+
+@given(sample=drawn_samples())
+def test_an_answer_line_has_one_completion(sample: TrainingSample) -> None:
+    line = json.loads(line_text(to_answer_line(sample)))
+    assert [message["role"] for message in line["completion"]] == ["assistant"]
+    assert line["completion"][0]["content"] == [{"type": "text", "text": sample.turns[-1].answer}]
+    assert read_line(line, "trl", file=FILE, line=1) == sample
+
+
+@given(TEXTS, st.sampled_from(RESERVED), TEXTS)
+def test_escaped_texts_hold_no_placeholder(before: str, word: str, after: str) -> None:
+    assert reserved_in(before + word + after)
+    assert reserved_in(escaped(before + word + after)) is None
+
+
+def test_tokens_are_those_of_frames_texts_and_template() -> None:
+    turn = TrainingTurn(frames=(TrainingFrame(file="a.jpg"),) * 2, question="abc", answer="de")
+    sample = TrainingSample(id="s", turns=(turn, turn.model_copy(update={"frames": ()})))
+    limits = SampleLimits(frame_tokens=10, reserve=5)
+    # Two frames with three marks each; twice five characters; four messages with eight marks each; the reserve.
+    assert sample_tokens(sample, limits, len) == 2 * 13 + 10 + 32 + 5
+
+
+def test_what_others_wrote_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.jsonl"
+    lines = [
+        {"image": "a.jpg", **said(("human", "<image>\nWhat?"), ("gpt", "A."))},
+        {
+            "id": 7, "image": ["a.jpg", "b.jpg"], "width": 3,
+            "conversations": [
+                {"from": "human", "value": "Frame-1: <image>\nFrame-2: <image>\nWhat?"}, {"from": "gpt", "value": "B."},
+            ],
+        },
+    ]  # fmt: skip
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (one, first), (two, second) = read_samples(file)
+    assert (one, two) == (1, 2)
+    assert (first.id, [frame.file for frame in first.frames], first.turns[0].question) == ("line-1", ["a.jpg"], "What?")
+    assert (second.id, len(second.frames), second.extra) == ("7", 2, {"width": 3})
+
+
+GOOD: dict[str, Any] = {
+    "id": "s",
+    "image": ["0.jpg", "1.jpg"],
+    "conversations": [
+        {"from": "human", "value": "<image>\n<image>\nWhat?"},
+        {"from": "gpt", "value": "A cup."},
+    ],
+    "frame_times_s": [0.0, 1.0],
+    "asked_at_s": [1.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "place"),
+    [
+        ({"image": ["0.jpg"]}, "2 placeholders for 1 images", "$.image"),
+        (said(("gpt", "Hi."), ("human", "<image><image>What?")), "the user is expected", "[0].from"),
+        (said(("human", "<image><image>A?"), ("human", "B?")), "the assistant is expected", "[1].from"),
+        (said(("human", "<image><image>A?"), ("gpt", "B."), ("human", "C?")), "has no answer", "[2].value"),
+        (said(("human", "<image>What is <image>?"), ("gpt", "B.")), "<image> stands inside a text", "[0].value"),
+        (said(("human", "<image><image>What?"), ("gpt", "<video>")), "<video> stands inside a text", "[1].value"),
+        (said(("human", "<image>\n<image>\n"), ("gpt", "B.")), "frames without a question", "[0].value"),
+        (said(("human", "<image><image>What?"), ("robot", "B.")), "should be 'human' or 'gpt'", "[1].from"),
+        ({"asked_at_s": [0.5]}, "asked at 0.5 s but a frame of 1 s comes before it", "$"),
+        ({"frame_times_s": [1.0, 0.0]}, "step back", "$"),
+        ({"frame_times_s": [1.0]}, "1 entries where 2 are needed", "$.frame_times_s"),
+        ({"carried": [["Q", "A"]]}, "does not begin with the carried turns", "[0].value"),
+        ({"carried": [["Q"]]}, "at least 2 items", "$.carried[0]"),
+        ({"conversations": []}, "at least 2 items", "$.conversations"),
+        ({"image": 3}, "should be a valid", "$.image"),
+        ({"id": ""}, "must be a non-empty line", "$.id"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trained_on_is_refused(change: dict[str, Any], problem: str, place: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text(json.dumps(GOOD) + "\n" + json.dumps(GOOD | change) + "\n", encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        list(read_samples(file))
+    assert problem in str(refused.value)
+    assert (refused.value.file, refused.value.line) == (file, 2)
+    assert place in (refused.value.place or "")
+
+
+@pytest.mark.parametrize(
+    "value", [[], "text", {}, {"prompt": []}, {"messages": 3}, {"prompt": [{"role": "user", "content": "A"}]}]
+)
+def test_what_is_no_sample_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"samples\.jsonl:4"):
+        read_line(value, layout_of(value, file=FILE, line=4), file=FILE, line=4)
+
+
+@pytest.mark.parametrize("word", RESERVED)
+def test_a_sample_holds_no_placeholder_in_its_texts(word: str) -> None:
+    with pytest.raises(ValidationError, match="stands for a frame"):
+        TrainingSample(id="s", turns=(TrainingTurn(question=f"What is {word}?", answer="A."),))
