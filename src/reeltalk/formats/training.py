@@ -91,7 +91,12 @@ def export_training(
     if file.exists() and not overwrite:
         raise BenchmarkError(f"{file} exists; choose another folder or pass --overwrite")
     found = conversations(
-        content, units=options.units, split=selection.split, tasks=selection.tasks, limit=selection.limit
+        content,
+        units=options.units,
+        split=selection.split,
+        tasks=selection.tasks,
+        limit=selection.limit,
+        choices=options.choices == "told",
     )
     known = _films(content, found, media, options, executor)
     cutter = Cutter(options.limits, count, FrameRule(options.fps, options.frames), options.carry_over)

@@ -24,6 +24,8 @@ class TrainingOptions(BaseModel):
     first of these that the split has."""
     frames: Literal["segment", "stream"] = "segment"
     """segment: frames of the clips that turns are about; stream: all frames from the beginning on."""
+    choices: Literal["told", "open"] = "told"
+    """told: a question with options is asked with them and answered by letter; open: without them, by its reference."""
     fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
     """Frames a second, on the video's own grid."""
     size: Annotated[int, Field(ge=16, le=4096)] = 448

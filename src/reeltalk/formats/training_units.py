@@ -59,6 +59,8 @@ class Found:
 
     conversations: list[Conversation] = field(default_factory=list)
     units: UnitKind = "path"
+    choices: bool = True
+    """Options are told with their questions."""
     splits: tuple[str, ...] = ()
     """The splits that their videos are in."""
     counts: Counter[str] = field(default_factory=Counter)
@@ -71,6 +73,7 @@ def conversations(
     split: str | None = None,
     tasks: Sequence[str] = (),
     limit: int | None = None,
+    choices: bool = True,
 ) -> Found:
     """The conversations of a split.
 
@@ -80,6 +83,7 @@ def conversations(
         split: `train` by default; `all` for all.
         tasks: Tasks of dialogues; all by default.
         limit: The first ones only.
+        choices: Tell options with their questions, and answer by letter.
 
     Raises:
         BenchmarkError: There is nothing to teach in the split.
@@ -87,7 +91,7 @@ def conversations(
     """
     chosen = _videos(content, split)
     clips = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
-    found = Found()
+    found = Found(choices=choices)
     held: dict[UnitKind, bool] = {
         "path": any(path.video_id in chosen for path in content.paths),
         "chain": any(chain.video_id in chosen for chain in content.chains),
@@ -133,7 +137,9 @@ def _taught(turn: Turn, asked_at_s: float | None, found: Found) -> TaughtTurn | 
     """A turn as text, or None where it has no question or no answer."""
     answer = turn.references[0] if turn.references else ""
     question = turn.question
-    if turn.options:
+    if turn.options and not found.choices:
+        answer = answer or (turn.options[turn.correct_option] if turn.correct_option is not None else "")
+    elif turn.options:
         question += "\n" + "\n".join(f"{option_label(n)}. {option}" for n, option in enumerate(turn.options))
         if turn.correct_option is not None:
             answer = f"{option_label(turn.correct_option)}. {turn.options[turn.correct_option]}"

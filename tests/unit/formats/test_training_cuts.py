@@ -212,6 +212,8 @@ def test_paths_chains_and_dialogues_become_conversations() -> None:
     first, second = [part.turns[0] for part in dialogue.conversations[0].segments]
     assert (first.question, dialogue.counts[ESCAPED]) == ("What is < image >?", 1)
     assert (second.question, second.answer) == ("Which?\nA. red\nB. blue", "B. blue")
+    open_ = conversations(benchmark(), units="dialogue", choices=False).conversations[0].segments[1].turns[0]
+    assert (open_.question, open_.answer) == ("Which?", "blue")
 
 
 @pytest.mark.parametrize("split", ["test", None])
