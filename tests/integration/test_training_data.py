@@ -60,6 +60,7 @@ def test_a_household_becomes_training_data(household: Path, tmp_path: Path, caps
 def test_a_killed_export_goes_on(household: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "reeltalk", "export", "trl", str(household), str(out), "--split", "all"]
+    command += ["--size", "64"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline and not list(out.glob("frames/*/*.jpg")):

@@ -12,14 +12,18 @@ from sample_videos import Numbered, number_of
 from reeltalk.cli import run
 from reeltalk.formats import TRAINING
 from reeltalk.formats.registry import load_format
+from reeltalk.formats.training_cuts import Cutter
 from reeltalk.formats.training_frames import frame_folder
+from reeltalk.formats.training_options import UnitKind
+from reeltalk.formats.training_units import conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Encoding, Video
+from reeltalk.schema.sft import SampleLimits, most_tokens
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.sft import read_samples
+from reeltalk.store.sft import read_line, read_samples, to_line
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 FILM = Numbered("training-data.mp4", frames=240)
@@ -241,6 +245,10 @@ def test_the_test_split_is_taken_only_where_it_is_said(
 FOLDERS = {"mt-video-bench-v1": "mt-video-bench", "mt-video-bench-v2": "mt-video-bench", "dstc10": "avsd"}
 
 
+DECODED = ("svbench", "ovo-bench", "mt-video-bench-v2")
+"""Of these, frames are decoded in every run of the tests; of the others in the full one."""
+
+
 @pytest.mark.parametrize("folder", sorted(path.name for path in SAMPLES.iterdir() if path.name != "label-studio"))
 def test_every_import_can_be_trained_on(folder: str, tmp_path: Path, full: bool) -> None:
     """Each sample of a published layout, with one film in place of all its videos."""
@@ -248,15 +256,22 @@ def test_every_import_can_be_trained_on(folder: str, tmp_path: Path, full: bool)
     content = load_format(FOLDERS.get(folder, folder)).read(SAMPLES / folder)
     content.videos = [video.model_copy(update={"sha256": sha256, "duration_s": None}) for video in content.videos]
     content.media = {sha256: path}
-    Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
-    held = {"path": content.paths, "chain": content.chains, "dialogue": content.dialogues}
-    kinds = [kind for kind, units in held.items() if any_reference(units, kind)]
-    for kind in kinds if full else kinds[:1]:
-        out = tmp_path / kind
-        command = ["export", "streamingchat", str(tmp_path / "bench"), str(out), "--split", "all", "--units", kind]
-        assert run([*command, "--size", "16", "--fps", "0.5"]) == 0
-        assert all(sample.frames for _, sample in read_samples(out / "streamingchat.jsonl"))
+    units: dict[UnitKind, list[Any]] = {"path": content.paths, "chain": content.chains, "dialogue": content.dialogues}
+    kinds = [kind for kind, there in units.items() if any_reference(there, kind)]
     assert kinds or folder == "folder"
+    for kind in kinds:
+        found = conversations(content, units=kind, split="all")
+        cutter = Cutter(SampleLimits(max_frames=8), most_tokens)
+        samples = [s for one in found.conversations for s in cutter.samples(one, duration_s=10.0, folder="frames/v")]
+        assert samples
+        for sample in samples:
+            line = to_line(sample, "streamingchat")
+            assert read_line(line, "streamingchat", file=path, line=1) == sample
+    if kinds and (full or folder in DECODED):
+        Benchmark.create(tmp_path / "bench").write_content(content, stage="test")
+        command = ["export", "streamingchat", str(tmp_path / "bench"), str(tmp_path / "out"), "--split", "all"]
+        assert run([*command, "--size", "16", "--fps", "0.5"]) == 0
+        assert all(sample.frames for _, sample in read_samples(tmp_path / "out/streamingchat.jsonl"))
 
 
 def any_reference(units: list[Any], kind: str) -> bool:
