@@ -178,7 +178,7 @@ def benchmark(split: str | None = "train") -> Content:
         clips=[
             Clip(id=f"c{n}", video_id="v", interval=Interval(start_s=10 * n, end_s=10 * n + 10)) for n in range(2)
         ],
-        chains=[QAChain(id=f"q{n}", clip_id=f"c{n}", **chain) for n in (1, 0)],  # type: ignore[arg-type]
+        chains=[QAChain(id=f"q{n}", clip_id=f"c{n}", **chain) for n in (1, 0)],
         paths=[
             DialoguePath(
                 id="p", video_id="v",

@@ -25,7 +25,7 @@ from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, re
 
 FILE = Path("samples.jsonl")
 LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=30).filter(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
     lambda text: not reserved_in(text)
 )
 
