@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,14 +19,16 @@ BY_TITLES: Final = {
     "scene": "By scene",
     "turns": "By number of turns",
     "video_length": "By length of the video",
+    "asked_at": "By the moment of the question",
     "kind": "By kind",
     "relation": "By relation",
     "judge": "Agreement with other protocols",
 }
 LENGTH: Final = "video_length"
+ASKED: Final = "asked_at"
 JUDGE: Final = "judge"
 """Groups of turns that a protocol and another one have both scored; how far both agree has no headline."""
-PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens")
+PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens", "new_frames", "memory_mib")
 FEW_TIMES: Final = 5
 """Times scatter far less than scores do, so that a mean over this many already tells something."""
 SETTINGS: Final = ("mode", "history", "policy", "frames", "fps", "size", "prompt", "rounds", "options", "subtitles")
@@ -52,11 +54,13 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class TimingFigure:
-    """A time or number of tokens over turns, or over lengths of videos."""
+    """A time, or how much was sent or kept, over turns, lengths of videos, or moments of questions."""
 
     metric: str
     title: str
     svg: str
+    rows: tuple[tuple[str, tuple[Estimate | None, ...]], ...]
+    """Its numbers: names of positions with each model's, in the leaderboard's order."""
 
 
 def breakdowns(board: Leaderboard) -> list[Breakdown]:
@@ -100,18 +104,26 @@ def has_groups(board: Leaderboard) -> bool:
 
 
 def timings_by_turn(board: Leaderboard) -> list[TimingFigure]:
-    """Seconds and tokens of an answer by turn (SVBench's figures 8 and 9)."""
+    """Seconds, tokens, frames and memory of an answer by turn."""
     return [figure for metric in PLOTTED_TIMINGS if (figure := _by_turn(board, metric)) is not None]
 
 
 def timings_by_length(board: Leaderboard) -> list[TimingFigure]:
-    """Seconds and tokens of an answer by the length of the video.
+    """Seconds, tokens, frames and memory of an answer by the length of the video (SVBench's figures 8 and 9).
 
     Raises:
         InputError: A run's table of groups is damaged.
     """
-    rows = [(index, row) for index, row in _groups(board) if row.by == LENGTH]
-    return [figure for metric in PLOTTED_TIMINGS if (figure := _by_length(board, metric, rows)) is not None]
+    return _by_seconds(board, LENGTH, "length of the video", "video")
+
+
+def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
+    """Seconds, tokens, frames and memory of an answer by how far the video had gone when it was asked for.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    return _by_seconds(board, ASKED, "moment of the question", "asked")
 
 
 def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
@@ -162,29 +174,57 @@ def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
 
 
 def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
-    series = [
-        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in model.curves[metric]])
+    points = {
+        index: {point.turn_index + 1: _estimate(point) for point in model.curves[metric]}
         for index, model in enumerate(board.models)
         if model.curves.get(metric)
-    ]
-    svg = figures.curves(series, title=f"{title_of(metric)} by turn, a line for each model", few=FEW_TIMES)
-    return TimingFigure(metric, f"{title_of(metric)} by turn", svg) if svg else None
-
-
-def _by_length(board: Leaderboard, metric: str, found: list[tuple[int, GroupRow]]) -> TimingFigure | None:
-    rows = [(index, row) for index, row in found if row.metric == metric]
-    labels = in_order({row.group for _, row in rows})
-    if len(labels) < 2:
+    }
+    if not _says_something(points):
         return None
-    series = []
-    for index, model in enumerate(board.models):
-        own = {row.group: row for place, row in rows if place == index and row.value is not None}
-        points = [(place, _estimate(own[label])) for place, label in enumerate(labels, start=1) if label in own]
-        if points:
-            series.append(Series(index, model.name, points))
-    title = f"{title_of(metric)} by length of the video, a line for each model"
-    svg = figures.curves(series, title=title, axis="video", labels=labels, few=FEW_TIMES)
-    return TimingFigure(metric, f"{title_of(metric)} by length of the video", svg) if svg else None
+    turns = sorted({turn for found in points.values() for turn in found})
+    title = f"{title_of(metric)} by turn"
+    svg = figures.curves(_series(board, points), title=f"{title}, a line for each model", few=FEW_TIMES)
+    return TimingFigure(metric, title, svg, _rows(board, points, [(turn, str(turn)) for turn in turns]))
+
+
+def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[TimingFigure]:
+    rows = [(index, row) for index, row in _groups(board) if row.by == by and row.value is not None]
+    drawn = []
+    for metric in PLOTTED_TIMINGS:
+        labels = in_order({row.group for _, row in rows if row.metric == metric})
+        if len(labels) < 2:
+            continue
+        places = {label: place for place, label in enumerate(labels, start=1)}
+        points: dict[int, dict[int, Estimate]] = defaultdict(dict)
+        for index, row in rows:
+            if row.metric == metric:
+                points[index][places[row.group]] = _estimate(row)
+        if not _says_something(points):
+            continue
+        title = f"{title_of(metric)} by {words}"
+        svg = figures.curves(
+            _series(board, points), title=f"{title}, a line for each model", axis=axis, labels=labels, few=FEW_TIMES
+        )
+        drawn.append(TimingFigure(metric, title, svg, _rows(board, points, list(enumerate(labels, start=1)))))
+    return drawn
+
+
+def _says_something(points: Mapping[int, Mapping[int, Estimate]]) -> bool:
+    """False where all is zero, as the frames of players that see none."""
+    return any(estimate.value for found in points.values() for estimate in found.values())
+
+
+def _series(board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]]) -> list[Series]:
+    return [Series(index, board.models[index].name, sorted(found.items())) for index, found in sorted(points.items())]
+
+
+def _rows(
+    board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]], positions: Sequence[tuple[int, str]]
+) -> tuple[tuple[str, tuple[Estimate | None, ...]], ...]:
+    models = range(len(board.models))
+    return tuple(
+        (name, tuple(points.get(index, {}).get(position) for index in models)) for position, name in positions
+    )
 
 
 def _estimate(point: CurvePoint | GroupRow) -> Estimate:

@@ -27,12 +27,16 @@ METRIC_TITLES: Final = {
     "prompt_tokens": "Prompt tokens",
     "completion_tokens": "Answer tokens",
     "frames_seen": "Frames",
+    "new_frames": "New frames",
+    "memory_mib": "Memory (MiB)",
 }
 TEXT: Final = frozenset(
     {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "meteor", "rouge_l", "cider", "token_f1", "exact_match", "similarity"}
 )
-TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens", "completion_tokens", "frames_seen")
-"""How long an answer took and what was sent: no scores, so none is best."""
+TIMINGS: Final = (
+    "took_s", "first_token_s", "prompt_tokens", "completion_tokens", "frames_seen", "new_frames", "memory_mib",
+)  # fmt: skip
+"""How long an answer took, and what was sent and kept: no scores, so none is best."""
 
 FAMILIES: Final = {
     "vdeval": "VDEval",

@@ -275,6 +275,8 @@ def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
         facts.append(f"{_seconds(played.took_s)}{first}")
     if played.prompt_tokens is not None and played.completion_tokens is not None:
         facts.append(f"{played.prompt_tokens:,} + {played.completion_tokens:,} tokens")
+    if played.memory_bytes is not None:
+        facts.append(f"{played.memory_bytes / 2**20:.2f} MiB kept")
     if played.cached:
         facts.append("kept from an earlier run")
     return tuple(facts)

@@ -1,14 +1,16 @@
-"""The page of times, tokens and frames: means, and how they go with turns and with the length of the video."""
+"""The page of times, tokens, frames and memory: means, and how they go with turns and with the time of the video."""
 
 from typing import Final
 
 from markupsafe import Markup
 
-from reeltalk.report.breakdowns import FEW_TIMES, TimingFigure, timings_by_length, timings_by_turn
-from reeltalk.report.quantities import by_model
+from reeltalk.report.breakdowns import FEW_TIMES, TimingFigure, timings_by_length, timings_by_moment, timings_by_turn
+from reeltalk.report.leaderboard import Leaderboard, ModelRow
+from reeltalk.report.quantities import by_model, quantity
 from reeltalk.report.site import Site
 
 PAGE: Final = "times.html"
+MEMORY: Final = "memory_mib"
 
 
 def has_times(site: Site) -> bool:
@@ -29,20 +31,39 @@ def write_times(site: Site) -> None:
     board = site.board
     metrics = [column.metric for column in board.timings]
     header, rows = by_model(board, metrics)
+    told, silent = _memory_told(board)
     site.render(
         PAGE,
         PAGE,
         table=site.table(PAGE, "means", header, rows, "Times and tokens of an answer", site.signatures_of(*metrics)),
         kinds=[
-            ("by-turn", "By turn", _drawn(site, "turn", timings_by_turn(board))),
-            ("by-length", "By length of the video", _drawn(site, "length", timings_by_length(board))),
+            ("by-moment", "By the moment of the question", "Asked", _drawn(site, "moment", timings_by_moment(board))),
+            ("by-length", "By length of the video", "Video", _drawn(site, "length", timings_by_length(board))),
+            ("by-turn", "By turn", "Turn", _drawn(site, "turn", timings_by_turn(board))),
         ],
         few_times=FEW_TIMES,
+        told=[model.name for model in told],
+        silent=[model.name for model in silent],
     )
 
 
-def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[str, Markup]]:
-    return [
-        (one.title, site.figure(PAGE, f"{one.metric}-by-{by}", one.svg, one.title, site.signatures_of(one.metric)))
-        for one in found
-    ]
+def _memory_told(board: Leaderboard) -> tuple[list[ModelRow], list[ModelRow]]:
+    """Models that tell what they keep of a video, and those that answered in some time and do not."""
+    told, silent = [], []
+    for model in board.models:
+        if model.cells.get(MEMORY) is not None:
+            told.append(model)
+        elif model.cells.get("took_s") is not None:
+            silent.append(model)
+    return told, silent
+
+
+def _drawn(site: Site, by: str, found: list[TimingFigure]) -> list[tuple[TimingFigure, Markup, Markup]]:
+    header = [by.capitalize(), *(model.name for model in site.board.models)]
+    drawn = []
+    for one in found:
+        name, signatures = f"{one.metric}-by-{by}", site.signatures_of(one.metric)
+        figure = site.figure(PAGE, name, one.svg, one.title, signatures)
+        cells = [[group, *(quantity(value, one.metric) for value in values)] for group, values in one.rows]
+        drawn.append((one, figure, site.table(PAGE, name, header, cells, one.title, signatures)))
+    return drawn
