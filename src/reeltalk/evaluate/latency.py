@@ -1,4 +1,4 @@
-"""How long answers took, and what was sent and kept: per turn, by the length of the video, by the moment of the question.
+"""How long answers took, and what was sent and kept: by turn, by the length of the video, by the question's moment.
 
 SVBench's figures 8 and 9 have the first of these against the length of the video. A model that follows a stream is told
 from one that looks at everything anew only by how its figures go with the moment at which it is asked.

@@ -8,6 +8,7 @@ from typing import Final
 
 from reeltalk.report import figures
 from reeltalk.report.columns import kind_of, settings_of, title_of
+from reeltalk.report.courses import Course, Stop, courses
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard, ModelRow
 from reeltalk.schema.runs import CurvePoint, GroupRow
@@ -114,7 +115,7 @@ def timings_by_length(board: Leaderboard) -> list[TimingFigure]:
     Raises:
         InputError: A run's table of groups is damaged.
     """
-    return _by_seconds(board, LENGTH, "length of the video", "video")
+    return _by_seconds(board, LENGTH, "length of the video", "length of the video")
 
 
 def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
@@ -123,7 +124,7 @@ def timings_by_moment(board: Leaderboard) -> list[TimingFigure]:
     Raises:
         InputError: A run's table of groups is damaged.
     """
-    return _by_seconds(board, ASKED, "moment of the question", "asked")
+    return _by_seconds(board, ASKED, "moment of the question", "asked at")
 
 
 def how_answered(board: Leaderboard) -> tuple[list[str], list[tuple[ModelRow, list[str]]]]:
@@ -192,21 +193,31 @@ def _by_seconds(board: Leaderboard, by: str, words: str, axis: str) -> list[Timi
     drawn = []
     for metric in PLOTTED_TIMINGS:
         labels = in_order({row.group for _, row in rows if row.metric == metric})
-        if len(labels) < 2:
-            continue
-        places = {label: place for place, label in enumerate(labels, start=1)}
+        places = {label: place for place, label in enumerate(labels)}
         points: dict[int, dict[int, Estimate]] = defaultdict(dict)
         for index, row in rows:
             if row.metric == metric:
                 points[index][places[row.group]] = _estimate(row)
-        if not _says_something(points):
+        stops = {place: at for place, label in enumerate(labels) if (at := _middle_s(label)) is not None}
+        if len(stops) < 2 or not _says_something(points):
             continue
+        lines = [
+            Course(index, board.models[index].name, line)
+            for index, found in sorted(points.items())
+            if (line := [Stop(stops[place], labels[place], found[place]) for place in sorted(found) if place in stops])
+        ]
         title = f"{title_of(metric)} by {words}"
-        svg = figures.curves(
-            _series(board, points), title=f"{title}, a line for each model", axis=axis, labels=labels, few=FEW_TIMES
-        )
-        drawn.append(TimingFigure(metric, title, svg, _rows(board, points, list(enumerate(labels, start=1)))))
+        svg = courses(lines, title=f"{title}, a line for each model", axis=axis, few=FEW_TIMES)
+        drawn.append(TimingFigure(metric, title, svg, _rows(board, points, list(enumerate(labels)))))
     return drawn
+
+
+def _middle_s(group: str) -> float | None:
+    """Where a group of seconds stands: in its middle, or at its bound where it has one; None for `unknown`."""
+    bounds = [float(number) for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", group)]
+    if group.startswith("<"):
+        bounds.insert(0, 0.0)
+    return sum(bounds) / len(bounds) if bounds else None
 
 
 def _says_something(points: Mapping[int, Mapping[int, Estimate]]) -> bool:
@@ -222,9 +233,7 @@ def _rows(
     board: Leaderboard, points: Mapping[int, Mapping[int, Estimate]], positions: Sequence[tuple[int, str]]
 ) -> tuple[tuple[str, tuple[Estimate | None, ...]], ...]:
     models = range(len(board.models))
-    return tuple(
-        (name, tuple(points.get(index, {}).get(position) for index in models)) for position, name in positions
-    )
+    return tuple((name, tuple(points.get(index, {}).get(position) for index in models)) for position, name in positions)
 
 
 def _estimate(point: CurvePoint | GroupRow) -> Estimate:

@@ -84,7 +84,7 @@ def swatch(index: int) -> str:
     """The line and marker of a model, for a legend."""
     return (
         '<svg viewBox="0 0 30 10" class="swatch" aria-hidden="true">'
-        f'<line x1="1" x2="29" y1="5" y2="5" class="line m{index % COLOURS}"{_dash(index)}/>'
+        f'<line x1="1" x2="29" y1="5" y2="5" class="line m{index % COLOURS}"{dash(index)}/>'
         f"{marker(index, 15, 5, 3.2)}</svg>"
     )
 
@@ -199,7 +199,7 @@ def curves(
     for line in series:
         for segment in _solid(line, few):
             path = " ".join(f"{x(p):.1f},{y(e.value):.1f}" for p, e in segment)
-            looks = f'class="line m{line.index % COLOURS}"{_dash(line.index)}'
+            looks = f'class="line m{line.index % COLOURS}"{dash(line.index)}'
             parts.append(f'<polyline points="{path}" {looks}/>')
         for position, estimate in line.points:
             where = labels[position - 1] if labels else position
@@ -207,7 +207,7 @@ def curves(
             faded = estimate.n < few
             parts.append(marker(line.index, x(position), y(estimate.value), 2.6, faded=faded, title=told))
     ends_of_lines = sorted((y(e.value), x(p) + 7, line.index) for line in series for p, e in [_end(line, few)])
-    heights = _spread([at for at, _, _ in ends_of_lines], lowest=top, highest=height - bottom)
+    heights = spread([at for at, _, _ in ends_of_lines], lowest=top, highest=height - bottom)
     for at, (_, start, index) in zip(heights, ends_of_lines, strict=True):
         looks = f'class="letter halo m{index % COLOURS}"'
         parts.append(f'<text x="{start:.1f}" y="{at + 4:.1f}" {looks}>{key_of(index)}</text>')
@@ -224,9 +224,10 @@ def ticks(lowest: float, highest: float, wanted: int = 5) -> list[float]:
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
-def _dash(index: int) -> str:
-    dash = DASHES[index % len(DASHES)]
-    return f' stroke-dasharray="{dash}"' if dash else ""
+def dash(index: int) -> str:
+    """The dash of a model's line as an attribute; none for a line that is drawn through."""
+    lengths = DASHES[index % len(DASHES)]
+    return f' stroke-dasharray="{lengths}"' if lengths else ""
 
 
 def _solid(line: Series, few: int) -> list[list[_Point]]:
@@ -276,7 +277,7 @@ def _positions(points: Sequence[_Point], x: _Scale, bottom: float, axis: str, la
     return parts
 
 
-def _spread(heights: Sequence[float], *, lowest: float, highest: float) -> list[float]:
+def spread(heights: Sequence[float], *, lowest: float, highest: float) -> list[float]:
     """Sorted heights moved apart until letters at them do not overlap, and kept inside the plot."""
     apart = min(_LETTER_HEIGHT, (highest - lowest) / max(len(heights), 1))
     spread: list[float] = []

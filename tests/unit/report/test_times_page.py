@@ -59,7 +59,8 @@ def timed_run(folder: Path, models: tuple[str, ...] = MODELS, *, turns: int = 8)
         measures = latency(answered, LENGTHS_S)
         summarise(model, measures, subject="made.up", signed=(), resamples=200, seed=1, tables=tables)
     info = RunInfo(
-        kind="evaluate", reeltalk_version="1", subject="made.up", metrics=tuple(tables.metrics), clusters=len(LENGTHS_S),
+        kind="evaluate", reeltalk_version="1", subject="made.up", metrics=tuple(tables.metrics),
+        clusters=len(LENGTHS_S),
         models=tuple(
             ModelInfo(model=model, source=model, sha256=f"{place:064d}", rows=len(answered), items=len(answered))
             for place, (model, answered) in enumerate(rows.items())
@@ -127,7 +128,7 @@ def test_the_page_says_who_tells_memory_and_calls_silence_no_zero(site: Path) ->
     kept = text[text.index('id="kept"') : text.index("</section>", text.index('id="kept"'))]
     plain = re.sub("<[^>]+>", "", kept)
     assert "Told by bounded, unbounded." in plain
-    assert "anew tells no memory: it is not zero" in plain
+    assert "No memory is told by anew. That is not zero" in plain
     assert "By the moment of the question" in text
     assert text.count("<figure>") == 15
 
