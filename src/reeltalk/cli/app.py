@@ -67,6 +67,14 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(f"{_sentence(str(error))}; 'reeltalk --help' lists the commands")
     except ReeltalkError as error:
         return _complain(str(error))
+    except ModuleNotFoundError as error:
+        # What trains models may be left out of an installation; all else is a fault of ours, or a missing extra.
+        if (error.name or "").split(".")[:2] != ["reeltalk", "streaming"]:
+            raise
+        return _complain(
+            "this installation lacks reeltalk.streaming, which this command needs; install reeltalk anew: "
+            "pip install --force-reinstall --no-deps reeltalk"
+        )
     except KeyboardInterrupt:
         print("interrupted; nothing is half-written, run the same command to go on", file=sys.stderr)
         return INTERRUPTED
