@@ -1,0 +1,160 @@
+"""Draw what `bench/streaming.py` measured: `docs/images/streaming-*.svg`, SVBench's figures 8 and 9 for a stream.
+
+    python bench/streaming_figure.py build/bench/streaming.json
+
+Figures are named `QUANTITY/POLICY/SECONDS` in that file, SECONDS being the length of the video, as
+`answer_s/bounded/600`; with `/low` and `/high` behind it they are the ends of its interval. Others are passed over.
+Needs the `figures` extra.
+"""
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import InputError
+from reeltalk.report.courses import Course, Stop, courses
+from reeltalk.report.figure_files import write_figure
+from reeltalk.report.figures import COLOURS, Estimate, swatch
+from reeltalk.report.leaderboard import key_of
+from reeltalk.report.svg import open_svg
+from reeltalk.report.visible import escaped
+
+ROOT: Final = Path(__file__).parents[1]
+MIB: Final = 1 << 20
+MARGIN: Final = 10.0
+HEADING: Final = 26.0
+LEGEND_LINE: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One figure."""
+
+    name: str
+    """How `bench/streaming.py` calls it."""
+    title: str
+    scale: float = 1.0
+    log: bool = False
+
+
+QUANTITIES: Final = (
+    Quantity("frame_s", "Seconds for a frame", log=True),
+    Quantity("first_token_s", "Seconds to the first token of an answer", log=True),
+    Quantity("answer_s", "Seconds to the last token of an answer", log=True),
+    Quantity("memory_bytes", "Memory that is kept of the video, MiB", 1 / MIB),
+)
+POLICIES: Final = {
+    "bounded": "bounded: sink, recent and merged frames",
+    "unbounded": "unbounded: everything is kept",
+    "reencoding": "encoding everything anew at each turn",
+}
+
+
+def read_figures(path: Path) -> dict[str, dict[str, dict[float, Estimate]]]:
+    """What was measured, by quantity, policy and length of the video in seconds.
+
+    Raises:
+        InputError: The file is not there, or is none of this benchmark's.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["figures"]
+        values = {tuple(name.split("/")): float(value) for name, value in found.items() if name.count("/") in (2, 3)}
+        lengths = {name: float(name[2]) for name in values}
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"no figures of bench/streaming.py, run that first ({error})", file=path) from error
+    measured: dict[str, dict[str, dict[float, Estimate]]] = defaultdict(lambda: defaultdict(dict))
+    for name, value in values.items():
+        if len(name) == 3:
+            low, high = values.get((*name, "low")), values.get((*name, "high"))
+            measured[name[0]][name[1]][lengths[name]] = Estimate(value, low, high, 1)
+    return measured
+
+
+def draw(quantity: Quantity, measured: Mapping[str, Mapping[float, Estimate]]) -> str:
+    """A figure with its title and the meaning of its letters, on a ground of its own that is light on every page.
+
+    Args:
+        quantity: What is drawn.
+        measured: Values by policy and length of the video in seconds.
+    """
+    names = [name for name in (*POLICIES, *sorted(set(measured) - set(POLICIES))) if name in measured]
+    lines = [
+        Course(index, POLICIES.get(name, name), _stops(measured[name], quantity.scale))
+        for index, name in enumerate(names)
+    ]
+    plot = courses(lines, title=quantity.title, axis="length of the video", log=quantity.log)
+    _, _, width, height = (float(part) for part in plot.split('"')[1].split())
+    top = MARGIN + HEADING + LEGEND_LINE * len(lines)
+    whole = (width + 2 * MARGIN, top + height + MARGIN)
+    scale = ", logarithmic" if quantity.log else ""
+    parts = [
+        open_svg(*whole, quantity.title),
+        f'<rect width="{whole[0]:g}" height="{whole[1]:g}" rx="4" fill="#fff"/>',
+        f'<text x="{MARGIN:g}" y="{MARGIN + 14:g}" class="tick" font-weight="600">{quantity.title}{scale}</text>',
+    ]
+    for line in lines:
+        y = MARGIN + HEADING + LEGEND_LINE * line.index
+        looks = f"letter m{line.index % COLOURS}"
+        mark = swatch(line.index).replace("<svg ", f'<svg x="{MARGIN + 16:g}" y="{y:g}" width="30" height="10" ', 1)
+        parts += [
+            f'<text x="{MARGIN:g}" y="{y + 9:g}" class="{looks}">{key_of(line.index)}</text>', mark,
+            f'<text x="{MARGIN + 54:g}" y="{y + 9:g}" class="tick">{escaped(line.name)}</text>',
+        ]  # fmt: skip
+    inner = plot[plot.index(">") + 1 : plot.rindex("</svg>")]
+    return "".join([*parts, f'<g transform="translate({MARGIN:g} {top:g})">{inner}</g>', "</svg>"])
+
+
+def write_images(measurements: Path, folder: Path) -> list[Path]:
+    """Write a figure of each quantity that was measured.
+
+    Args:
+        measurements: What `bench/streaming.py` wrote.
+        folder: Where they go; is made.
+
+    Raises:
+        InputError: There is nothing to draw.
+        MissingExtraError: The packages that draw are not installed.
+    """
+    measured = read_figures(measurements)
+    wanted = [quantity for quantity in QUANTITIES if measured.get(quantity.name)]
+    if not wanted:
+        raise InputError(
+            f"none of {', '.join(quantity.name for quantity in QUANTITIES)} was measured", file=measurements
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for quantity in wanted:
+        path = folder / f"streaming-{quantity.name.removesuffix('_s').removesuffix('_bytes').replace('_', '-')}.svg"
+        write_figure(draw(quantity, measured[quantity.name]), path, title=quantity.title)
+        written.append(path)
+    return written
+
+
+def _stops(found: Mapping[float, Estimate], scale: float) -> list[Stop]:
+    stops = []
+    for at, value in sorted(found.items()):
+        low, high = (None if end is None else end * scale for end in (value.low, value.high))
+        stops.append(Stop(at, f"{at / 60:g} min", Estimate(value.value * scale, low, high, value.n)))
+    return stops
+
+
+def main() -> None:
+    """Draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("measured", type=Path, nargs="?", default=ROOT / "build" / "bench" / "streaming.json")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
+    given = parser.parse_args()
+    try:
+        for path in write_images(given.measured, given.out):
+            print(path)
+    except InputError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
