@@ -2,13 +2,13 @@
 
     python bench/streaming_figure.py build/bench/streaming.json
 
-Figures are named `QUANTITY/POLICY/SECONDS` in that file, SECONDS being the length of the video, as
-`answer_s/bounded/600`; with `/low` and `/high` behind it they are the ends of its interval. Others are passed over.
-Needs the `figures` extra.
+Figures are named `MINUTES min, POLICY: QUANTITY` in that file, as `10 min, bounded: answer, ms`; others are passed
+over. Needs the `figures` extra.
 """
 
 import argparse
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ from reeltalk.report.svg import open_svg
 from reeltalk.report.visible import escaped
 
 ROOT: Final = Path(__file__).parents[1]
-MIB: Final = 1 << 20
 MARGIN: Final = 10.0
 HEADING: Final = 26.0
 LEGEND_LINE: Final = 20.0
+NAMED: Final = re.compile(r"(?P<minutes>[0-9.]+) min, (?P<policy>[^:]+): (?P<quantity>.+)")
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Quantity:
     name: str
     """How `bench/streaming.py` calls it."""
     title: str
-    scale: float = 1.0
+    file: str
+    """What its file is called."""
     log: bool = False
 
 
 QUANTITIES: Final = (
-    Quantity("frame_s", "Seconds for a frame", log=True),
-    Quantity("first_token_s", "Seconds to the first token of an answer", log=True),
-    Quantity("answer_s", "Seconds to the last token of an answer", log=True),
-    Quantity("memory_bytes", "Memory that is kept of the video, MiB", 1 / MIB),
+    Quantity("frame, ms", "Milliseconds for a frame", "streaming-frame.svg"),
+    Quantity("answer, ms", "Milliseconds for an answer", "streaming-answer.svg", log=True),
+    Quantity("memory, MB", "Memory that is kept of the video, MB", "streaming-memory.svg"),
 )
 POLICIES: Final = {
     "bounded": "bounded: sink, recent and merged frames",
-    "unbounded": "unbounded: everything is kept",
-    "reencoding": "encoding everything anew at each turn",
+    "all": "unbounded: everything is kept",
+    "reading again": "reading all frames and turns again",
 }
 
 
@@ -62,16 +62,13 @@ def read_figures(path: Path) -> dict[str, dict[str, dict[float, Estimate]]]:
         InputError: The file is not there, or is none of this benchmark's.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["figures"]
-        values = {tuple(name.split("/")): float(value) for name, value in found.items() if name.count("/") in (2, 3)}
-        lengths = {name: float(name[2]) for name in values}
+        found = {name: float(value) for name, value in json.loads(path.read_text(encoding="utf-8"))["figures"].items()}
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"no figures of bench/streaming.py, run that first ({error})", file=path) from error
     measured: dict[str, dict[str, dict[float, Estimate]]] = defaultdict(lambda: defaultdict(dict))
-    for name, value in values.items():
-        if len(name) == 3:
-            low, high = values.get((*name, "low")), values.get((*name, "high"))
-            measured[name[0]][name[1]][lengths[name]] = Estimate(value, low, high, 1)
+    for name, value in found.items():
+        if parts := NAMED.fullmatch(name):
+            measured[parts["quantity"]][parts["policy"]][60 * float(parts["minutes"])] = Estimate(value, None, None, 1)
     return measured
 
 
@@ -83,10 +80,7 @@ def draw(quantity: Quantity, measured: Mapping[str, Mapping[float, Estimate]]) -
         measured: Values by policy and length of the video in seconds.
     """
     names = [name for name in (*POLICIES, *sorted(set(measured) - set(POLICIES))) if name in measured]
-    lines = [
-        Course(index, POLICIES.get(name, name), _stops(measured[name], quantity.scale))
-        for index, name in enumerate(names)
-    ]
+    lines = [Course(index, POLICIES.get(name, name), _stops(measured[name])) for index, name in enumerate(names)]
     plot = courses(lines, title=quantity.title, axis="length of the video", log=quantity.log)
     _, _, width, height = (float(part) for part in plot.split('"')[1].split())
     top = MARGIN + HEADING + LEGEND_LINE * len(lines)
@@ -129,18 +123,14 @@ def write_images(measurements: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for quantity in wanted:
-        path = folder / f"streaming-{quantity.name.removesuffix('_s').removesuffix('_bytes').replace('_', '-')}.svg"
+        path = folder / quantity.file
         write_figure(draw(quantity, measured[quantity.name]), path, title=quantity.title)
         written.append(path)
     return written
 
 
-def _stops(found: Mapping[float, Estimate], scale: float) -> list[Stop]:
-    stops = []
-    for at, value in sorted(found.items()):
-        low, high = (None if end is None else end * scale for end in (value.low, value.high))
-        stops.append(Stop(at, f"{at / 60:g} min", Estimate(value.value * scale, low, high, value.n)))
-    return stops
+def _stops(found: Mapping[float, Estimate]) -> list[Stop]:
+    return [Stop(at, f"{at / 60:g} min", value) for at, value in sorted(found.items())]
 
 
 def main() -> None:
