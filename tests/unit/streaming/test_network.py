@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.streaming.network import Decoder, Mini, rotate
+from reeltalk.streaming.network import Decoder, Mini, rotate, turns
 
 SHAPE = MiniShape(
     height_px=36, width_px=52, channels=(4, 6, 8, 10), glimpses=3, glimpse_width=5, frame_tokens=2, vision_width=12,
@@ -36,6 +36,11 @@ def mini() -> Mini:
 @pytest.fixture
 def tokens() -> Tensor:
     return torch.randn(1, TOKENS, SHAPE.width, generator=torch.Generator().manual_seed(4))
+
+
+def rotated(heads: Tensor, positions: Tensor) -> Tensor:
+    """Heads (B, H, T, E) turned by their positions."""
+    return rotate(heads, turns(positions, heads.shape[-1]))
 
 
 def stepped(
@@ -114,7 +119,7 @@ def test_the_clock_tells_moments_apart(mini: Mini) -> None:
 
 def test_rotating_keeps_norms_and_turns_nothing_at_zero() -> None:
     heads = torch.randn(2, 3, 7, 8)
-    turned = rotate(heads, torch.tensor([[0, 1, 2, 50, 400, 3000, 60_000]]))
+    turned = rotated(heads, torch.tensor([[0, 1, 2, 50, 400, 3000, 60_000]]))
     torch.testing.assert_close(turned.norm(dim=-1), heads.norm(dim=-1), atol=1e-4, rtol=1e-5)
     torch.testing.assert_close(turned[:, :, 0], heads[:, :, 0])
     assert (turned[:, :, 1:] - heads[:, :, 1:]).abs().amax(dim=-1).min() > 1e-3
@@ -128,7 +133,7 @@ def test_products_of_rotated_heads_know_differences_of_positions_alone(
 
     def product(positions: tuple[int, int]) -> Tensor:
         first, second = (torch.tensor([[position]]) for position in positions)
-        return (rotate(query, first) * rotate(key, second)).sum(dim=-1)
+        return (rotated(query, first) * rotated(key, second)).sum(dim=-1)
 
     torch.testing.assert_close(product(here), product(there), atol=1e-3, rtol=0)
     assert (product(here) - product((there[0] + 2, there[1]))).abs().max() > 1e-3
@@ -137,9 +142,9 @@ def test_products_of_rotated_heads_know_differences_of_positions_alone(
 def test_each_sequence_is_turned_by_its_own_positions() -> None:
     heads = torch.randn(2, 3, 4, 8)
     positions = torch.tensor([[0, 1, 2, 3], [5, 6, 9, 11]])
-    turned = rotate(heads, positions)
-    torch.testing.assert_close(turned[1:], rotate(heads[1:], positions[1:]))
-    torch.testing.assert_close(turned[:1], rotate(heads[:1], positions[:1]))
+    turned = rotated(heads, positions)
+    torch.testing.assert_close(turned[1:], rotated(heads[1:], positions[1:]))
+    torch.testing.assert_close(turned[:1], rotated(heads[:1], positions[:1]))
 
 
 def test_a_memory_that_dropped_tokens_counts_anew_as_if_these_had_never_been_counted(
