@@ -137,9 +137,8 @@ def _worded(
         own = _acts(together[0])
         told = phrases.sentence(fill(answer, own if due.generic else due.slots, named=False))
         # The act itself says it as well as the state that it leads to.
-        plain = phrases.sentence(
-            f"he walks to the {due.slots['room']}." if due.form == "room" else f"he {own['does']}."
-        )
+        act = f"walks to the {due.slots['room']}" if due.form == "room" else own["does"]
+        plain = phrases.sentence(f"he {act}.")
         moments.append(Moment(interval=interval, references=tuple(dict.fromkeys((told, plain)))))
     moments.sort(key=lambda moment: (moment.interval.start_s, moment.interval.end_s))
     return ProactiveTask(

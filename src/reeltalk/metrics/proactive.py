@@ -1,0 +1,308 @@
+"""When a model spoke unasked, against the moments at which something was due: the proactive measures.
+
+A `Play` is one stream: the moments that were due, what was said, and how right each reply is for each moment, which
+somebody else judged. Each measure gives a `Share`, a sum and what it is a share of, so that plays are pooled by sums
+and videos are drawn as everywhere. A moment's reference time is its start, the first moment at which it may be known.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from reeltalk.metrics.tokenise import tokenise_coco
+from reeltalk.schema.intervals import Interval
+
+SIGNATURE: Final = "proactive:v1"
+"""Names these rules and constants wherever a number rests on them."""
+RIGHT: Final = 2
+"""A reply says what was due; 1 is partly so, 0 not at all."""
+TOLERANCE_S: Final = 2.0
+"""StreamingBench's: a reply this far from its moment is still in time."""
+POLLED_AFTER_S: Final = 4.0
+"""StreamingBench stops looking for a reply so long after the moment."""
+OMEGA: Final = 0.5
+"""ProactiveVideoQA's default: how much the time before a reply is contracted."""
+UNANSWERED: Final = 0.25
+"""ProactiveVideoQA's PAUC of a moment that nobody spoke of."""
+OFFSET_S: Final = 1.0
+"""SPOT-Bench: the best moment to reply is so long after the slot's start."""
+SIGMA_EARLY_S: Final = 1.48
+SIGMA_LATE_S: Final = 0.74
+LEAST_TIMELINESS: Final = 0.05
+"""SPOT-Bench: a reply of less timeliness does not count for a slot."""
+MOST_REPLIES: Final = 5
+"""SPOT-Bench: at most so many replies are looked at for a slot."""
+SECONDS_AN_HOUR: Final = 3600.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Something that was said unasked."""
+
+    at_s: float
+    text: str
+    correct: tuple[int, ...]
+    """For each moment of the play 0, 1 or 2: how right it is to say this of it, whenever it is said."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """One stream and what was said in it.
+
+    Raises:
+        ValueError: A reply is not judged for each moment, or outside 0 to 2.
+    """
+
+    moments: tuple[Interval, ...]
+    """Spans in which something was due; none where silence is right throughout."""
+    replies: tuple[Reply, ...]
+    until_s: float
+    """Where the stream ended."""
+    asked_at_s: float = 0.0
+    """When it was said what to look out for."""
+
+    def __post_init__(self) -> None:
+        for reply in self.replies:
+            if len(reply.correct) != len(self.moments) or not all(0 <= c <= RIGHT for c in reply.correct):
+                raise ValueError(f"a reply is judged 0, 1 or 2 for each of {len(self.moments)} moments")
+
+    @cached_property
+    def in_order(self) -> tuple[Reply, ...]:
+        """Replies in the order of time; those of one time in that of their texts, so that no other order matters."""
+        return tuple(sorted(self.replies, key=lambda reply: (reply.at_s, reply.text, reply.correct)))
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Places of the moments in the order of time."""
+        spans = self.moments
+        return tuple(sorted(range(len(spans)), key=lambda place: (spans[place].start_s, spans[place].end_s)))
+
+
+class Share(NamedTuple):
+    """A sum and what it is a share of; the measure is the first over the second."""
+
+    earned: float
+    possible: float
+
+    @property
+    def value(self) -> float | None:
+        """The measure; None where there is nothing that it could be a share of."""
+        return self.earned / self.possible if self.possible > 0 else None
+
+
+class InTime(NamedTuple):
+    """StreamingBench's proactive output, over the moments of a play."""
+
+    time: Share
+    """The first reply came within the tolerance."""
+    answer: Share
+    """The first reply was right, whenever it came."""
+    both: Share
+
+
+def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
+    """Whether the first reply to each moment was in time, and right.
+
+    Its polls begin after the instruction and end 4 s after the moment; the first reply among them decides, so one that
+    comes long before spoils the moment. Where several moments follow each other, which StreamingBench does not have,
+    the polls for one begin when the window of the one before is over (ours).
+
+    Reference:
+        StreamingBench, Proactive Output: in time where |t - GT| is at most 2 s.
+    """
+    time = answer = both = 0
+    begins_s = play.asked_at_s
+    for place in play.order:
+        due_s = play.moments[place].start_s
+        # Of moments closer than the tolerance, each may have what is said at its own.
+        first = next(
+            (r for r in play.in_order if min(begins_s, due_s) <= r.at_s <= due_s + POLLED_AFTER_S),
+            None,
+        )
+        if first is not None:
+            in_time, right = abs(first.at_s - due_s) <= tolerance_s, first.correct[place] == RIGHT
+            time, answer, both = time + in_time, answer + right, both + (in_time and right)
+        begins_s = math.nextafter(due_s + tolerance_s, math.inf)
+    count = len(play.moments)
+    return InTime(Share(time, count), Share(answer, count), Share(both, count))
+
+
+def pauc(span: Interval, replies: Sequence[tuple[float, float]], *, omega: float = OMEGA) -> float:
+    """The area under what was said of one moment so far, over time, from 0 to 1.
+
+    Args:
+        span: The moment.
+        replies: Times inside the span in order, each with a judgement 0 to 2 of all replies up to it.
+        omega: How much the time up to each reply is contracted, 0 to 1; 0 is the plain area.
+
+    Raises:
+        ValueError: A reply lies outside the span, or they are not in order.
+
+    Reference:
+        ProactiveVideoQA's PAUC. Before the first reply the area grows by 0.5, so silence gives 0.25. Span 0 to 10 and
+        replies (2, 1), (5, 2): 0.70 with omega 0 and 0.85 with omega 0.5.
+    """
+    times = [time_s for time_s, _ in replies]
+    if any(not span.start_s <= time_s <= span.end_s for time_s in times) or times != sorted(times):
+        raise ValueError("replies must lie in the span, in the order of time")
+    if not replies:
+        return UNANSWERED
+    if span.duration_s == 0:
+        return replies[-1][1] / RIGHT
+    ends = [*((1 - omega) * (time_s - span.start_s) for time_s in times), span.duration_s]
+    area = ends[0] * 2 * UNANSWERED
+    area += sum((end - start) * score for (start, end), (_, score) in zip(pairwise(ends), replies, strict=True))
+    return area / (span.duration_s * RIGHT)
+
+
+def accumulated(play: Play, place: int) -> list[tuple[float, float]]:
+    """The replies in a moment's span, each with the best judgement of those up to it.
+
+    ProactiveVideoQA has a model judge the replies so far as one text. Here each is judged alone, and what was said
+    stays said, so that the best counts (ours).
+    """
+    span, best = play.moments[place], 0
+    found = []
+    for reply in play.in_order:
+        if span.start_s <= reply.at_s <= span.end_s:
+            best = max(best, reply.correct[place])
+            found.append((reply.at_s, float(best)))
+    return found
+
+
+def mean_pauc(play: Play, *, omega: float = OMEGA) -> Share:
+    """PAUC summed over the moments of a play."""
+    count = len(play.moments)
+    total = sum(pauc(play.moments[n], accumulated(play, n), omega=omega) for n in range(count))
+    return Share(total, count)
+
+
+def timeliness(span: Interval, at_s: float) -> float:
+    """How timely a reply to a slot is, 0 to 1: a Gaussian that falls off slower before its top than after it.
+
+    Reference:
+        SPOT-Bench, constants: the top is 1.0 s after the slot's start, sigma 1.48 s before it and 0.74 s after it.
+    """
+    late_s = at_s - (span.start_s + OFFSET_S)
+    sigma = SIGMA_EARLY_S if late_s < 0 else SIGMA_LATE_S
+    return math.exp(-(late_s**2) / (2 * sigma**2))
+
+
+def timeliness_f1(play: Play) -> Share:
+    """SPOT-Bench's F1: timely and right replies against all replies and all slots.
+
+    Twice the timeliness of the replies that found a slot, over replies and slots together, so that what is said too
+    much and what is missed both cost. Ours, as the paper's constants are all that is known to us: a slot takes one
+    reply and a reply one slot, by the assignment of most timeliness in all; only right replies may be assigned; of the
+    replies in a slot's reach the first 5 are looked at; replies and slots without a partner count in full.
+    """
+    table = np.zeros((len(play.in_order), len(play.moments)))
+    for column, span in enumerate(play.moments):
+        weights = [timeliness(span, reply.at_s) for reply in play.in_order]
+        reach = [row for row, weight in enumerate(weights) if weight >= LEAST_TIMELINESS][:MOST_REPLIES]
+        for row in reach:
+            if play.in_order[row].correct[column] == RIGHT:
+                table[row, column] = weights[row]
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return Share(2 * float(table[rows, columns].sum()), len(play.replies) + len(play.moments))
+
+
+def duplicates(play: Play) -> Share:
+    """Replies that repeat an earlier one though nothing new was due in between.
+
+    Reference:
+        ProactiveVideoQA's duplicate-reply ratio. Ours: equal words after tokenising, and that a new moment allows the
+        same words again, as where each of several jumps is to be told.
+    """
+    starts = [span.start_s for span in play.moments]
+    said: dict[tuple[str, ...], float] = {}
+    repeated = 0
+    for reply in play.in_order:
+        words = tuple(tokenise_coco(reply.text))
+        before_s = said.get(words)
+        if before_s is not None and not any(before_s < start_s <= reply.at_s for start_s in starts):
+            repeated += 1
+        said[words] = reply.at_s
+    return Share(repeated, len(play.replies))
+
+
+def false_alarms(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
+    """Replies outside every moment, and the hours in which silence was right.
+
+    A moment's span is widened by the tolerance at both ends. A wrong reply inside one is no false alarm: other measures
+    charge it.
+    """
+    widened = sorted((span.start_s - tolerance_s, span.end_s + tolerance_s) for span in play.moments)
+    silence_s, reached_s = 0.0, play.asked_at_s
+    for start_s, end_s in widened:
+        silence_s += max(0.0, min(start_s, play.until_s) - reached_s)
+        reached_s = max(reached_s, end_s)
+    silence_s += max(0.0, play.until_s - reached_s)
+    alarms = sum(not any(start_s <= r.at_s <= end_s for start_s, end_s in widened) for r in play.replies)
+    return Share(alarms, silence_s / SECONDS_AN_HOUR)
+
+
+def served(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
+    """Which moments were told rightly, each with the reply's time minus its start, in seconds.
+
+    A reply serves one moment and a moment takes one reply, inside its widened span: as many as can be, and of all such
+    ways that of least total distance from the starts.
+    """
+    allowed = np.zeros((len(play.in_order), len(play.moments)), dtype=bool)
+    late = np.zeros(allowed.shape)
+    for row, reply in enumerate(play.in_order):
+        for column, span in enumerate(play.moments):
+            inside = span.start_s - tolerance_s <= reply.at_s <= span.end_s + tolerance_s
+            allowed[row, column] = inside and reply.correct[column] == RIGHT
+            late[row, column] = reply.at_s - span.start_s
+    # One more moment served outweighs all distances together.
+    bonus = 1.0 + float(np.abs(late).max(initial=0.0)) * (1 + min(allowed.shape))
+    worth: NDArray[np.float64] = np.where(allowed, bonus - np.abs(late), 0.0)
+    rows, columns = linear_sum_assignment(worth, maximize=True)
+    return {int(c): float(late[r, c]) for r, c in zip(rows, columns, strict=True) if allowed[r, c]}
+
+
+def missed(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
+    """Moments that no right reply serves."""
+    return Share(len(play.moments) - len(served(play, tolerance_s=tolerance_s)), len(play.moments))
+
+
+def latency(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
+    """Seconds from the start of each moment that was served to its reply; negative where the reply was early."""
+    found = served(play, tolerance_s=tolerance_s)
+    return Share(sum(found.values()), len(found))
+
+
+def time_difference(play: Play) -> Share:
+    """Seconds between each moment's start and the reply nearest to it, whatever it says.
+
+    Reference:
+        VideoLLM-online's TimeDiff, |reply frame - reference frame| / fps. Its model is told the reference replies so
+        far and each turn has its own stretch of video; here a model runs on its own words, so the nearest reply is
+        taken, and the end of the stream where there is none (ours).
+    """
+    times = [reply.at_s for reply in play.replies] or [play.until_s]
+    total = sum(min(abs(time_s - span.start_s) for time_s in times) for span in play.moments)
+    return Share(total, len(play.moments))
+
+
+MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
+    "time_correct": lambda play: streaming_bench(play).time,
+    "answer_correct": lambda play: streaming_bench(play).answer,
+    "time_and_answer_correct": lambda play: streaming_bench(play).both,
+    "pauc": mean_pauc,
+    "timeliness_f1": timeliness_f1,
+    "duplicate_ratio": duplicates,
+    "false_alarms_per_hour": false_alarms,
+    "missed": missed,
+    "latency_s": latency,
+    "time_diff_s": time_difference,
+}
+"""By name, what each play adds to a measure."""
