@@ -14,6 +14,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.tables import TABLES
 
@@ -33,6 +34,7 @@ class Content:
     rewrites: list[Rewrite] = field(default_factory=list)
     paths: list[DialoguePath] = field(default_factory=list)
     dialogues: list[Dialogue] = field(default_factory=list)
+    proactive: list[ProactiveTask] = field(default_factory=list)
     entities: list[Entity] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)

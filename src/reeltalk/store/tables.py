@@ -18,6 +18,7 @@ from reeltalk.schema.record import Record
 from reeltalk.schema.review import Review
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.scoring import JudgedScore, Rubric
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.documents import input_error
 
@@ -62,6 +63,7 @@ LINKAGES = Table("linkages", Linkage, None)
 REWRITES = Table("rewrites", Rewrite, lambda row: row.id)
 PATHS = Table("paths", DialoguePath, lambda row: row.id)
 DIALOGUES = Table("dialogues", Dialogue, lambda row: row.id)
+PROACTIVE = Table("proactive", ProactiveTask, lambda row: row.id)
 ENTITIES = Table("entities", Entity, lambda row: row.id)
 EVENTS = Table("events", Event, lambda row: row.id)
 FACTS = Table("facts", Fact, None)
@@ -91,6 +93,7 @@ TABLES: dict[str, Table[Any]] = {
         REWRITES,
         PATHS,
         DIALOGUES,
+        PROACTIVE,
         ENTITIES,
         EVENTS,
         FACTS,

@@ -12,6 +12,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.scoring import JudgedScore
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
@@ -110,6 +111,8 @@ class _Relations:
         for dialogue in self.content.dialogues:
             yield from self._unit("dialogues", dialogue.id, dialogue.video_id, dialogue.clip_ids)
             yield from self._turns("dialogues", dialogue.id, dialogue.video_id, dialogue.turns)
+        for task in self.content.proactive:
+            yield from self._task(task)
         for index, linkage in enumerate(self.content.linkages):
             yield from self._linkage(f"linkages:{index}", linkage)
         for rewrite in self.content.rewrites:
@@ -181,6 +184,26 @@ class _Relations:
                     yield Finding("error", where, f"asked at {turn.asked_at_s:g} s; the video lasts {duration_s:g} s")
             for vocabulary, label in unknown_labels(turn.labels):
                 yield Finding("warning", where, f"label '{label}' is not among the known ones of {vocabulary}")
+
+    def _task(self, task: ProactiveTask) -> Iterator[Finding]:
+        where = f"proactive:{task.id}"
+        video = self.videos.get(task.video_id)
+        if video is None:
+            yield Finding("error", where, f"belongs to video '{task.video_id}', which the benchmark does not have")
+        elif video.duration_s is not None and task.until_s > video.duration_s + TOLERANCE_S:
+            yield Finding("error", where, f"goes on until {task.until_s:g} s; the video lasts {video.duration_s:g} s")
+        before_s = task.asked_at_s
+        for index, moment in enumerate(task.moments):
+            start_s, end_s = moment.interval.start_s, moment.interval.end_s
+            if start_s < before_s:
+                yield Finding("error", f"{where}.moments[{index}]", f"begins at {start_s:g} s, before {before_s:g} s")
+            if end_s > task.until_s + TOLERANCE_S:
+                yield Finding(
+                    "error", f"{where}.moments[{index}]", f"ends at {end_s:g} s; the stream ends at {task.until_s:g} s"
+                )
+            if not moment.references:
+                yield Finding("error", f"{where}.moments[{index}]", "says nothing of what is to be told")
+            before_s = max(before_s, start_s)
 
     def _resolve(self, ref: TurnRef) -> tuple[QAChain | Dialogue, Turn] | None:
         unit = self.chains.get(ref.unit_id) if ref.unit == "chain" else self.dialogues.get(ref.unit_id)

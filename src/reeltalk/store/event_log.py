@@ -1,0 +1,180 @@
+"""A log of what happened while models followed streams: JSON Lines of `StreamEvent`, written line by line.
+
+Any program may write one. A session is one play of one task: its events stand in the order of their times, and
+`ended` or `failed` is its last. Sessions of several models and tasks may be mixed.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+from pydantic import ValidationError
+
+from reeltalk.errors import InputError
+from reeltalk.schema.stream import ProactiveTask, StreamEvent
+from reeltalk.store.atomic import storage_errors, writing
+from reeltalk.store.documents import input_error
+
+LAST: Final = frozenset({"ended", "failed"})
+"""Kinds of events after which nothing follows in a session."""
+SLACK_S: Final = 0.05
+"""A container's duration and its last presentation time differ by up to a frame."""
+
+
+@dataclass
+class SessionLog:
+    """The events of one session."""
+
+    model: str
+    session: str
+    video_id: str
+    events: list[StreamEvent] = field(default_factory=list)
+
+    @property
+    def last(self) -> str:
+        """Kind of its last event; `ended` where it is whole."""
+        return self.events[-1].kind
+
+    @property
+    def replies(self) -> list[StreamEvent]:
+        """What was said."""
+        return [event for event in self.events if event.kind == "replied"]
+
+
+def read_event_log(path: Path, tasks: Mapping[str, ProactiveTask] | None = None) -> list[SessionLog]:
+    """The sessions of a log, each checked.
+
+    Args:
+        path: The log.
+        tasks: What sessions may be about, by the name of the session; none are checked by default.
+
+    Returns:
+        In the order in which they begin in the file.
+
+    Raises:
+        InputError: The file is absent or empty, a line is no event, or events contradict each other; names the line.
+    """
+    sessions: dict[tuple[str, str], SessionLog] = {}
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", file=path, hint="give a log as 'reeltalk proactive run' writes it"
+        ) from None
+    with stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                _take(sessions, _event(line, path, number), path, number, tasks)
+    if not sessions:
+        raise InputError("no events", file=path, hint="give a log as 'reeltalk proactive run' writes it")
+    return list(sessions.values())
+
+
+def _event(line: bytes, path: Path, number: int) -> StreamEvent:
+    try:
+        return StreamEvent.model_validate_json(line)
+    except ValidationError as error:
+        raise input_error(error, file=path, line=number, place="") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise InputError("not a JSON line", file=path, line=number) from None
+
+
+def _take(
+    sessions: dict[tuple[str, str], SessionLog],
+    event: StreamEvent,
+    path: Path,
+    number: int,
+    tasks: Mapping[str, ProactiveTask] | None,
+) -> None:
+    def refuse(problem: str, value: object = None, hint: str | None = None) -> InputError:
+        return InputError(problem, file=path, line=number, value=value, hint=hint)
+
+    key = event.model, event.session
+    session = sessions.get(key)
+    if session is None:
+        if tasks is not None and event.session not in tasks:
+            raise refuse(
+                "no task of this session", event.session, "a session has the id of its task in proactive.jsonl"
+            )
+        session = sessions[key] = SessionLog(event.model, event.session, event.video_id)
+        if tasks is not None and tasks[event.session].video_id != event.video_id:
+            raise refuse(f"the task is about video {tasks[event.session].video_id!r}", event.video_id)
+    elif event.video_id != session.video_id:
+        raise refuse(f"the session began with video {session.video_id!r}", event.video_id)
+    elif session.last in LAST:
+        raise refuse(
+            f"session {event.session!r} of {event.model!r} had {session.last} already, and this comes after it",
+            event.kind,
+        )
+    elif event.at_s < session.events[-1].at_s:
+        raise refuse(f"goes back in time, after {session.events[-1].at_s:g} s of the same session", event.at_s)
+    if event.kind == "replied":
+        if not event.text.strip():
+            raise refuse("a reply without text", hint="leave the event out, or write it as silent")
+        if tasks is not None and event.at_s > tasks[event.session].until_s + SLACK_S:
+            raise refuse(f"a reply after the end of the stream at {tasks[event.session].until_s:g} s", event.at_s)
+    session.events.append(event)
+
+
+class EventLog:
+    """Writes a log, each event as it happens. Use as a context.
+
+    A log that is there is gone on with: of what was written before, whole sessions stay, and those that were broken off
+    or failed are taken out, so that they are played again.
+
+    Args:
+        path: The file.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+        InputError: What is there is no log; only its last line may be cut off.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.whole: Final[frozenset[tuple[str, str]]] = _keep_whole(path)
+        """Model and session of those that are there already."""
+        with storage_errors(path):
+            self._stream: IO[bytes] = path.open("ab")
+
+    def add(self, event: StreamEvent) -> None:
+        """Write an event; it is on the disk when its session has ended.
+
+        Raises:
+            BenchmarkError: The disk is full or cannot be written; the same command goes on.
+        """
+        with storage_errors(self.path):
+            self._stream.write(event.to_json().encode() + b"\n")
+            self._stream.flush()
+            if event.kind in LAST:
+                os.fsync(self._stream.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+
+def _keep_whole(path: Path) -> frozenset[tuple[str, str]]:
+    if not path.exists():
+        return frozenset()
+    lines = path.read_bytes().split(b"\n")
+    # After the last line feed stands nothing, or a line that a process was killed in.
+    events = [(line, _event(line, path, number)) for number, line in enumerate(lines[:-1], start=1) if line.strip()]
+    whole = frozenset((event.model, event.session) for _, event in events if event.kind == "ended")
+    kept = [line for line, event in events if (event.model, event.session) in whole]
+    if len(kept) != len(lines) - 1 or lines[-1]:
+        _write_lines(path, kept)
+    return whole
+
+
+def _write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    with writing(path) as stream:
+        for line in lines:
+            stream.write(line + b"\n")
