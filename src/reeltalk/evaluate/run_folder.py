@@ -87,7 +87,9 @@ class RunFolder:
         write_bytes(path / REQUEST, write_json(self._request).encode())
 
     def _anything_asked(self) -> bool:
-        """Whether a reply was kept: a run that was refused before its first question may begin anew."""
+        """Whether a reply or an event was kept: a run that was refused before its first question may begin anew."""
+        if any(self.path.glob("*.jsonl")):
+            return True
         if not self.replies.is_file():
             return False
         with ReplyStore(self.replies) as store:

@@ -15,7 +15,7 @@ from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import PROACTIVE, VIDEOS
 
-STAGE: Final = "graph proactive"
+STAGE: Final = "proactive write"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from reeltalk.errors import BudgetError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
@@ -19,6 +19,39 @@ from reeltalk.store.manifest import hash_file
 from reeltalk.video.encode import pixels_of
 
 WANTED: Final = "answer(frames, history, question)"
+
+
+class Made(NamedTuple):
+    """An object of a class of the user's own."""
+
+    object: Any
+    class_name: str
+    sha256: str
+    """First digits of the hash of the class's file."""
+
+
+def made_of(spec: str) -> Made:
+    """An object of a class that is named.
+
+    Args:
+        spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
+
+    Raises:
+        SettingError: There is no such class, or it cannot be made.
+    """
+    module, class_name = _loaded(spec)
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
+    try:
+        made = found()
+    except Exception as error:
+        raise SettingError(
+            f"{spec}: the class cannot be made without arguments: {_told(error)}; give its arguments defaults"
+        ) from error
+    source = getattr(module, "__file__", None)
+    sha256 = hash_file(Path(source))[0][:8] if source and Path(source).is_file() else "built-in"
+    return Made(made, class_name, sha256)
 
 
 class PythonPlayer:
@@ -36,20 +69,10 @@ class PythonPlayer:
     """
 
     def __init__(self, spec: str, *, sees_frames: bool = True) -> None:
-        module, class_name = _loaded(spec)
-        found = getattr(module, class_name, None)
-        if not inspect.isclass(found):
-            raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
-        try:
-            self._object: Any = found()
-        except Exception as error:
-            raise SettingError(
-                f"{spec}: the class cannot be made without arguments: {_told(error)}; give its arguments defaults"
-            ) from error
+        made = made_of(spec)
+        self._object: Any = made.object
         self._answer: Callable[..., Any] = _method(self._object, spec)
-        source = getattr(module, "__file__", None)
-        self._hash = hash_file(Path(source))[0][:8] if source and Path(source).is_file() else "built-in"
-        self._name, self._sees_frames = class_name, sees_frames
+        self._hash, self._name, self._sees_frames = made.sha256, made.class_name, sees_frames
         self._alone: asyncio.Lock | None = None
 
     @property

@@ -1,0 +1,384 @@
+"""Commands on models that speak unasked: write tasks, play them, pick a threshold, score logs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App
+
+from reeltalk.cli.app import OVERWRITE, Bar, app, refuse_existing, say, settings_of
+from reeltalk.cli.asking import asking_within, check_counts, endpoint_of
+from reeltalk.cli.evaluating import media_of
+from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.proactive.settings import ProactiveSettings
+
+if TYPE_CHECKING:
+    from reeltalk.evaluate.playing.frames import FrameServer
+    from reeltalk.evaluate.proactive.scoring import ProactiveScores
+    from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.schema.stream import ProactiveTask
+    from reeltalk.store.benchmark import Benchmark
+
+proactive = App(
+    name="proactive",
+    help="Models that speak unasked: what to look out for, plays, a threshold, and scores.",
+    sort_key=5,
+)
+app.command(proactive)
+
+EVENTS = "events.jsonl"
+WORKERS = 2
+
+
+@proactive.command(sort_key=1)
+def write(
+    benchmark: Path,
+    /,
+    *,
+    per_kind: int = 1,
+    seed: int = 17,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write what may be looked out for in a benchmark's videos, from their graphs, into proactive.jsonl.
+
+    Example: `reeltalk proactive write benchmarks/household`. Surface forms are divided among the splits.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark whose clips have graphs with times, as `world film` makes it.
+    per_kind
+        Tasks of each kind for a video, at most: event, room, state, count, absent, narrate.
+    seed
+        Decides what is looked out for.
+    overwrite
+        Replace the tasks that are there.
+    """
+    from reeltalk.graph.instructing import write_tasks
+    from reeltalk.store.benchmark import Benchmark
+
+    check_counts(**{"per-kind": per_kind})
+    with Bar() as bar:
+        done = write_tasks(
+            Benchmark.open(benchmark),
+            per_kind=per_kind,
+            seed=seed,
+            overwrite=overwrite,
+            progress=lambda n, total: bar.show("writing", n, total, n / total),
+        )
+    print(f"{done.tasks:,} tasks, {done.moments:,} moments in {benchmark}")
+    print(f"kinds: {', '.join(f'{kind} {count:,}' for kind, count in done.kinds.items())}")
+    if done.without_graphs:
+        print(f"left out: {done.without_graphs:,} videos without graphs that tell when things happen")
+    return 0
+
+
+@proactive.command(sort_key=2)
+def run(
+    benchmark: Path,
+    /,
+    *,
+    model: str,
+    out: Path,
+    fps: float = 1.0,
+    longest_side: int = 448,
+    threshold: float | None = None,
+    refractory: float | None = None,
+    tuned: Path | None = None,
+    split: str | None = None,
+    kinds: str = "",
+    limit: int | None = None,
+    answering: Answering = ANSWERING,
+    limits: Limits = LIMITS,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Play tasks to a model, frame by frame as the video runs, and log what it says and when.
+
+    Example: `reeltalk proactive run benchmarks/household --model mini --out runs/mini-unasked`. Run it again to go on
+    after an interruption. The log is OUT/events.jsonl. Exit code 1 where a play failed.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark with proactive.jsonl and its videos.
+    model
+        Who follows: mini, python:MODULE:CLASS, poll:MODEL for any chat model, always:SECONDS or never.
+    out
+        Folder of the run.
+    fps
+        Frames a second of the video's clock.
+    longest_side
+        Pixels of a frame's longer side at most.
+    threshold
+        Readiness, 0 to 1, from which a streaming model speaks; 0.5 by default.
+    refractory
+        Seconds of silence after each reply; 2 by default.
+    tuned
+        tuned.json of `reeltalk proactive tune`, or its folder, in place of threshold and refractory time.
+    split
+        Split of the videos; test where there is one, else all; `all` for all.
+    kinds
+        Comma-separated kinds of tasks; all by default.
+    limit
+        Play the tasks of the first so many videos only.
+    overwrite
+        Begin anew where another run was begun.
+    """
+    from reeltalk.evaluate.proactive.opening import opened_watcher
+    from reeltalk.evaluate.proactive.stage import run as play_tasks
+    from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.event_log import EventLog
+
+    opened = Benchmark.open(benchmark)
+    settings = _settings(fps, longest_side, threshold, refractory, tuned)
+    tasks = _tasks(opened, split, kinds, limit)
+    request = {
+        "benchmark": opened.manifest.content_hash,
+        "model": model,
+        "settings": settings.model_dump(mode="json"),
+        "split": split,
+        "kinds": _names(kinds),
+        "limit": limit,
+        "answering": answering.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
+    }
+    with (
+        RunFolder(out, request, overwrite=overwrite) as folder,
+        Bar() as bar,
+        asking_within(folder, limits) as (store, budget),
+    ):
+        server = _server(opened, tasks, settings, folder)
+        watcher = opened_watcher(
+            model,
+            settings,
+            asking=endpoint_of(answering, limits),
+            store=store,
+            budget=budget,
+            picture=server.jpeg,
+        )
+        with EventLog(out / EVENTS) as log:
+            done = play_tasks(
+                tasks,
+                watcher,
+                server,
+                log,
+                signed=_signed(settings),
+                progress=lambda n, total: bar.show("playing", n, total, n / total),
+            )
+    before = f", {done.before:,} before" if done.before else ""
+    print(f"{done.played:,} tasks played{before}, {done.replies:,} replies in {out / EVENTS}")
+    if done.failed:
+        say(
+            f"{done.failed:,} plays failed; 'reeltalk proactive score' tells why, and the same command plays them again"
+        )
+    return 1 if done.failed else 0
+
+
+@proactive.command(sort_key=3)
+def tune(
+    benchmark: Path,
+    /,
+    *,
+    model: str,
+    out: Path,
+    fps: float = 1.0,
+    longest_side: int = 448,
+    refractory: float = 2.0,
+    thresholds: str = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
+    split: str = "dev",
+    kinds: str = "",
+    limit: int | None = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Pick the readiness from which a model speaks: play the dev split at each threshold, keep the best timeliness F1.
+
+    Example: `reeltalk proactive tune benchmarks/household --model mini --out runs/mini-tuned`. Run it again to go on
+    after an interruption.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark with proactive.jsonl and its videos.
+    model
+        A streaming model that tells how ready it is: mini or python:MODULE:CLASS.
+    out
+        Folder that receives tuned.json, and a log for each threshold.
+    fps
+        Frames a second of the video's clock.
+    longest_side
+        Pixels of a frame's longer side at most.
+    refractory
+        Seconds of silence after each reply.
+    thresholds
+        Comma-separated, 0 to 1.
+    split
+        Split of the videos; not the one that results are told of.
+    kinds
+        Comma-separated kinds of tasks; all by default.
+    limit
+        Play the tasks of the first so many videos only.
+    overwrite
+        Begin anew where another tuning was begun.
+    """
+    from reeltalk.evaluate.proactive.opening import streaming_model
+    from reeltalk.evaluate.proactive.tuning import MEASURE, TUNED, Tuning
+    from reeltalk.evaluate.proactive.tuning import tune as pick
+    from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.store.benchmark import Benchmark
+
+    opened = Benchmark.open(benchmark)
+    tried = [_settings(fps, longest_side, _number(text), refractory, None).threshold for text in _names(thresholds)]
+    if not tried:
+        raise SettingError("--thresholds names none; give some, as 0.3,0.5,0.7")
+    settings = _settings(fps, longest_side, None, refractory, None)
+    tasks = _tasks(opened, split, kinds, limit)
+    streaming = streaming_model(model)
+    request = {
+        "benchmark": opened.manifest.content_hash,
+        "model": streaming.name,
+        "settings": settings.model_dump(mode="json"),
+        "split": split,
+        "kinds": _names(kinds),
+        "limit": limit,
+    }
+    with RunFolder(out, request, overwrite=overwrite) as folder, Bar() as bar:
+        tuned = pick(
+            Tuning(opened.manifest.content_hash, split, tasks),
+            streaming,
+            lambda: _server(opened, tasks, settings, folder),
+            settings,
+            out,
+            thresholds=sorted(set(tried)),
+            signed=_signed(settings),
+            progress=lambda n, total: bar.show("playing", n, total, n / total),
+        )
+    for threshold, value in tuned.values.items():
+        print(f"threshold {threshold:<6} {MEASURE} {'—' if value is None else f'{value:.3f}'}")
+    print(f"picked {tuned.settings.threshold:g} on {len(tasks):,} tasks of split {split}; in {out / TUNED}")
+    return 0
+
+
+@proactive.command(sort_key=4)
+def score(
+    benchmark: Path,
+    /,
+    *logs: Path,
+    out: Path | None = None,
+    split: str | None = None,
+    kinds: str = "",
+    limit: int | None = None,
+    resamples: int = 1000,
+    seed: int = 17,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Score logs of events: were replies in time and right, how much was said too much, and what was missed?
+
+    Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`. Only the logs are
+    read, so any program may have written them. Exit code 1 where a task has no whole play.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark with proactive.jsonl.
+    logs
+        Logs of events, or folders of `reeltalk proactive run`.
+    out
+        JSON file of all values with their intervals, also by kind of task.
+    split
+        Split of the videos; test where there is one, else all; `all` for all.
+    kinds
+        Comma-separated kinds of tasks; all by default.
+    limit
+        Score the tasks of the first so many videos only.
+    resamples
+        Draws of videos behind each interval.
+    seed
+        Of the draws.
+    overwrite
+        Replace the file that is there.
+    """
+    from reeltalk.evaluate.proactive.scoring import score as compute
+    from reeltalk.evaluate.proactive.table import rendered, written
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.event_log import read_event_log
+    from reeltalk.store.tables import PROACTIVE
+
+    if not logs:
+        raise SettingError("score needs at least one log; 'reeltalk proactive run' writes OUT/events.jsonl")
+    check_counts(resamples=resamples)
+    refuse_existing(out, overwrite=overwrite)
+    opened = Benchmark.open(benchmark)
+    tasks = _tasks(opened, split, kinds, limit)
+    known = {task.id: task for task in opened.read(PROACTIVE)}
+    files = [path / EVENTS if path.is_dir() else path for path in logs]
+    sessions = [session for path in files for session in read_event_log(path, known)]
+    scores = compute(sessions, tasks, resamples=resamples, seed=seed)
+    print(rendered(scores))
+    if out is not None:
+        write_bytes(out, written(scores))
+    return _unscored(scores, len(tasks))
+
+
+def _unscored(scores: "ProactiveScores", tasks: int) -> int:
+    for model, reasons in scores.unscored.items():
+        if reasons:
+            task, why = next(iter(reasons.items()))
+            say(f"{model}: {len(reasons):,} of {tasks:,} tasks are not scored, as {task}: {why}")
+    return 1 if any(scores.unscored.values()) else 0
+
+
+def _settings(
+    fps: float, longest_side: int, threshold: float | None, refractory: float | None, tuned: Path | None
+) -> ProactiveSettings:
+    from reeltalk.evaluate.proactive.tuning import read_tuned
+
+    given = {"threshold": threshold, "refractory_s": refractory}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if tuned is not None:
+        if chosen:
+            raise SettingError("--tuned tells threshold and refractory time; leave --threshold and --refractory out")
+        found = read_tuned(tuned).settings
+        if found.fps != fps:
+            raise SettingError(f"{tuned} was picked at {found.fps:g} frames a second; give --fps {found.fps:g}")
+        chosen = {"threshold": found.threshold, "refractory_s": found.refractory_s}
+    made: ProactiveSettings = settings_of(ProactiveSettings, fps=fps, longest_side_px=longest_side, **chosen)
+    return made
+
+
+def _signed(settings: ProactiveSettings) -> tuple[tuple[str, str], ...]:
+    return (("fps", f"{settings.fps:g}"), ("size", str(settings.longest_side_px)))
+
+
+def _tasks(benchmark: "Benchmark", split: str | None, kinds: str, limit: int | None) -> "list[ProactiveTask]":
+    from reeltalk.evaluate.proactive.stage import chosen_tasks
+
+    check_counts(limit=limit)
+    return chosen_tasks(benchmark, split=split, kinds=_names(kinds), limit=limit)
+
+
+def _server(
+    benchmark: "Benchmark", tasks: "Sequence[ProactiveTask]", settings: ProactiveSettings, folder: "RunFolder"
+) -> "FrameServer":
+    from reeltalk.evaluate.playing.frames import FrameServer
+
+    media = media_of(benchmark, benchmark.content())
+    missing = sorted({str(task.video_id) for task in tasks if media(task.video_id) is None})
+    if missing:
+        raise BenchmarkError(
+            f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
+            "'reeltalk fetch' or 'reeltalk import'"
+        )
+    return FrameServer(media, settings.frames, folder.frames, WORKERS)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingError(f"--thresholds {text!r}: not a number") from None

@@ -1,0 +1,1 @@
+"""Models that follow a video and speak when it is time to: playing, picking a threshold, scoring."""

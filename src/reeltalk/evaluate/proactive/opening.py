@@ -1,0 +1,94 @@
+"""Whoever follows streams, by name."""
+
+from typing import TYPE_CHECKING, Final
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.evaluate.proactive.watching import Always, Never, StreamWatcher, Watcher
+from reeltalk.inference.stream import StreamingModel
+
+if TYPE_CHECKING:
+    from reeltalk.evaluate.opening import Asking
+    from reeltalk.llm import Budget, ReplyStore
+    from reeltalk.llm.serving import Picture
+
+KINDS: Final = "mini, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
+_METHODS: Final = ("see", "ask", "instruct", "speak", "told")
+
+
+def opened_watcher(
+    spec: str,
+    settings: ProactiveSettings,
+    *,
+    asking: "Asking",
+    store: "ReplyStore",
+    budget: "Budget | None",
+    picture: "Picture | None",
+) -> Watcher:
+    """Whoever follows streams, by name.
+
+    Args:
+        spec: One of `KINDS`.
+        settings: When a streaming model speaks.
+        asking: How a chat model is polled.
+        store: Keeps its replies.
+        budget: Limits.
+        picture: Gives the JPEG files for what messages hold in place of pictures.
+
+    Raises:
+        SettingError: There is none of the name.
+        ModelError: It cannot be opened.
+        MissingExtraError: What it needs is not installed.
+    """
+    kind, colon, name = spec.partition(":")
+    if spec == "never":
+        return Never()
+    if kind == "always" and colon:
+        return Always(_seconds(name, spec))
+    if kind == "poll" and name:
+        from reeltalk.evaluate.opening import served
+        from reeltalk.evaluate.proactive.polling import PollWatcher
+
+        return PollWatcher(served(name, asking, store, budget, picture))
+    return StreamWatcher(streaming_model(spec), threshold=settings.threshold, refractory_s=settings.refractory_s)
+
+
+def streaming_model(spec: str) -> StreamingModel:
+    """A model that follows streams, by name: `mini` or `python:MODULE:CLASS`.
+
+    Raises:
+        SettingError: There is none of the name, or the class has no such methods.
+    """
+    kind, colon, name = spec.partition(":")
+    if kind == "python" and colon:
+        from reeltalk.evaluate.playing.python_class import made_of
+
+        made = made_of(name)
+        begin = getattr(made.object, "stream", None)
+        if not callable(begin):
+            raise SettingError(f"{name}: the class has no method stream(); see reeltalk.inference.stream")
+        missing = [method for method in _METHODS if not callable(getattr(begin(), method, None))]
+        if missing:
+            raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see reeltalk.inference.stream")
+        return _Named(made.object, f"{made.class_name}#{made.sha256}")
+    raise SettingError(f"no model {spec!r} that follows streams; known are {KINDS}")
+
+
+class _Named:
+    """A class of the user's own, named by its file where it has no name itself."""
+
+    def __init__(self, made: StreamingModel, name: str) -> None:
+        self._made = made
+        own = getattr(made, "name", None)
+        self.name = own if isinstance(own, str) and own else name
+        self.stream = made.stream
+
+
+def _seconds(text: str, spec: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise SettingError(f"{spec!r}: give the seconds from one reply to the next, as always:5")
+    return seconds

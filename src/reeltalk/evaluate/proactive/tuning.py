@@ -1,0 +1,122 @@
+"""Pick the readiness from which a model speaks, on videos that are not the test's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.evaluate.playing.frames import FrameServer
+from reeltalk.evaluate.proactive.scoring import score
+from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.evaluate.proactive.stage import Progress, run
+from reeltalk.evaluate.proactive.watching import Signature, StreamWatcher
+from reeltalk.inference.stream import StreamingModel
+from reeltalk.schema.stream import ProactiveTask
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.event_log import EventLog, read_event_log
+
+MEASURE: Final = "timeliness_f1"
+"""What is best at the threshold that is picked: it charges misses and spam alike."""
+THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+TUNED: Final = "tuned.json"
+
+
+class Tuned(BaseModel):
+    """`tuned.json`: which threshold was picked, and by what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    benchmark: str
+    """Hash of the benchmark's content."""
+    split: str
+    tasks: int
+    measure: str
+    values: dict[str, float | None]
+    """The measure at each threshold."""
+    settings: ProactiveSettings
+    """With the threshold that was picked."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a threshold is picked on."""
+
+    benchmark: str
+    split: str
+    tasks: Sequence[ProactiveTask]
+
+
+def tune(
+    tuning: Tuning,
+    model: StreamingModel,
+    served: Callable[[], FrameServer],
+    settings: ProactiveSettings,
+    out: Path,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    signed: Signature = (),
+    progress: Progress | None = None,
+) -> Tuned:
+    """Play the tasks at each threshold and keep the best.
+
+    What a model says changes what it says later, so each threshold is played, not computed from one play. Stopped, the
+    same call goes on.
+
+    Args:
+        tuning: What it is picked on.
+        model: Tells how ready it is.
+        served: Opens the frames of the videos anew.
+        settings: The rest of the rule.
+        out: Folder that keeps the logs, and receives `tuned.json`.
+        thresholds: To try.
+        signed: What else stands in the logs.
+        progress: Told tasks done of tasks, over all thresholds.
+
+    Raises:
+        BenchmarkError: As `run`.
+    """
+    values: dict[str, float | None] = {}
+    total = len(tuning.tasks) * len(thresholds)
+    for place, threshold in enumerate(thresholds):
+        path = out / f"threshold-{threshold:g}.jsonl"
+        watcher = StreamWatcher(model, threshold=threshold, refractory_s=settings.refractory_s)
+
+        def told(done: int, _: int, before: int = place * len(tuning.tasks)) -> None:
+            if progress is not None:
+                progress(before + done, total)
+
+        with EventLog(path) as log:
+            run(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
+        scores = score(read_event_log(path), tuning.tasks, resamples=100)
+        [row] = [row for row in scores.summary if row.metric == MEASURE]
+        values[f"{threshold:g}"] = row.value
+    # Of equal ones the highest, which speaks least.
+    best = max(sorted(thresholds), key=lambda threshold: (values[f"{threshold:g}"] or 0.0, threshold))
+    tuned = Tuned(
+        model=model.name,
+        benchmark=tuning.benchmark,
+        split=tuning.split,
+        tasks=len(tuning.tasks),
+        measure=MEASURE,
+        values=values,
+        settings=settings.model_copy(update={"threshold": best}),
+    )
+    write_bytes(out / TUNED, write_json(tuned.model_dump(mode="json")).encode())
+    return tuned
+
+
+def read_tuned(path: Path) -> Tuned:
+    """What `tune` wrote.
+
+    Args:
+        path: The file, or the folder that holds it.
+
+    Raises:
+        InputError: It is no such file.
+    """
+    file = path / TUNED if path.is_dir() else path
+    return parse(Tuned, read_json(file), file=file)
