@@ -19,6 +19,14 @@ BETTER: Final = {
     "time_diff_s": "lower",
 }
 """Which way each measure is better."""
+BY_KIND: Final = {
+    "time_and_answer_correct": "in time and right",
+    "pauc": "PAUC",
+    "timeliness_f1": "F1",
+    "missed": "missed",
+    "false_alarms_per_hour": "false alarms/h",
+}
+"""Measures that are shown for each kind of task: a narration has far more moments than all other tasks."""
 
 
 def rendered(scores: ProactiveScores) -> str:
@@ -29,7 +37,17 @@ def rendered(scores: ProactiveScores) -> str:
         lines += ["", model] if lines else [model]
         lines += [f"  {row.metric:<24} {_shown(row):<26} better {BETTER[row.metric]}" for row in rows]
         lines += [f"  {rows[0].n:,} tasks; {rows[0].signature}"]
+        lines += _kinds(scores, model)
     return "\n".join(lines)
+
+
+def _kinds(scores: ProactiveScores, model: str) -> list[str]:
+    found = {(row.group, row.metric): row for row in scores.groups if row.model == model}
+    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{title:>19}" for title in BY_KIND.values())]
+    for kind in dict.fromkeys(kind for kind, _ in found):
+        values = "".join(f"{_number(found[kind, name].value):>19}" for name in BY_KIND)
+        lines.append(f"  {kind:<10}{found[kind, 'pauc'].n:>7,}{values}")
+    return lines
 
 
 def _shown(row: SummaryRow) -> str:
