@@ -1,0 +1,246 @@
+"""Household videos, played frame by frame to models that speak unasked, from the film to the scores."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reeltalk.cli import run
+from reeltalk.cli.evaluating import media_of
+from reeltalk.evaluate.playing.frames import FrameServer
+from reeltalk.evaluate.proactive.scoring import score
+from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.evaluate.proactive.stage import chosen_tasks
+from reeltalk.evaluate.proactive.stage import run as play_tasks
+from reeltalk.evaluate.proactive.watching import StreamWatcher
+from reeltalk.inference.stream import Spoken
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.stream import ProactiveTask
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.event_log import EventLog, read_event_log
+from reeltalk.world.film import film
+from reeltalk.world.settings import FilmSettings
+
+SCRIPTED = '''
+"""Speaks when the picture changes much, and says what is safe to say; knows nothing of any task."""
+
+from pathlib import Path
+
+import numpy as np
+
+from reeltalk.inference.stream import Spoken
+
+HERE = Path(__file__).parent
+
+
+class Startled:
+    name = "startled"
+
+    def __init__(self):
+        self.streams = 0
+
+    def stream(self):
+        self.streams += 1
+        if (HERE / "stop").exists() and self.streams == 4:
+            raise KeyboardInterrupt
+        return Stream()
+
+
+class Stream:
+    memory_bytes = 0
+
+    def __init__(self):
+        self.before = None
+
+    def see(self, rgb, pts_s):
+        grey = rgb.mean(axis=2)
+        change = 0.0 if self.before is None else float(np.abs(grey - self.before).mean()) / 255
+        self.before = grey
+        return min(1.0, change * 10)
+
+    def instruct(self, instruction):
+        pass
+
+    def speak(self):
+        return Spoken("The person walks somewhere.", 0, 5, 0.0, None)
+
+    def ask(self, question):
+        return self.speak()
+
+    def told(self, question, answer):
+        pass
+'''
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("film") / "household"
+    settings = FilmSettings(
+        scenarios=2, houses=2, dev_houses=1, test_houses=1, width_px=320, fps=4, seed=7,
+        min_duration_s=30, max_duration_s=70,
+    )  # fmt: skip
+    film(Benchmark.create(folder), settings, executor=LocalExecutor(1))
+    assert run(["proactive", "write", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Path:
+    path = tmp_path / "startled.py"
+    path.write_text(SCRIPTED)
+    return path
+
+
+class Oracle:
+    """Knows the tasks, in the order in which they are played, and says what is due at the first frame of a moment."""
+
+    name = "oracle"
+
+    def __init__(self, tasks: Sequence[ProactiveTask]) -> None:
+        self._tasks = iter(tasks)
+
+    def stream(self) -> "Knowing":
+        return Knowing(next(self._tasks))
+
+
+class Knowing:
+    memory_bytes = 0
+
+    def __init__(self, task: ProactiveTask) -> None:
+        self._due = list(task.moments)
+        self._task, self._at_s = task, -1.0
+        self._told = False
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        assert pts_s > self._at_s
+        self._at_s = pts_s
+        return 1.0 if self._due and self._due[0].interval.start_s <= pts_s else 0.0
+
+    def speak(self) -> Spoken:
+        return Spoken(self._due.pop(0).references[0], 0, 0, 0.0, None)
+
+    def instruct(self, instruction: str) -> None:
+        assert instruction == self._task.instruction
+
+    def ask(self, question: str) -> Spoken:
+        raise AssertionError("nobody asks")
+
+    def told(self, question: str, answer: str) -> None:
+        raise AssertionError("nobody tells")
+
+
+def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path) -> None:
+    benchmark = Benchmark.open(filmed)
+    tasks = chosen_tasks(benchmark, split="all")
+    settings = ProactiveSettings(fps=4, longest_side_px=64)
+    server = FrameServer(media_of(benchmark, benchmark.content()), settings.frames, tmp_path / "frames")
+    with EventLog(tmp_path / "events.jsonl") as log:
+        watcher = StreamWatcher(Oracle(tasks), threshold=0.5, refractory_s=0)
+        done = play_tasks(tasks, watcher, server, log)
+    assert (done.played, done.failed) == (len(tasks), 0)
+    assert done.replies == sum(len(task.moments) for task in tasks)
+    scores = score(read_event_log(tmp_path / "events.jsonl", {t.id: t for t in tasks}), tasks)
+    found = {row.metric: row.value for row in scores.summary}
+    assert found["missed"] == 0
+    assert found["false_alarms_per_hour"] == 0
+    assert found["duplicate_ratio"] == 0
+    assert found["time_and_answer_correct"] == 1
+    for name, value in found.items():
+        assert value is not None, name
+    # At 4 frames a second it speaks at most a quarter of a second late.
+    assert 0 <= (found["latency_s"] or 0) <= 0.25
+    assert (found["timeliness_f1"] or 0) > 0.75
+    assert (found["pauc"] or 0) > 0.95
+
+
+def test_commands_play_go_on_and_score(
+    filmed: Path, scripted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    command = ["proactive", "run", str(filmed), "--model", f"python:{scripted}:Startled", "--out", str(out)]
+    command += ["--longest-side", "64", "--threshold", "0.2"]
+    (tmp_path / "stop").touch()
+    assert run(command) == 130
+    begun = (out / "events.jsonl").read_bytes()
+    assert begun.count(b'"ended"') == 2
+    (tmp_path / "stop").unlink()
+    capsys.readouterr()
+    assert run(command) == 0
+    assert ", 2 before" in capsys.readouterr().out
+    whole = (out / "events.jsonl").read_bytes()
+    ended = begun.rindex(b'"ended"')
+    assert whole.startswith(begun[:ended])
+    # Played again there is nothing left to do; with another rule it is another run.
+    assert run(command) == 0
+    assert (out / "events.jsonl").read_bytes() == whole
+    assert run([*command[:-1], "0.3"]) == 2
+    assert "begun with other settings (settings)" in capsys.readouterr().err
+    assert (out / "events.jsonl").read_bytes() == whole
+
+    never = tmp_path / "never"
+    assert run(["proactive", "run", str(filmed), "--model", "never", "--out", str(never)]) == 0
+    scores = tmp_path / "scores.json"
+    assert run(["proactive", "score", str(filmed), str(out), str(never / "events.jsonl"), "--out", str(scores)]) == 0
+    text = capsys.readouterr().out
+    assert "startled" in text
+    assert "|refractory:2|size:64|threshold:0.2" in text
+    found = {(row["model"], row["metric"]): row["value"] for row in json.loads(scores.read_bytes())["summary"]}
+    # It is startled by cuts, which is when rooms change, but has no idea of what it should say.
+    assert found["startled", "false_alarms_per_hour"] > 0
+    assert found["startled", "time_and_answer_correct"] < 0.5
+    assert found["never", "false_alarms_per_hour"] == 0
+    assert found["never", "pauc"] == 0.25
+    assert found["never", "missed"] == 1
+    assert run(["proactive", "score", str(filmed), str(out), "--split", "all"]) == 1
+    assert "are not scored" in capsys.readouterr().err
+
+
+def test_a_threshold_is_picked_on_dev_and_used_for_test(
+    filmed: Path, scripted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned = tmp_path / "tuned"
+    model = f"python:{scripted}:Startled"
+    command = ["proactive", "tune", str(filmed), "--model", model, "--out", str(tuned), "--longest-side", "64"]
+    command += ["--thresholds", "0.05,0.9", "--kinds", "room,event"]
+    assert run(command) == 0
+    assert "picked" in capsys.readouterr().out
+    picked = json.loads((tuned / "tuned.json").read_bytes())
+    assert set(picked["values"]) == {"0.05", "0.9"}
+    best = max(picked["values"].items(), key=lambda item: (item[1], float(item[0])))
+    assert picked["settings"]["threshold"] == float(best[0])
+    splits = {video.id: video.split for video in Benchmark.open(filmed).content().videos}
+    sessions = read_event_log(tuned / "threshold-0.9.jsonl")
+    assert {splits[session.video_id] for session in sessions} == {"dev"}
+    out = tmp_path / "run"
+    command = ["proactive", "run", str(filmed), "--model", model, "--out", str(out), "--tuned", str(tuned)]
+    assert run([*command, "--longest-side", "64", "--kinds", "room"]) == 0
+    [first, *_] = read_event_log(out / "events.jsonl")
+    assert first.events[0].extra["settings"]["threshold"] == f"{picked['settings']['threshold']:g}"
+    assert run([*command, "--threshold", "0.5"]) == 2
+    assert "leave --threshold and --refractory out" in capsys.readouterr().err
+    assert run([*command, "--fps", "2"]) == 2
+    assert "was picked at 1 frames a second" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--model", "always:0"], "give the seconds from one reply to the next"),
+        (["--model", "nobody"], "no model 'nobody' that follows streams; known are mini, python:MODULE:CLASS"),
+        (["--model", "python:json:JSONDecoder"], "the class has no method stream()"),
+        (["--model", "never", "--split", "train"], "no tasks about videos of split 'train'"),
+        (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, count"),
+        (["--model", "never", "--fps", "0"], "--fps 0.0: input should be greater than 0"),
+        (["--model", "never", "--threshold", "2"], "--threshold 2.0: input should be less than or equal to 1"),
+        (["--model", "never", "--tuned", "nowhere.json"], "no such file"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(
+    arguments: list[str], problem: str, filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["proactive", "run", str(filmed), "--out", str(tmp_path / "run"), *arguments]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "run" / "events.jsonl").exists()
