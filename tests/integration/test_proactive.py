@@ -79,7 +79,7 @@ class Stream:
 def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("film") / "household"
     settings = FilmSettings(
-        scenarios=2, houses=2, dev_houses=1, test_houses=1, width_px=320, fps=4, seed=7,
+        scenarios=2, houses=2, dev_houses=1, test_houses=1, width_px=320, fps=2, seed=7,
         min_duration_s=30, max_duration_s=70,
     )  # fmt: skip
     film(Benchmark.create(folder), settings, executor=LocalExecutor(1))
@@ -135,7 +135,7 @@ class Knowing:
 def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path) -> None:
     benchmark = Benchmark.open(filmed)
     tasks = chosen_tasks(benchmark, split="all")
-    settings = ProactiveSettings(fps=4, longest_side_px=64)
+    settings = ProactiveSettings(fps=2, longest_side_px=64)
     server = FrameServer(media_of(benchmark, benchmark.content()), settings.frames, tmp_path / "frames")
     with EventLog(tmp_path / "events.jsonl") as log:
         watcher = StreamWatcher(Oracle(tasks), threshold=0.5, refractory_s=0)
@@ -150,8 +150,8 @@ def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path) -> None:
     assert found["time_and_answer_correct"] == 1
     for name, value in found.items():
         assert value is not None, name
-    # At 4 frames a second it speaks at most a quarter of a second late.
-    assert 0 <= (found["latency_s"] or 0) <= 0.25
+    # At 2 frames a second it speaks at most half a second late.
+    assert 0 <= (found["latency_s"] or 0) <= 0.5
     assert (found["timeliness_f1"] or 0) > 0.75
     assert (found["pauc"] or 0) > 0.95
 
@@ -229,7 +229,7 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
     ("arguments", "problem"),
     [
         (["--model", "always:0"], "give the seconds from one reply to the next"),
-        (["--model", "nobody"], "no model 'nobody' that follows streams; known are mini, python:MODULE:CLASS"),
+        (["--model", "nobody"], "no model 'nobody' that follows streams; known are mini, mini:FOLDER, python:MODULE:CLASS"),
         (["--model", "python:json:JSONDecoder"], "the class has no method stream()"),
         (["--model", "never", "--split", "train"], "no tasks about videos of split 'train'"),
         (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, count"),

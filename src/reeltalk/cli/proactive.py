@@ -103,7 +103,7 @@ def run(
     benchmark
         A benchmark with proactive.jsonl and its videos.
     model
-        Who follows: mini, python:MODULE:CLASS, poll:MODEL for any chat model, always:SECONDS or never.
+        Who follows: mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL for any chat model, always:SECONDS or never.
     out
         Folder of the run.
     fps
@@ -201,7 +201,7 @@ def tune(
     benchmark
         A benchmark with proactive.jsonl and its videos.
     model
-        A streaming model that tells how ready it is: mini or python:MODULE:CLASS.
+        A streaming model that tells how ready it is: mini, mini:FOLDER or python:MODULE:CLASS.
     out
         Folder that receives tuned.json, and a log for each threshold.
     fps

@@ -1,5 +1,6 @@
 """Whoever follows streams, by name."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reeltalk.errors import SettingError
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from reeltalk.llm import Budget, ReplyStore
     from reeltalk.llm.serving import Picture
 
-KINDS: Final = "mini, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
+KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
 _METHODS: Final = ("see", "ask", "instruct", "speak", "told")
 
 
@@ -54,12 +55,18 @@ def opened_watcher(
 
 
 def streaming_model(spec: str) -> StreamingModel:
-    """A model that follows streams, by name: `mini` or `python:MODULE:CLASS`.
+    """A model that follows streams, by name: `mini`, `mini:FOLDER` or `python:MODULE:CLASS`.
 
     Raises:
+        InputError: The folder holds no such model.
+        MissingExtraError: What it needs is not installed.
         SettingError: There is none of the name, or the class has no such methods.
     """
     kind, colon, name = spec.partition(":")
+    if kind == "mini" and (name or not colon):
+        from reeltalk.inference.mini import MiniModel
+
+        return MiniModel(Path(name)) if name else MiniModel()
     if kind == "python" and colon:
         from reeltalk.evaluate.playing.python_class import made_of
 
@@ -67,7 +74,11 @@ def streaming_model(spec: str) -> StreamingModel:
         begin = getattr(made.object, "stream", None)
         if not callable(begin):
             raise SettingError(f"{name}: the class has no method stream(); see reeltalk.inference.stream")
-        missing = [method for method in _METHODS if not callable(getattr(begin(), method, None))]
+        try:
+            stream = begin()
+        except Exception as error:
+            raise SettingError(f"{name}: stream() fails: {type(error).__name__}: {error}; mend the class") from error
+        missing = [method for method in _METHODS if not callable(getattr(stream, method, None))]
         if missing:
             raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see reeltalk.inference.stream")
         return _Named(made.object, f"{made.class_name}#{made.sha256}")
