@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scripted_server import Body, count_images, serve
 
 from reeltalk.cli import run
 from reeltalk.cli.evaluating import media_of
@@ -225,11 +226,54 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
     assert "was picked at 1 frames a second" in capsys.readouterr().err
 
 
+def test_a_chat_model_is_polled_and_its_replies_are_kept(
+    filmed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Body] = []
+
+    def answer(body: Body) -> str:
+        asked.append(body)
+        last = json.dumps(body["messages"][-1])
+        if "What do you say?" in last:
+            return "He walks to the kitchen."
+        return "Yes." if len(asked) % 10 == 0 else "No."
+
+    out = tmp_path / "run"
+    with serve(answer) as server:
+        command = ["proactive", "run", str(filmed), "--model", "poll:scripted", "--base-url", server.base_url]
+        command += ["--out", str(out), "--kinds", "room", "--fps", "0.5", "--longest-side", "64"]
+        assert run(command) == 0
+        [session] = read_event_log(out / "events.jsonl")
+        assert session.model == "poll:scripted"
+        assert len(session.replies) == sum("What do you say?" in json.dumps(body) for body in asked) > 1
+        frames = sum(event.kind == "frame" for event in session.events)
+        assert len(asked) == frames + len(session.replies)
+        assert max(count_images(body) for body in asked) == 8
+        references = {said for task in Benchmark.open(filmed).content().proactive for m in task.moments
+                      for said in m.references}  # fmt: skip
+        before = [body for body in asked if "you said" not in json.dumps(body)]
+        assert before
+        assert not any(said in json.dumps(body) for body in before for said in references)
+        # What was replied is kept: a log that is lost is made again without asking.
+        count, first = len(asked), session.replies
+        (out / "events.jsonl").unlink()
+        assert run(command) == 0
+        assert len(asked) == count
+        [again] = read_event_log(out / "events.jsonl")
+        assert [(e.at_s, e.text) for e in again.replies] == [(e.at_s, e.text) for e in first]
+    capsys.readouterr()
+    assert run(["proactive", "score", str(filmed), str(out), "--kinds", "room"]) == 0
+    assert "prompt:proactive-poll.v1#" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (["--model", "always:0"], "give the seconds from one reply to the next"),
-        (["--model", "nobody"], "no model 'nobody' that follows streams; known are mini, mini:FOLDER, python:MODULE:CLASS"),
+        (
+            ["--model", "nobody"],
+            "no model 'nobody' that follows streams; known are mini, mini:FOLDER",
+        ),
         (["--model", "python:json:JSONDecoder"], "the class has no method stream()"),
         (["--model", "never", "--split", "train"], "no tasks about videos of split 'train'"),
         (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, count"),
