@@ -50,7 +50,8 @@ def opened_watcher(
         from reeltalk.evaluate.opening import served
         from reeltalk.evaluate.proactive.polling import PollWatcher
 
-        return PollWatcher(served(name, asking, store, budget, picture))
+        model = served(name, asking, store, budget, picture)
+        return PollWatcher(model, close=model.model.api.aclose)
     return StreamWatcher(streaming_model(spec), threshold=settings.threshold, refractory_s=settings.refractory_s)
 
 

@@ -5,6 +5,7 @@ poll holds the instruction, as the task gave it, and nothing else: not what is d
 """
 
 from collections import deque
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +29,13 @@ class PollWatcher:
     Args:
         model: Who is asked; its messages hold references of frames in place of pictures.
         frames: How many of the latest frames it is shown.
+        close: Closes the model's connections.
     """
 
-    def __init__(self, model: AsyncModel, *, frames: int = FRAMES) -> None:
-        self._model, self._frames = model, frames
+    def __init__(
+        self, model: AsyncModel, *, frames: int = FRAMES, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._model, self._frames, self._close = model, frames, close
         self._prompts = tuple(Prompt.load(PROMPTS / f"{name}.md") for name in ("poll", "poll-time", "poll-words"))
 
     @property
@@ -49,6 +53,11 @@ class PollWatcher:
     def begin(self) -> Watching:
         """As `Watcher.begin`."""
         return _Polling(self._model, self._prompts, self._frames)
+
+    async def close(self) -> None:
+        """As `Watcher.close`."""
+        if self._close is not None:
+            await self._close()
 
 
 class _Polling:

@@ -92,7 +92,21 @@ def run(
         BudgetError: A limit would be passed; the same command goes on.
         KeyboardInterrupt: Ctrl-C; the same command goes on with the task that was broken off.
     """
-    return asyncio.run(_run(tasks, watcher, frames, log, signed, progress or (lambda done, total: None)))
+    return asyncio.run(_run_and_close(tasks, watcher, frames, log, signed, progress or (lambda done, total: None)))
+
+
+async def _run_and_close(
+    tasks: Sequence[ProactiveTask],
+    watcher: Watcher,
+    frames: FrameServer,
+    log: EventLog,
+    signed: Signature,
+    progress: Progress,
+) -> PlayedTasks:
+    try:
+        return await _run(tasks, watcher, frames, log, signed, progress)
+    finally:
+        await watcher.close()
 
 
 async def _run(

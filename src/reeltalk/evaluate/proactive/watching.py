@@ -75,6 +75,10 @@ class Watcher(Protocol):
         """Follow a stream that begins now."""
         ...
 
+    async def close(self) -> None:
+        """Close connections; nothing is followed any more."""
+        ...
+
 
 class StreamWatcher:
     """A streaming model that speaks once its readiness reaches a threshold, and is then silent for a while.
@@ -101,6 +105,9 @@ class StreamWatcher:
     def begin(self) -> Watching:
         """As `Watcher.begin`."""
         return _StreamWatching(self._model.stream(), self._threshold, self._refractory_s)
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class _StreamWatching:
@@ -155,6 +162,9 @@ class Always:
         """As `Watcher.begin`."""
         return _Repeating(self._every_s)
 
+    async def close(self) -> None:
+        """Nothing is open."""
+
 
 class Never:
     """Says nothing: the floor of silence."""
@@ -169,6 +179,9 @@ class Never:
     def begin(self) -> Watching:
         """As `Watcher.begin`."""
         return _Repeating(None)
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class _Repeating:
