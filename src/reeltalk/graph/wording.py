@@ -25,7 +25,10 @@ from reeltalk.schema.record import Json
 
 FORMS: Final = Path(__file__).parent / "forms.toml"
 LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
+LESSON_FORMS: Final = Path(__file__).parent / "lesson_forms.toml"
 SPLITS: Final = ("train", "dev", "test")
+LESSONS: Final = "lessons"
+"""In place of a split: the forms of train, and more of them that no benchmark uses, to teach a model from nothing."""
 FOLLOW_UP_SHARE: Final = 0.45
 """How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
 MOST_OF_A_KIND: Final = 2
@@ -60,6 +63,13 @@ def linked_forms() -> Mapping[str, Form]:
     return _read(LINKED_FORMS)
 
 
+@cache
+def lesson_forms() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """More surface forms, `forms` and `ref` by kind, written without a look at those of dev and test."""
+    raw: dict[str, dict[str, list[str]]] = tomllib.loads(LESSON_FORMS.read_text(encoding="utf-8"))
+    return raw
+
+
 def form_of(kind: str) -> Form:
     """What is known of a kind of question, about one scene or two."""
     return forms()[kind] if kind in forms() else linked_forms()[kind]
@@ -71,10 +81,15 @@ def _read(path: Path) -> dict[str, Form]:
 
 
 def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
-    """The forms that a split may use, each with its name, as `where_put/ref/3`."""
+    """The forms that a split, or `LESSONS`, may use, each with its name, as `where_put/ref/3`."""
     given = form_of(kind).ref if ref else form_of(kind).forms
     part = "ref" if ref else "forms"
-    return [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of(n) == split]
+    own = SPLITS[0] if split == LESSONS else split
+    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of(n) == own]
+    if split == LESSONS:
+        more = lesson_forms().get(kind, {}).get(part, ())
+        found += [(f"{kind}/{part}/lesson-{n}", text) for n, text in enumerate(more)]
+    return found
 
 
 def split_of(number: int) -> str:

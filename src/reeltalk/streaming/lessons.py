@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.graph.proactive import tasks_of
-from reeltalk.graph.wording import dialogue
+from reeltalk.graph.wording import LESSONS, dialogue
 from reeltalk.inference.mini_words import MiniWords
-from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.ids import VideoId
 from reeltalk.streaming.household import FilmedVideo
 from reeltalk.streaming.sequence import Interleaved
 
 SPLIT: Final = "train"
+TOLD: Final = 0.85
+"""How often something to look out for is told; else frames go by, and silence is right."""
 SHARES: Final = {"dialogue": 0.45, "part": 0.1, "clips": 0.2, "watch": 0.25}
 """How often each kind of lesson comes: about the whole video, its beginning, clip after clip, and something to look
 out for."""
@@ -27,7 +28,7 @@ AFTERWARDS_S: Final = 0.5
 NARRATIONS: Final = 0.5
 SEEN_S: Final = 0.5
 """What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
-FORGOTTEN: Final = 0.08
+FORGOTTEN: Final = 0.12
 """Share of a question's words that are not read while learning."""
 
 
@@ -39,10 +40,14 @@ class Lessons:
         words: The tokenizer.
         frame_tokens: Visual tokens a frame.
         seed: Decides everything.
+        short: So many lessons at the beginning are about a clip or two.
     """
 
-    def __init__(self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int) -> None:
-        self.videos, self._words, self._frame_tokens, self._seed = videos, words, frame_tokens, seed
+    def __init__(
+        self, videos: Sequence[FilmedVideo], words: MiniWords, frame_tokens: int, *, seed: int, short: int = 0
+    ) -> None:
+        self.videos, self._words, self._frame_tokens = videos, words, frame_tokens
+        self._seed, self._short = seed, short
         self.names = [[words.numbers(second.named) for second in video.labels] for video in videos]
         """Words by which each frame of each video is called."""
 
@@ -56,80 +61,92 @@ class Lessons:
         order = list(range(len(self.videos)))
         random.Random(f"round {self._seed} {round_}").shuffle(order)
         draw = random.Random(f"lesson {self._seed} {number}")
-        kinds = {
-            "dialogue": self._about_all, "part": self._about_beginning, "clips": self._clip_by_clip,
-            "watch": self._look_out,
-        }  # fmt: skip
+        video = self.videos[order[turn]]
+        count = len(video.clips)
         kind = draw.choices(list(SHARES), list(SHARES.values()))[0]
-        return order[turn], kinds[kind](self.videos[order[turn]], draw)
+        first, last = 0, draw.randint(1, count) if kind == "part" else count
+        if number < self._short:
+            first = draw.randrange(count)
+            last = min(count, first + draw.randint(1, 2))
+        lesson = _Lesson(video, first, last, self._words, self._frame_tokens, draw)
+        if kind == "watch":
+            return order[turn], lesson.look_out()
+        return order[turn], lesson.clip_by_clip() if kind == "clips" else lesson.about_all()
 
-    def _about_all(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
-        return self._about(video, len(video.clips), draw)
 
-    def _about_beginning(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
-        return self._about(video, draw.randint(1, len(video.clips)), draw)
+class _Lesson:
+    """One lesson about clips `first` to before `last` of a video, as if the video were these clips."""
 
-    def _about(self, video: FilmedVideo, clips: int, draw: random.Random) -> Interleaved:
-        sequence = Interleaved(self._words, self._frame_tokens)
-        end = _end_s(video, clips)
-        for index, time_s in enumerate(video.times_s):
-            if time_s <= end:
-                sequence.frame(index)
-        for turn in self._turns(video, 0, clips, TURNS, draw):
-            self._ask(sequence, turn, video, draw)
-        return sequence
+    def __init__(
+        self, video: FilmedVideo, first: int, last: int, words: MiniWords, frame_tokens: int, draw: random.Random
+    ) -> None:
+        self.video, self.first, self.last, self.draw = video, first, last, draw
+        self.sequence = Interleaved(words, frame_tokens)
+        self.begin_s = _span(video, first)[0]
 
-    def _clip_by_clip(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
-        sequence = Interleaved(self._words, self._frame_tokens)
-        index = 0
-        for clip in range(len(video.clips)):
-            end = _end_s(video, clip + 1)
-            while index < len(video.times_s) and video.times_s[index] <= end:
-                sequence.frame(index)
-                index += 1
-            for turn in self._turns(video, clip, clip + 1, CLIP_TURNS, draw):
-                self._ask(sequence, turn, video, draw)
-        return sequence
+    def about_all(self) -> Interleaved:
+        for index in self._frames(self.first, self.last):
+            self._show(index)
+        self._ask(self.first, self.last, TURNS)
+        return self.sequence
 
-    def _look_out(self, video: FilmedVideo, draw: random.Random) -> Interleaved:
-        end = video.times_s[-1]
+    def clip_by_clip(self) -> Interleaved:
+        for clip in range(self.first, self.last):
+            for index in self._frames(clip, clip + 1):
+                self._show(index)
+            self._ask(clip, clip + 1, CLIP_TURNS)
+        return self.sequence
+
+    def look_out(self) -> Interleaved:
+        video, draw = self.video, self.draw
         tasks = tasks_of(
-            video.story(), VideoId(video.video.id), SPLIT, draw.getrandbits(32), until_s=video.video.duration_s
-        )
+            video.story(self.first, self.last), VideoId(video.video.id), SPLIT, draw.getrandbits(32),
+            until_s=_span(video, self.last - 1)[1],
+        )  # fmt: skip
         # Half of them tell all that goes on: the plainest lesson in what a frame is called.
         tasks = [task for task in tasks if task.kind == "narrate"] if draw.random() < NARRATIONS else tasks
         task = draw.choice(tasks)
-        said = draw.choices((True, False), (0.85, 0.15))[0]
-        sequence = Interleaved(self._words, self._frame_tokens)
-        if said:
-            sequence.instruct(task.instruction)
-        waiting = list(task.moments) if said else []
-        for index, time_s in enumerate(video.times_s):
-            due = bool(waiting) and (time_s >= waiting[0].interval.start_s + SEEN_S or time_s == end)
-            sequence.frame(index, ready=float(due))
+        told = draw.random() < TOLD
+        if told:
+            self.sequence.instruct(task.instruction)
+        waiting = list(task.moments) if told else []
+        frames = self._frames(self.first, self.last)
+        for index in frames:
+            late = waiting and video.times_s[index] >= waiting[0].interval.start_s + SEEN_S
+            due = bool(waiting) and (bool(late) or index == frames[-1])
+            self._show(index, ready=float(due))
             if due:
-                sequence.say(waiting.pop(0).references[0])
-        for turn in self._turns(video, 0, len(video.clips), CLIP_TURNS, draw):
-            self._ask(sequence, turn, video, draw)
-        return sequence
+                self.sequence.say(waiting.pop(0).references[0])
+        self._ask(self.first, self.last, CLIP_TURNS)
+        return self.sequence
 
-    def _turns(self, video: FilmedVideo, first: int, last: int, turns: int, draw: random.Random) -> list[Turn]:
-        story = video.story(first, last)
-        return dialogue(story, split=SPLIT, seed=draw.getrandbits(32), turns=turns, asked_at_s=_end_s(video, last))[0]
+    def _frames(self, first: int, last: int) -> list[int]:
+        begin_s, end_s = _span(self.video, first)[0], _span(self.video, last - 1)[1]
+        # What a clip begins with belongs to it, the frame at its very end to the next one.
+        return [index for index, time_s in enumerate(self.video.times_s) if begin_s <= time_s < end_s]
 
-    def _ask(self, sequence: Interleaved, turn: Turn, video: FilmedVideo, draw: random.Random) -> None:
-        lost = [draw.random() < FORGOTTEN for _ in range(64)]
-        shown = [
-            index
-            for index, time_s in enumerate(video.times_s)
-            if any(span.start_s <= time_s <= span.end_s + AFTERWARDS_S for span in turn.evidence)
-        ]
-        # What rests on most of a video is not to be found at a place.
-        evidence = shown if len(shown) <= len(video.times_s) / 2 else []
-        sequence.ask(turn.question, turn.references[0], forget=lost, evidence=evidence)
+    def _show(self, index: int, *, ready: float = float("nan")) -> None:
+        self.sequence.frame(index, self.video.times_s[index] - self.begin_s, ready=ready)
+
+    def _ask(self, first: int, last: int, turns: int) -> None:
+        draw, times_s = self.draw, self.video.times_s
+        asked = dialogue(
+            self.video.story(first, last), split=LESSONS, seed=draw.getrandbits(32), turns=turns,
+            asked_at_s=_span(self.video, last - 1)[1],
+        )[0]  # fmt: skip
+        for turn in asked:
+            lost = [draw.random() < FORGOTTEN for _ in range(64)]
+            shown = [
+                index
+                for index, time_s in enumerate(times_s)
+                if any(span.start_s <= time_s <= span.end_s + AFTERWARDS_S for span in turn.evidence)
+            ]
+            # What rests on most of what was shown is not to be found at a place.
+            evidence = shown if len(shown) <= len(self.sequence.frames) / 2 else []
+            self.sequence.ask(turn.question, turn.references[0], forget=lost, evidence=evidence)
 
 
-def _end_s(video: FilmedVideo, clips: int) -> float:
-    interval = video.clips[clips - 1].interval
+def _span(video: FilmedVideo, clip: int) -> tuple[float, float]:
+    interval = video.clips[clip].interval
     assert interval is not None  # household.py takes clips with an interval only
-    return interval.end_s
+    return interval.start_s, interval.end_s

@@ -14,7 +14,7 @@ from torch import nn
 
 from reeltalk import __version__
 from reeltalk.graph.proactive import tasks_of
-from reeltalk.graph.wording import dialogue
+from reeltalk.graph.wording import LESSONS, dialogue
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import TOKENIZER, MiniWords
 from reeltalk.parallel import Executor
@@ -26,7 +26,7 @@ from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
-from reeltalk.streaming.speech import optimiser_of, train_speech
+from reeltalk.streaming.speech import optimisers_of, train_speech
 from reeltalk.streaming.train_state import load_state, save_state
 from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
 from reeltalk.streaming.words import train_words
@@ -73,7 +73,7 @@ def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
     for place, video in enumerate(videos):
         story = video.story()
         for number in range(TEXTS_A_VIDEO):
-            for turn in dialogue(story, split=SPLIT, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
+            for turn in dialogue(story, split=LESSONS, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
                 yield from (turn.question, *turn.references)
         for task in tasks_of(story, VideoId(video.video.id), SPLIT, seed, until_s=video.video.duration_s):
             yield task.instruction
@@ -133,8 +133,8 @@ def train_mini(
     model = Mini(shape)
     told = _eye(model, videos, read("dev"), folder, settings, eye_signature, losses, tell)
     features = _seen(model, videos, folder / SEEN, tell)
-    _speech(model, Lessons(videos, words, shape.frame_tokens, seed=settings.seed), features, folder, settings,
-            signature, losses, tell)  # fmt: skip
+    lessons = Lessons(videos, words, shape.frame_tokens, seed=settings.seed, short=settings.speech.short)
+    _speech(model, lessons, features, folder, settings, signature, losses, tell)
     about = {
         "settings": settings.model_dump(mode="json"),
         "signature": signature,
@@ -167,14 +167,14 @@ def _eye(
     both = nn.ModuleList([model.encoder, readings])
     optimiser = optimiser_of_eye(both, settings.eye)
     path, steps = folder / EYE, settings.eye.steps
-    first = load_state(path, both, optimiser, signature=signature) if path.is_file() else 0
+    first = load_state(path, both, [optimiser], signature=signature) if path.is_file() else 0
     losses.keep("eye", first)
 
     def report(step: int, loss: float) -> None:
         losses.add("eye", step, loss=loss)
         tell("learning to see", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
-            save_state(path, both, optimiser, step=step + 1, signature=signature)
+            save_state(path, both, [optimiser], step=step + 1, signature=signature)
             losses.write()
 
     eye = settings.eye.model_copy(update={"seed": settings.seed})
@@ -202,16 +202,16 @@ def _speech(
     losses: _Losses, tell: Progress,
 ) -> None:  # fmt: skip
     speech = settings.speech.model_copy(update={"seed": settings.seed})
-    optimiser = optimiser_of(model, speech)
+    optimisers = optimisers_of(model, speech)
     path, steps = folder / STATE, speech.steps
-    first = load_state(path, model, optimiser, signature=signature) if path.is_file() else 0
+    first = load_state(path, model, optimisers, signature=signature) if path.is_file() else 0
     losses.keep("speech", first)
 
     def report(step: int, found: dict[str, float]) -> None:
         losses.add("speech", step, **found)
         tell("learning to answer", step + 1, steps, (step + 1) / steps)
         if (step + 1) % settings.save_every == 0 or step + 1 == steps:
-            save_state(path, model, optimiser, step=step + 1, signature=signature)
+            save_state(path, model, optimisers, step=step + 1, signature=signature)
             losses.write()
 
-    train_speech(model, lessons, features, speech, optimiser, report, first=first)
+    train_speech(model, lessons, features, speech, optimisers, report, first=first)

@@ -31,15 +31,18 @@ class Interleaved:
     """What each place shall predict, which is the word after it, or `NOT_LEARNED`."""
     frames: list[int] = field(default_factory=list)
     """Frames of the video, in order."""
+    pts_s: list[float] = field(default_factory=list)
+    """Their times in the sequence, which may begin with a clip in the middle of a video."""
     ready: list[float] = field(default_factory=lambda: [float("nan")])
     """1 where it is time to speak, 0 where it is not, NaN where that is not learned."""
     looked_at: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list)
     """First and last place of an answer, and the places of the visual tokens that show why."""
     _places: dict[int, range] = field(default_factory=dict)
 
-    def frame(self, index: int, *, ready: float = float("nan")) -> None:
-        """A frame, by its place in the video."""
+    def frame(self, index: int, pts_s: float, *, ready: float = float("nan")) -> None:
+        """A frame, by its place in the video, and its time in seconds."""
         self.frames.append(index)
+        self.pts_s.append(pts_s)
         self._places[index] = range(len(self.ids), len(self.ids) + self.frame_tokens)
         for token in range(self.frame_tokens):
             self._add(FRAME, ready=ready if token == self.frame_tokens - 1 else float("nan"))
@@ -121,7 +124,6 @@ def batch_of(
     sequences: Sequence[Interleaved],
     features: Sequence[NDArray[np.float32]],
     names: Sequence[Sequence[Sequence[int]]],
-    fps: float,
 ) -> Batch:
     """Put sequences side by side.
 
@@ -129,7 +131,6 @@ def batch_of(
         sequences: What is put together.
         features: (frames, K, V) visual tokens of each one's video.
         names: Words of each frame of each one's video; at least one a frame.
-        fps: Frames a second of the videos.
     """
     longest = max(len(sequence) for sequence in sequences)
     ids = np.full((len(sequences), longest), PAD, np.int64)
@@ -144,7 +145,7 @@ def batch_of(
         learned[row, : len(numbers)] = sequence.learned
         ready[row, : len(numbers)] = sequence.ready
         seen.append(tokens[sequence.frames])
-        pts.append(np.array(sequence.frames, np.float32) / fps)
+        pts.append(np.array(sequence.pts_s, np.float32))
         for frame in sequence.frames:
             shares = np.zeros(sequence.words.size, np.float32)
             np.add.at(shares, called[frame], 1 / len(called[frame]))

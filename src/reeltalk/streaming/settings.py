@@ -26,9 +26,11 @@ class SpeechSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    steps: Annotated[int, Field(ge=1)] = 1100
+    steps: Annotated[int, Field(ge=1)] = 1400
     batch: Annotated[int, Field(ge=1)] = 8
     """Sequences a step."""
+    short: Annotated[int, Field(ge=0)] = 5600
+    """So many lessons at the beginning are about a clip or two, which is sooner read; all others are about a video."""
     rate: Annotated[float, Field(gt=0)] = 2e-3
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100

@@ -84,9 +84,7 @@ def _read(model: Mini, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     return decoder.last(x), looked
 
 
-def batches(
-    lessons: Lessons, features: Sequence[NDArray[np.float32]], fps: float, size: int, *, first: int = 0
-) -> Iterator[Batch]:
+def batches(lessons: Lessons, features: Sequence[NDArray[np.float32]], size: int, *, first: int = 0) -> Iterator[Batch]:
     """Batches without an end, from step `first` on; `POOL` of them are drawn at a time."""
     for pool in count(first // POOL):
         number = pool * POOL * size
@@ -95,17 +93,22 @@ def batches(
         random.Random(f"pool {pool}").shuffle(order)
         for place in order[first % POOL if pool == first // POOL else 0 :]:
             part = drawn[place * size : (place + 1) * size]
-            yield batch_of(
-                [lesson for _, lesson in part], [features[n] for n, _ in part], [lessons.names[n] for n, _ in part], fps
-            )
+            lessons_of, videos = [lesson for _, lesson in part], [video for video, _ in part]
+            yield batch_of(lessons_of, [features[n] for n in videos], [lessons.names[n] for n in videos])
 
 
-def optimiser_of(model: Mini, settings: SpeechSettings) -> torch.optim.AdamW:
-    """AdamW over projector and decoder; matrices decay, the rest does not."""
-    learned = [*model.projector.parameters(), *model.decoder.parameters()]
-    matrices, others = [p for p in learned if p.ndim > 1], [p for p in learned if p.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=settings.rate, betas=(0.9, 0.98))
+def optimisers_of(model: Mini, settings: SpeechSettings) -> tuple[torch.optim.Optimizer, ...]:
+    """Muon for the decoder's matrices, whose steps have the size of AdamW's, and AdamW for all else."""
+    matrices = [p for p in model.decoder.blocks.parameters() if p.ndim == 2]
+    others = [
+        p for part in (model.projector, model.decoder) for p in part.parameters() if not any(p is m for m in matrices)
+    ]
+    return (
+        torch.optim.Muon(
+            matrices, lr=settings.rate, weight_decay=settings.weight_decay, adjust_lr_fn="match_rms_adamw"
+        ),
+        torch.optim.AdamW(others, lr=settings.rate, weight_decay=settings.weight_decay, betas=(0.9, 0.98)),
+    )
 
 
 def train_speech(
@@ -113,7 +116,7 @@ def train_speech(
     lessons: Lessons,
     features: Sequence[NDArray[np.float32]],
     settings: SpeechSettings,
-    optimiser: torch.optim.AdamW,
+    optimisers: Sequence[torch.optim.Optimizer],
     report: Report,
     *,
     first: int = 0,
@@ -125,21 +128,22 @@ def train_speech(
         lessons: What is asked.
         features: (frames, K, V) visual tokens of each of the lessons' videos.
         settings: Steps, rate and seed.
-        optimiser: Of `optimiser_of`, as it was after step `first`.
+        optimisers: Of `optimisers_of`, as they were after step `first`.
         report: Called after each step with its number from 0 and its losses by name.
         first: How many steps were made before.
 
     Raises:
         ModelError: The loss is no number any more.
     """
-    learned = [p for group in optimiser.param_groups for p in group["params"]]
+    groups = [group for optimiser in optimisers for group in optimiser.param_groups]
+    learned = [p for group in groups for p in group["params"]]
     model.train()
     model.encoder.eval()
-    drawn = batches(lessons, features, model.shape.fps, settings.batch, first=first)
+    drawn = batches(lessons, features, settings.batch, first=first)
     for step in range(first, settings.steps):
         # Of each step, not of the run: so a run that goes on draws what it would have drawn.
         torch.manual_seed(settings.seed * 1_000_003 + step)
-        for group in optimiser.param_groups:
+        for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
             found = losses_of(model, next(drawn), blur=settings.blur)
@@ -151,9 +155,11 @@ def train_speech(
         )
         if not bool(torch.isfinite(loss)):
             raise ModelError(f"the loss of step {step + 1} is {float(loss.detach())}; take a lower --rate")
-        optimiser.zero_grad(set_to_none=True)
+        for optimiser in optimisers:
+            optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(learned, 1.0)
-        optimiser.step()
+        for optimiser in optimisers:
+            optimiser.step()
         report(step, {name: float(getattr(found, name).detach()) for name in ("words", "ready", "named", "looked")})
     model.eval()

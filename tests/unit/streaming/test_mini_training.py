@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
-from reeltalk.graph.wording import split_of
+from reeltalk.graph.wording import LESSONS, dialogue, split_of
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, END, QUESTION, SAYS, MiniWords
 from reeltalk.parallel.local import LocalExecutor
@@ -24,7 +24,7 @@ from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.sequence import FRAME, NOT_LEARNED, Interleaved, batch_of
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
-from reeltalk.streaming.speech import losses_of, optimiser_of, train_speech
+from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
 from reeltalk.streaming.vision import boxes_of, cells_of
 from reeltalk.streaming.words import train_words
 
@@ -83,12 +83,10 @@ def test_where_the_eye_shall_look_lies_in_the_known_boxes(videos: list[FilmedVid
 
 
 def test_no_lesson_has_a_surface_form_of_another_split(videos: list[FilmedVideo]) -> None:
-    from reeltalk.graph.wording import dialogue
-    from reeltalk.streaming.lessons import SPLIT
-
     for seed in range(20):
-        turns, _ = dialogue(videos[0].story(), split=SPLIT, seed=seed, turns=16)
-        assert all(split_of(int(str(turn.extra["form"]).rpartition("/")[2])) == "train" for turn in turns)
+        turns, _ = dialogue(videos[0].story(), split=LESSONS, seed=seed, turns=16)
+        names = [str(turn.extra["form"]).rpartition("/")[2] for turn in turns]
+        assert all(name.startswith("lesson-") or split_of(int(name)) == "train" for name in names)
 
 
 def test_a_lesson_is_the_same_whenever_it_is_drawn_and_each_video_comes_once_a_round(
@@ -148,13 +146,16 @@ def test_shorter_sequences_of_a_batch_give_the_losses_that_they_give_alone(words
     for length, answer in ((5, "In the kitchen."), (2, "He picks up the mug and the plate.")):
         sequence = Interleaved(words, 2)
         for index in range(length):
-            sequence.frame(index)
+            sequence.frame(index, float(index))
         sequence.ask("Where is he?", answer)
         both.append(sequence)
     with torch.no_grad():
-        alone = [float(losses_of(model, batch_of([s], [f], 1.0))[0]) for s, f in zip(both, features, strict=True)]
+        names = [[[9]] * 5] * 2
+        alone = [
+            float(losses_of(model, batch_of([s], [f], names[:1])).words) for s, f in zip(both, features, strict=True)
+        ]
         counts = [sum(word != NOT_LEARNED for word in s.learned) for s in both]
-        together = float(losses_of(model, batch_of(both, features, 1.0))[0])
+        together = float(losses_of(model, batch_of(both, features, names)).words)
     assert together == pytest.approx(np.average(alone, weights=counts), abs=1e-5)
 
 
@@ -212,6 +213,6 @@ def test_a_loss_that_is_no_number_ends_the_training_by_step(videos: list[FilmedV
             Lessons(videos, words, 2, seed=1),
             features,
             settings,
-            optimiser_of(model, settings),
+            optimisers_of(model, settings),
             lambda *_: None,
         )
