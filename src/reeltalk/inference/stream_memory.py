@@ -1,0 +1,274 @@
+"""What a model keeps of a stream: keys and values of frames and words, all of it or within fixed bounds.
+
+The bounds follow StreamingLLM (arXiv:2309.17453), which keeps the first tokens, on which attention rests, and the
+latest ones; frames between are not dropped but merged, the two neighbours that are most alike first, as MA-LMM does
+(arXiv:2404.05726). Keys are kept before they are rotated, and whoever reads counts positions from 0 anew. So the
+network sees no position that it was not trained on, however long the video is.
+
+Shapes: L layers, H heads, S tokens in the memory, T new tokens, E width of a head, K tokens of a frame.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+Floats = NDArray[np.float32]
+GROWTH: Final = 2
+FIRST_TOKENS: Final = 256
+"""Room that an unbounded memory begins with."""
+
+
+class MemoryPolicy(BaseModel):
+    """What is kept of a stream that goes on without end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    sinks: Annotated[int, Field(ge=0)] = 4
+    """First tokens of the stream, which stay for good. A frame that begins among them stays whole."""
+    recent_frames: Annotated[int, Field(ge=1)] = 128
+    """Latest frames, kept as they are."""
+    merged_frames: Annotated[int, Field(ge=0)] = 128
+    """Entries, each as large as a frame, that older frames are merged into; 0 drops older frames."""
+    recent_words: Annotated[int, Field(ge=1)] = 512
+    """Words and pieces of words. Whole turns are dropped, the oldest first, instructions last."""
+
+    def most_tokens(self, frame_tokens: int) -> int:
+        """The bound: tokens that are kept at most.
+
+        Args:
+            frame_tokens: Tokens of each frame.
+        """
+        frames = (self.recent_frames + self.merged_frames) * frame_tokens
+        return self.sinks + frame_tokens - 1 + frames + self.recent_words
+
+    @property
+    def signature(self) -> str:
+        """All of it, as one word."""
+        return f"{self.sinks}-{self.recent_frames}-{self.merged_frames}-{self.recent_words}"
+
+
+@dataclass
+class Entry:
+    """Tokens of the memory that stay, go or are merged together."""
+
+    kind: Literal["sink", "frame", "words"]
+    tokens: int
+    frames: int = 0
+    """Frames that were merged into it; the weight of what is averaged."""
+    first_frame: int | None = None
+    """Number of its earliest frame in the stream, from 0."""
+    first_pts_s: float | None = None
+    """Presentation time of that frame."""
+    last_pts_s: float | None = None
+    """Presentation time of its latest frame."""
+    lasting: bool = False
+    """True for what is asked to be looked out for: it goes after all other words."""
+    alike: float | None = None
+    """Cosine of its keys and those of the next frame's entry; None where that is not known."""
+
+
+class StreamMemory:
+    """Keys and values in the order of time.
+
+    Args:
+        layers: Of the network.
+        heads: Of each layer.
+        head_width: Of keys and values.
+        frame_tokens: Tokens of each frame.
+        policy: Bounds; None keeps everything.
+    """
+
+    def __init__(
+        self, layers: int, heads: int, head_width: int, frame_tokens: int, policy: MemoryPolicy | None = None
+    ) -> None:
+        self.policy, self.frame_tokens = policy, frame_tokens
+        self.frames_seen, self.frames_dropped, self.words_dropped = 0, 0, 0
+        room = FIRST_TOKENS if policy is None else policy.most_tokens(frame_tokens) + frame_tokens
+        self._keys: Floats = np.zeros((layers, heads, room, head_width), np.float32)
+        self._values: Floats = np.zeros_like(self._keys)
+        self._tokens, self._words, self._sinks = 0, 0, 0
+        self._entries: list[Entry] = []
+        self._frames: list[Entry] = []
+        self._open = False
+
+    @property
+    def keys(self) -> Floats:
+        """(L, H, S, E) in the order of time, not rotated; a view that the next addition changes."""
+        return self._keys[:, :, : self._tokens]
+
+    @property
+    def values(self) -> Floats:
+        """(L, H, S, E) in the order of time; a view that the next addition changes."""
+        return self._values[:, :, : self._tokens]
+
+    @property
+    def tokens(self) -> int:
+        """S, how many tokens are kept."""
+        return self._tokens
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What the tokens belong to, in the order of time."""
+        return tuple(self._entries)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the keys and values that are kept."""
+        return self.keys.nbytes + self.values.nbytes
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes that are set aside for them; grows by doubling where there is no policy, else not at all."""
+        return self._keys.nbytes + self._values.nbytes
+
+    def fork(self) -> "StreamMemory":
+        """A memory of the same that goes on by itself."""
+        layers, heads, _, width = self._keys.shape
+        other = StreamMemory(layers, heads, width, self.frame_tokens, self.policy)
+        other._make_room(self._tokens)
+        other._keys[:, :, : self._tokens], other._values[:, :, : self._tokens] = self.keys, self.values
+        other._tokens, other._words, other._sinks = self._tokens, self._words, self._sinks
+        other.frames_seen, other.frames_dropped = self.frames_seen, self.frames_dropped
+        other.words_dropped, other._open = self.words_dropped, self._open
+        other._entries = [Entry(**vars(entry)) for entry in self._entries]
+        other._frames = [entry for entry in other._entries if entry.kind == "frame"]
+        return other
+
+    def add_frame(self, keys: Floats, values: Floats, pts_s: float) -> None:
+        """Keep a frame.
+
+        Args:
+            keys: (L, H, K, E) before they are rotated.
+            values: (L, H, K, E).
+            pts_s: Its presentation time in seconds.
+
+        Raises:
+            ValueError: The shape is not that of a frame.
+        """
+        if keys.shape[2] != self.frame_tokens:
+            raise ValueError(f"a frame has {self.frame_tokens} tokens, not {keys.shape[2]}")
+        self.end_turn()
+        sinking = self.policy is not None and self._sinks < self.policy.sinks
+        entry = Entry("sink" if sinking else "frame", self.frame_tokens, 1, self.frames_seen, pts_s, pts_s)
+        self._append(keys, values, entry)
+        self.frames_seen += 1
+        if sinking:
+            self._sinks += self.frame_tokens
+            return
+        self._frames.append(entry)
+        if self.policy is not None:
+            while len(self._frames) > self.policy.recent_frames + self.policy.merged_frames:
+                self._make_older(self.policy)
+
+    def add_words(self, keys: Floats, values: Floats, *, lasting: bool = False) -> None:
+        """Keep words. They belong to the turn that is open, and begin one where none is.
+
+        Args:
+            keys: (L, H, T, E) before they are rotated.
+            values: (L, H, T, E).
+            lasting: True for an instruction, which is dropped after all other words.
+
+        Raises:
+            ValueError: The turn alone is longer than all words that may be kept.
+        """
+        count, policy = keys.shape[2], self.policy
+        sunk = 0 if policy is None or self._open else min(count, max(0, policy.sinks - self._sinks))
+        if sunk:
+            self._append(keys[:, :, :sunk], values[:, :, :sunk], Entry("sink", sunk))
+            self._sinks += sunk
+            keys, values = keys[:, :, sunk:], values[:, :, sunk:]
+        if count == sunk:
+            return
+        if not self._open:
+            self._entries.append(Entry("words", 0, lasting=lasting))
+            self._open = True
+        turn = self._entries[-1]
+        if policy is not None:
+            if turn.tokens + count - sunk > policy.recent_words:
+                raise ValueError(f"a turn has more words than the {policy.recent_words} that may be kept")
+            while self._words + count - sunk > policy.recent_words:
+                self._drop_turn(turn)
+        self._append(keys, values, None)
+        turn.tokens += count - sunk
+        self._words += count - sunk
+
+    def end_turn(self) -> None:
+        """What is said next begins a new turn."""
+        self._open = False
+
+    def _append(self, keys: Floats, values: Floats, entry: Entry | None) -> None:
+        end = self._tokens + keys.shape[2]
+        self._make_room(end)
+        self._keys[:, :, self._tokens : end], self._values[:, :, self._tokens : end] = keys, values
+        self._tokens = end
+        if entry is not None:
+            self._entries.append(entry)
+
+    def _make_room(self, tokens: int) -> None:
+        layers, heads, room, width = self._keys.shape
+        if tokens <= room:
+            return
+        while room < tokens:
+            room *= GROWTH
+        keys, values = (np.zeros((layers, heads, room, width), np.float32) for _ in range(2))
+        keys[:, :, : self._tokens], values[:, :, : self._tokens] = self.keys, self.values
+        self._keys, self._values = keys, values
+
+    def _make_older(self, policy: MemoryPolicy) -> None:
+        """Merge the two neighbours among the older frames that are most alike, or drop the oldest frame."""
+        older = self._frames[: len(self._frames) - policy.recent_frames]
+        if policy.merged_frames == 0:
+            self.frames_dropped += older[0].frames
+            self._remove(older[0])
+            del self._frames[0]
+            return
+        starts = self._starts()
+        for left, right in pairwise(older):
+            if left.alike is None:
+                left.alike = _cosine(self._of(left, starts), self._of(right, starts))
+        at = max(range(len(older) - 1), key=lambda n: older[n].alike or 0.0)
+        left, right = older[at], older[at + 1]
+        share = np.float32(right.frames / (left.frames + right.frames))
+        for held in (self._keys, self._values):
+            into = held[:, :, starts[id(left)] : starts[id(left)] + left.tokens]
+            into += share * (held[:, :, starts[id(right)] : starts[id(right)] + right.tokens] - into)
+        left.frames, left.last_pts_s, left.alike = left.frames + right.frames, right.last_pts_s, None
+        if at:
+            older[at - 1].alike = None
+        self._remove(right)
+        del self._frames[at + 1]
+
+    def _drop_turn(self, running: Entry) -> None:
+        turns = [entry for entry in self._entries if entry.kind == "words" and entry is not running]
+        oldest = next((turn for turn in turns if not turn.lasting), turns[0])
+        self._words -= oldest.tokens
+        self.words_dropped += oldest.tokens
+        self._remove(oldest)
+
+    def _remove(self, entry: Entry) -> None:
+        start = self._starts()[id(entry)]
+        end = start + entry.tokens
+        for held in (self._keys, self._values):
+            held[:, :, start : self._tokens - entry.tokens] = held[:, :, end : self._tokens]
+        self._tokens -= entry.tokens
+        # Entries are told apart by what they are, not by what they hold.
+        self._entries = [other for other in self._entries if other is not entry]
+
+    def _starts(self) -> dict[int, int]:
+        starts, at = {}, 0
+        for entry in self._entries:
+            starts[id(entry)] = at
+            at += entry.tokens
+        return starts
+
+    def _of(self, entry: Entry, starts: dict[int, int]) -> Floats:
+        return self._keys[:, :, starts[id(entry)] : starts[id(entry)] + entry.tokens]
+
+
+def _cosine(a: Floats, b: Floats) -> float:
+    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(np.vdot(a, b)) / norms if norms else 0.0
