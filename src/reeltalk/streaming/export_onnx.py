@@ -98,7 +98,8 @@ class Reading(nn.Module):
 
 def rounded(model: Mini) -> Mini:
     """A copy whose matrices have the numbers that the exported graphs have."""
-    out = copy.deepcopy(model).eval().float()
+    out: Mini = copy.deepcopy(model).float()
+    out.eval()
     _fold(out)
     with torch.no_grad():
         for module in out.modules():

@@ -56,7 +56,9 @@ def load_mini(folder: Path) -> Mini:
     try:
         shape = MiniShape.model_validate_json((folder / SHAPE).read_bytes())
     except ValidationError as error:
-        raise InputError(f"not the measures of reeltalk-mini: {error.errors()[0]['msg']}", file=folder / SHAPE) from None
+        raise InputError(
+            f"not the measures of reeltalk-mini: {error.errors()[0]['msg']}", file=folder / SHAPE
+        ) from None
     try:
         tensors = load_file(folder / WEIGHTS)
     except (SafetensorError, OSError) as error:
@@ -67,4 +69,5 @@ def load_mini(folder: Path) -> Mini:
     except RuntimeError as error:
         told = " ".join(str(error).split())[:300]
         raise InputError(f"the weights do not fit {SHAPE}: {told}", file=folder / WEIGHTS, hint=HINT) from None
-    return model.eval()
+    model.eval()
+    return model

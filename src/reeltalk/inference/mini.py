@@ -1,0 +1,353 @@
+"""reeltalk-mini: follows a video and talks about it, on a CPU, without torch.
+
+Each frame is encoded once, when it comes, and kept as keys and values; a question costs its own words only. The weights
+lie beside this file, or in a folder that `reeltalk.streaming.export_onnx` wrote.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from reeltalk.errors import InputError, MissingExtraError, ModelError
+from reeltalk.inference.mini_pictures import fitted
+from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.inference.mini_words import ANSWER, BEGIN, END, INSTRUCTION, QUESTION, SAYS, TOKENIZER, MiniWords
+from reeltalk.inference.stream import Spoken
+from reeltalk.inference.stream_memory import Floats, MemoryPolicy, StreamMemory
+
+FOLDER: Final = Path(__file__).parent / "mini"
+"""The weights that come with reeltalk."""
+NAME: Final = "reeltalk-mini"
+VISION: Final = "vision.onnx"
+DECODER: Final = "decoder.onnx"
+SHAPE: Final = "shape.json"
+FRAME: Final = -1
+"""Stands in place of a word where a visual token is."""
+LONGEST_ANSWER: Final = 96
+"""Words and pieces of words."""
+FRAMES_AT_ONCE: Final = 16
+"""Frames that are read in one go where many are at hand; more would gain nothing and take memory."""
+HINT: Final = "give a folder that the export of reeltalk-mini wrote, or none for the weights that come with reeltalk"
+
+
+class MiniModel:
+    """The network, loaded. Safe to share among threads; a stream is not.
+
+    Args:
+        folder: Has the graphs, the words and the measures; the one that comes with reeltalk by default.
+        policy: What is kept of a stream; everything by default.
+        threads: Cores that one frame or word is computed on.
+        longest_answer: Words and pieces of words of an answer at most.
+
+    Raises:
+        MissingExtraError: onnxruntime or tokenizers is not installed.
+        InputError: A file is missing, broken, or does not fit the others.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        policy: MemoryPolicy | None = None,
+        threads: int = 1,
+        longest_answer: int = LONGEST_ANSWER,
+    ) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise MissingExtraError("reeltalk-mini", extra="mini") from None
+        self.folder, self.policy, self.longest_answer = folder or FOLDER, policy, longest_answer
+        files = {name: _content(self.folder / name) for name in (SHAPE, VISION, DECODER, TOKENIZER)}
+        self._digest = hashlib.sha256(b"".join(hashlib.sha256(files[name]).digest() for name in sorted(files)))
+        try:
+            self.shape = MiniShape.model_validate_json(files[SHAPE])
+        except ValidationError as error:
+            told = error.errors()[0]["msg"]
+            raise InputError(
+                f"not the measures of reeltalk-mini: {told}", file=self.folder / SHAPE, hint=HINT
+            ) from None
+        self.words = MiniWords(self.folder / TOKENIZER)
+        if self.words.size > self.shape.vocabulary:
+            raise InputError(
+                f"it has {self.words.size:,} words and the network {self.shape.vocabulary:,}",
+                file=self.folder / TOKENIZER,
+                hint=HINT,
+            )
+        options: Any = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = threads
+        options.log_severity_level = 3
+        # A plan is kept for each size of the memory otherwise, and the memory grows with each frame.
+        options.enable_mem_pattern = False
+        # Weights become floats once, when they are loaded. Otherwise states would be rounded to 8 bits too.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+        self._vision = self._loaded(onnxruntime, VISION, files[VISION], options)
+        self._decoder = self._loaded(onnxruntime, DECODER, files[DECODER], options)
+        self._check()
+
+    @property
+    def name(self) -> str:
+        """`reeltalk-mini#HASH` for what comes with reeltalk, else the folder's name with the hash of its files."""
+        own = NAME if self.folder == FOLDER else self.folder.resolve().name
+        return f"{own}#{self._digest.hexdigest()[:8]}"
+
+    def stream(self) -> "MiniStream":
+        """A new conversation about a video that begins now."""
+        shape = self.shape
+        memory = StreamMemory(shape.layers, shape.heads, shape.head_width, shape.frame_tokens, self.policy)
+        return MiniStream(self, memory)
+
+    def look(self, pairs: NDArray[np.uint8], pts_s: Sequence[float]) -> Floats:
+        """Frames as tokens of the decoder.
+
+        Args:
+            pairs: (N, 2, height, width, 3) frames in the network's size, each after the one before it.
+            pts_s: (N,) their times in seconds.
+
+        Returns:
+            (N, K, D).
+        """
+        found: Floats = self._vision.run(None, {"frames": pairs, "pts_s": np.array(pts_s, np.float32)})[0]
+        return found
+
+    def read(
+        self, ids: Sequence[int], seen: Floats | None, memory: StreamMemory
+    ) -> tuple[Floats, float, Floats, Floats]:
+        """What the last of some tokens tells after a memory, and what is to be kept of them.
+
+        Args:
+            ids: (T,) words; `FRAME` where there is a visual token.
+            seen: (T, D) visual tokens; none where there are only words.
+            memory: What came before; it is not changed.
+
+        Returns:
+            Logits (vocabulary,) of the next word, the readiness to speak from 0 to 1, keys and values (L, H, T, E).
+        """
+        if seen is None:
+            seen = np.zeros((len(ids), self.shape.width), np.float32)
+        logits, ready, keys, values = self._decoder.run(
+            None,
+            {
+                "ids": np.array(ids, np.int64),
+                "seen": seen,
+                "past_k": np.ascontiguousarray(memory.keys),
+                "past_v": np.ascontiguousarray(memory.values),
+            },
+        )
+        return logits, float(1 / (1 + np.exp(-float(ready[0])))), keys, values
+
+    def _loaded(self, onnxruntime: Any, name: str, content: bytes, options: Any) -> Any:
+        try:
+            # From memory, so that a graph cannot name other files of the disk as its weights.
+            return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            # The runtime raises many kinds of its own.
+            told = " ".join(str(error).split())[:200]
+            raise InputError(f"not a graph that can be run: {told}", file=self.folder / name, hint=HINT) from None
+
+    def _check(self) -> None:
+        s = self.shape
+        past = (s.layers, s.heads, None, s.head_width)
+        wanted = {
+            VISION: (self._vision, {"frames": (None, 2, s.height_px, s.width_px, 3), "pts_s": (None,)}),
+            DECODER: (
+                self._decoder,
+                {"ids": (None,), "seen": (None, s.width), "past_k": past, "past_v": past},
+            ),
+        }
+        told = {VISION: (None, s.frame_tokens, s.width), DECODER: (s.vocabulary,)}
+        for name, (session, inputs) in wanted.items():
+            found = {node.name: _sizes(node.shape) for node in session.get_inputs()}
+            first = _sizes(session.get_outputs()[0].shape)
+            if found != inputs or first[-1] != told[name][-1]:
+                raise InputError(
+                    f"its inputs and outputs are not those of a network with the measures of {SHAPE}",
+                    file=self.folder / name,
+                    hint=HINT,
+                )
+
+
+class MiniStream:
+    """One conversation about one video. Implements `Stream`.
+
+    Args:
+        model: The network.
+        memory: An empty one.
+    """
+
+    def __init__(self, model: MiniModel, memory: StreamMemory) -> None:
+        self._model, self._memory = model, memory
+        self._before: NDArray[np.uint8] | None = None
+        self._readiness: float | None = None
+        if memory.tokens == 0:
+            self._put([BEGIN])
+            memory.end_turn()
+
+    @property
+    def memory(self) -> StreamMemory:
+        """What is kept."""
+        return self._memory
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the keys and values that are kept."""
+        return self._memory.memory_bytes
+
+    def fork(self) -> "MiniStream":
+        """The same conversation, to be continued in another way than this one."""
+        other = MiniStream(self._model, self._memory.fork())
+        other._before = self._before
+        return other
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float:
+        """Take in the next frame.
+
+        Args:
+            rgb: (H, W, 3) uint8 of any size.
+            pts_s: Its presentation time in seconds.
+
+        Returns:
+            How ready the model is to speak now, from 0 to 1.
+        """
+        return self.see_all([rgb], [pts_s])
+
+    def see_all(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float:
+        """Take in several frames; the same as one after the other, and faster where everything is kept.
+
+        Args:
+            frames: (H, W, 3) uint8 each, one at least.
+            pts_s: Their presentation times.
+
+        Returns:
+            How ready the model is to speak after the last of them.
+        """
+        if not len(frames) == len(pts_s) > 0:
+            raise ValueError(f"{len(frames)} frames with {len(pts_s)} times")
+        ready = 0.0
+        # A bounded memory merges after each frame, which the next one must find done.
+        at_once = FRAMES_AT_ONCE if self._model.policy is None else 1
+        for start in range(0, len(frames), at_once):
+            ready = self._see(frames[start : start + at_once], pts_s[start : start + at_once])
+        return ready
+
+    def ask(self, question: str) -> Spoken:
+        """Ask something now. Question and answer stay in the conversation.
+
+        Raises:
+            ModelError: The question is longer than the memory, or the model answers with nothing.
+        """
+        return self._speak([QUESTION, *self._model.words.numbers(question), ANSWER])
+
+    def instruct(self, instruction: str) -> None:
+        """Say something that is answered later, when it is time to. It is kept when other words are dropped.
+
+        Raises:
+            ModelError: It is longer than the memory.
+        """
+        self._tell([INSTRUCTION, *self._model.words.numbers(instruction), END], lasting=True)
+
+    def speak(self) -> Spoken:
+        """Say what there is to say now without being asked.
+
+        Raises:
+            ModelError: The model says nothing.
+        """
+        return self._speak([SAYS])
+
+    def told(self, question: str, answer: str) -> None:
+        """Put a question and an answer into the conversation.
+
+        Raises:
+            ModelError: They are longer than the memory.
+        """
+        words = self._model.words
+        self._tell([QUESTION, *words.numbers(question), ANSWER, *words.numbers(answer), END])
+
+    def _see(self, frames: Sequence[NDArray[np.uint8]], pts_s: Sequence[float]) -> float:
+        pairs, shape = [], self._model.shape
+        for rgb in frames:
+            picture = fitted(rgb, shape)
+            pairs.append((picture, picture if self._before is None else self._before))
+            self._before = picture
+        seen = self._model.look(np.array(pairs, np.uint8), pts_s)
+        flat = seen.reshape(-1, shape.width)
+        _, ready, keys, values = self._model.read([FRAME] * len(flat), flat, self._memory)
+        for at, time_s in enumerate(pts_s):
+            own = slice(at * shape.frame_tokens, (at + 1) * shape.frame_tokens)
+            self._memory.add_frame(keys[:, :, own], values[:, :, own], time_s)
+        return ready
+
+    def say(self, begun: list[int]) -> list[int]:
+        """Go on with words by greedy decoding, and keep them.
+
+        Args:
+            begun: Marks and words that are read first.
+
+        Returns:
+            Words up to the end, or to the longest answer.
+        """
+        return self._words(begun, [])
+
+    def _speak(self, begun: list[int]) -> Spoken:
+        model, started = self._model, time.perf_counter()
+        times: list[float] = []
+        said = self._words(begun, times)
+        text = model.words.text(said)
+        if not text:
+            raise ModelError(f"{model.name} answered with nothing")
+        cut_off = len(said) >= model.longest_answer
+        return Spoken(text, len(begun), len(said), times[-1] - started, times[0] - started, cut_off)
+
+    def _words(self, begun: list[int], times: list[float]) -> list[int]:
+        longest = self._model.longest_answer
+        self._check_length(len(begun) + longest + 1)
+        said: list[int] = []
+        logits = self._put(begun)
+        while len(said) < longest:
+            # Marks other than the end are no words of an answer.
+            word = END + int(logits[END:].argmax())
+            times.append(time.perf_counter())
+            if word == END:
+                break
+            said.append(word)
+            logits = self._put([word])
+        self._put([END])
+        self._memory.end_turn()
+        return said
+
+    def _tell(self, ids: list[int], *, lasting: bool = False) -> None:
+        self._check_length(len(ids))
+        self._put(ids, lasting=lasting)
+        self._memory.end_turn()
+
+    def _put(self, ids: list[int], *, lasting: bool = False) -> Floats:
+        logits, _, keys, values = self._model.read(ids, None, self._memory)
+        self._memory.add_words(keys, values, lasting=lasting)
+        return logits
+
+    def _check_length(self, words: int) -> None:
+        policy = self._model.policy
+        if policy is not None and words > policy.recent_words:
+            raise ModelError(
+                f"a turn may have {words:,} words and pieces of words, and the memory keeps {policy.recent_words:,}; "
+                "shorten it or keep more"
+            )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, hint=HINT) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path, hint=HINT) from None
+
+
+def _sizes(shape: Sequence[Any]) -> tuple[int | None, ...]:
+    """Sizes of an input; None for one that may vary."""
+    return tuple(size if isinstance(size, int) else None for size in shape)

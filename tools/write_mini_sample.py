@@ -1,0 +1,44 @@
+"""Write tests/samples/mini: a tiny reeltalk-mini with random weights, for tests of what runs it without torch."""
+
+import tempfile
+from pathlib import Path
+
+import torch
+
+from reeltalk.inference.mini_shape import MiniShape
+from reeltalk.streaming.export_onnx import export_mini
+from reeltalk.streaming.network import Mini
+from reeltalk.streaming.words import train_words
+
+SAMPLE = Path(__file__).parents[1] / "tests" / "samples" / "mini"
+SHAPE = MiniShape(
+    height_px=36, width_px=64, channels=(4, 8, 8, 16), glimpses=2, glimpse_width=8, frame_tokens=2, vision_width=16,
+    clock_waves=4, width=32, layers=2, heads=2, hidden=48, vocabulary=64,
+)  # fmt: skip
+TEXTS = ("what is on the table? a red cup.", "where is the person? in the kitchen.", "tell me when the kettle boils.")
+
+
+def tiny(seed: int = 0, shape: MiniShape = SHAPE) -> Mini:
+    """A network with random weights that says something, ready to be run."""
+    torch.manual_seed(seed)
+    model = Mini(shape)
+    with torch.no_grad():
+        # Words that all look alike would leave it to the last digit which is said.
+        torch.nn.init.normal_(model.decoder.words.weight, std=0.5)
+        model.train()
+        for _ in range(3):
+            model.encoder(torch.rand(4, 6, shape.height_px, shape.width_px))
+    model.eval()
+    return model
+
+
+def words(path: Path) -> Path:
+    """A tokenizer of a few words, at `path`."""
+    train_words(TEXTS, SHAPE.vocabulary, path)
+    return path
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        export_mini(tiny(), words(Path(scratch, "tokenizer.json")), SAMPLE, overwrite=True)
+    print(f"{SAMPLE}: {sum(path.stat().st_size for path in SAMPLE.iterdir()):,} bytes")
