@@ -71,6 +71,7 @@ def endpoint_of(answering: ModelOptions, limits: LimitOptions) -> "Asking":
         stream=answering.first_token,
         batch=answering.batch,
         sees_images=answering.sees == "images",
+        memory=answering.memory,
     )
 
 

@@ -71,7 +71,8 @@ def evaluate(
     benchmark
         A benchmark with dialogues, chains or paths.
     model
-        Who answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, python:MODULE:CLASS,
+        Who answers: a model at the address, inspect:PROVIDER/MODEL, transformers:FOLDER, mini for reeltalk-mini, or
+        mini:FOLDER for weights of your own, python:MODULE:CLASS,
         answers:PATH, human:PATH for people's answers, baseline:blind, history, constant, nearest, frames, empty, yes,
         copied-question or reference, oracle, or summary:MODEL.
     out
@@ -225,7 +226,7 @@ def plan_evaluate(
     benchmark
         A benchmark with dialogues, chains or paths.
     model
-        Who answers, as for `evaluate`; baselines, oracle, answers:, human: and python: ask no model of ours.
+        Who answers, as for `evaluate`; baselines, oracle, mini, answers:, human: and python: ask no model of ours.
     preset
         A published design, which fixes frames, history, prompt, metrics and judging.
     limit
@@ -316,7 +317,7 @@ def _planned_player(
     kind, colon, _ = spec.partition(":")
 
     def player(model: "AsyncModel") -> "Player | None":
-        if spec == "oracle" or (colon and kind in ("baseline", "python")):
+        if spec == "oracle" or kind == "mini" or (colon and kind in ("baseline", "python")):
             return None
         if colon and kind in ("answers", "human"):
             answers, sha256 = _answers(spec, answers_format)

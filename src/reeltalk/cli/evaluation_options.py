@@ -151,6 +151,8 @@ class ModelOptions(BaseModel):
     """Sampling temperature."""
     max_reply_tokens: Count = 512
     """Longest answer."""
+    memory: Literal["all", "bounded"] = "all"
+    """What a model that follows streams keeps: all of a video, or a memory that does not grow."""
     first_token: bool = False
     """Let answers come in pieces, so that the time to the first token is known."""
     batch: bool = False

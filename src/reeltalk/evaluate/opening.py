@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.judging.judge import Judge
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 KINDS: Final = (
     "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
+    "mini", "mini:FOLDER",
 )  # fmt: skip
 """What may stand before or in place of a model's name; all else names a model at an address."""
+
+
+Memory = Literal["all", "bounded"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Asking:
     batch: bool = False
     """Use a provider's batch API, where inspect_ai offers it."""
     sees_images: bool = True
+    memory: Memory = "all"
+    """What a model that follows streams keeps of them."""
     model_args: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -139,6 +145,8 @@ def opened_player(
     Raises:
         SettingError: There is none of the name.
         ModelError: It cannot be opened.
+        InputError: Its files are missing, broken or do not fit each other.
+        MissingExtraError: What is needed to run it is not installed.
         BenchmarkError: It needs what the benchmark does not hold.
     """
     kind, colon, name = spec.partition(":")
@@ -155,6 +163,8 @@ def opened_player(
         from reeltalk.evaluate.playing.python_class import PythonPlayer
 
         return Opened(KeptPlayer(PythonPlayer(name), store), (spec, ""))
+    if kind == "mini":
+        return Opened(KeptPlayer(_mini_player(Path(name) if colon else None, asking), store), (spec, ""))
     if kind in ("answers", "human") and colon:
         from reeltalk.evaluate.playing.from_file import AnswersPlayer
 
@@ -175,6 +185,18 @@ def opened_player(
         return Opened(player, (spec, ""), model.model, model)
     model = served(spec, asking, store, budget, picture)
     return Opened(ChatPlayer(model, answer_prompt(prompt)), (spec, ""), model.model, model)
+
+
+def _mini_player(folder: Path | None, asking: Asking) -> Player:
+    """reeltalk-mini, of a folder or the one that comes with reeltalk."""
+    from reeltalk.evaluate.playing.stream_player import StreamPlayer
+    from reeltalk.inference.mini import LONGEST_ANSWER, MiniModel
+    from reeltalk.inference.stream_memory import MemoryPolicy
+
+    policy = MemoryPolicy() if asking.memory == "bounded" else None
+    model = MiniModel(folder, policy=policy, longest_answer=min(asking.endpoint.max_tokens, LONGEST_ANSWER))
+    kept = policy.signature if policy else "all"
+    return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images)
 
 
 def told_summary(summaries: Mapping[str, str]) -> str | None:

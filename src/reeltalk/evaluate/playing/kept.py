@@ -46,10 +46,26 @@ class KeptPlayer:
         key = reply_key(self.name, [shown], sampling=dict(self.signature))
         kept = self._store.get(key)
         if kept is not None:
-            return Said(kept.text, took_s=kept.took_s, cached=True)
+            return Said(
+                kept.text,
+                took_s=kept.took_s,
+                first_token_s=kept.first_token_s,
+                prompt_tokens=kept.prompt_tokens,
+                completion_tokens=kept.completion_tokens,
+                cached=True,
+            )
         began_s = time.monotonic()
         answer = await self._player.answer(seen, pictures)
         if answer.text is not None:
             took_s = answer.took_s if answer.took_s is not None else time.monotonic() - began_s
-            self._store.put(key, Reply(answer.text, self.name, None, None, cut_off=False, took_s=took_s))
+            reply = Reply(
+                answer.text,
+                self.name,
+                answer.prompt_tokens,
+                answer.completion_tokens,
+                cut_off=False,
+                took_s=took_s,
+                first_token_s=answer.first_token_s,
+            )
+            self._store.put(key, reply)
         return answer
