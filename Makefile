@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-tagging bench-world
+.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world
 
 setup: $(STAMP)
 
@@ -78,6 +78,9 @@ bench-review: setup ## A project of SVBench's size: how long saves, seeks and pa
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
 	$(BIN)/python bench/paired_tests.py
 	$(BIN)/python bench/judge_correction.py
+
+bench-streaming: setup ## What a frame and an answer cost, and memory, after 1 to 60 minutes of video
+	$(BIN)/python bench/streaming.py $(if $(QUICK),--quick) $(if $(FOLDER),--folder $(FOLDER))
 
 bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs
 	$(BIN)/python bench/tagging.py
