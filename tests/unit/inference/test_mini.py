@@ -32,7 +32,7 @@ def test_a_conversation_stays_and_its_memory_is_counted(folder: Path) -> None:
     assert 0 < ready < 1
     assert stream.memory_bytes == 3 * per_token
     said = stream.ask("where is the person?")
-    assert said.text[:1].isupper()
+    assert said.text == said.text[:1].upper() + said.text[1:] != ""
     asked = 2 + len(model.words.numbers("where is the person?"))
     assert said.prompt_tokens == asked
     assert 0 < said.completion_tokens <= 5

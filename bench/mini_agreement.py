@@ -1,0 +1,74 @@
+"""Whether reeltalk-mini as it is exported answers as the network that was trained, on questions about filmed videos.
+
+Logits of each answer's first word and all words of it are compared; the torch side reads every sequence in one piece.
+"""
+
+import argparse
+import itertools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from record import ROOT, record
+from reeltalk.inference.mini import MiniModel
+from reeltalk.inference.mini_words import TOKENIZER
+from reeltalk.parallel import LocalExecutor
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.streaming.export_onnx import export_mini, rounded
+from reeltalk.streaming.household import filmed_videos
+from reeltalk.streaming.mini_checkpoint import load_mini
+from reeltalk.streaming.network import Mini
+from reeltalk.streaming.onnx_agreement import compare
+
+Video = tuple[NDArray[np.uint8], Sequence[float], list[tuple[float, str]]]
+
+
+def questions(model: Mini, benchmark: Benchmark, split: str, answers: int, frames: Path) -> Iterator[Video]:
+    """Videos with their questions, as many as give so many answers."""
+    asked: dict[str, list[tuple[float, str]]] = {}
+    for dialogue in benchmark.content().dialogues:
+        for turn in dialogue.turns:
+            asked.setdefault(dialogue.video_id, []).append((turn.asked_at_s or 0.0, turn.question))
+    left = answers
+    for video in filmed_videos(benchmark, split, model.shape, folder=frames, executor=LocalExecutor(1)):
+        chosen = list(itertools.islice(sorted(asked.get(video.video.id, ())), left))
+        left -= len(chosen)
+        if chosen:
+            yield video.pixels(), video.times_s, chosen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkpoint", type=Path, help="folder that training wrote")
+    parser.add_argument("benchmark", type=Path, help="as reeltalk world film and reeltalk graph questions make it")
+    parser.add_argument("--exported", type=Path, help="what was exported of it; exported anew by default")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--frames", type=Path, default=ROOT / "build" / "mini" / "frames", help="keeps decoded frames")
+    parser.add_argument("--answers", type=int, default=1000)
+    given = parser.parse_args()
+    model = load_mini(given.checkpoint)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.exported or Path(scratch, "mini")
+        if given.exported is None:
+            export_mini(model, given.checkpoint / TOKENIZER, folder)
+        exported = MiniModel(folder)
+        benchmark = Benchmark.open(given.benchmark)
+        videos = questions(model, benchmark, given.split, given.answers, given.frames)
+        found = compare(rounded(model), exported, videos)
+        size = sum(path.stat().st_size for path in folder.iterdir())
+    figures = {
+        "answers": found.answers,
+        "same answers": found.same,
+        "largest difference of a logit": found.largest,
+        "megabytes": size / 1e6,
+    }
+    record("mini-agreement", figures, packages=["torch", "onnxruntime"], notes=[f"weights {exported.name}"])
+    for question in found.different:
+        print(f"answered otherwise: {question}")
+
+
+if __name__ == "__main__":
+    main()
