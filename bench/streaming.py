@@ -82,7 +82,6 @@ def main() -> None:
     bounded = MiniModel(given.folder, longest_answer=WORDS, policy=policy)
     free, bound, read_ms = everything.stream(), bounded.stream(), 0.0
     figures: dict[str, float] = {}
-    full = minutes[-1]
     for minute in range(1, minutes[-1] + 1):
         seconds = range(60 * (minute - 1), 60 * minute)
         frames = [pictures[n % len(pictures)] for n in seconds]
@@ -90,8 +89,6 @@ def main() -> None:
         for frame, second in zip(frames, seconds, strict=True):
             bound.see(frame, float(second))
         if minute in minutes:
-            if bound.memory.words_dropped:
-                full = min(full, minute)
             following = [pictures[n % len(pictures)] for n in range(60 * minute, 60 * minute + MEASURED_FRAMES)]
             at_s = 60.0 * minute
             found = {
@@ -107,12 +104,13 @@ def main() -> None:
             print(f"{minute} min done", flush=True)
         read_ms += cost_ms(lambda: free.told(QUESTION, ANSWER))
         bound.told(QUESTION, ANSWER)
-    first, last = minutes[0], minutes[-1]
+    last = minutes[-1]
     for what in ("frame, ms", "answer, ms", "memory, MB"):
-        # From where on all bounds are reached, those of frames and of words.
-        for name, start in (("all", first), ("bounded", full)):
+        for name, start in (("all", minutes[0]), *(("bounded", minute) for minute in minutes if minute >= 10)):
             grown = figures[f"{last} min, {name}: {what}"] / figures[f"{start} min, {name}: {what}"]
             figures[f"{name}: {what}, {last} min over {start} min"] = grown
+    per_token = bound.memory_bytes / bound.memory.tokens
+    figures["bounded: at most, MB"] = policy.most_tokens(bounded.shape.frame_tokens) * per_token / 1e6
     record(
         "streaming",
         figures,

@@ -13,7 +13,7 @@ from reeltalk.streaming.words import train_words
 SAMPLE = Path(__file__).parents[1] / "tests" / "samples" / "mini"
 SHAPE = MiniShape(
     height_px=36, width_px=64, channels=(4, 8, 8, 16), glimpses=2, glimpse_width=8, frame_tokens=2, vision_width=16,
-    clock_waves=4, width=32, layers=2, heads=2, hidden=48, vocabulary=64,
+    clock_waves=4, width=32, layers=2, heads=2, hidden=48, vocabulary=128,
 )  # fmt: skip
 TEXTS = ("what is on the table? a red cup.", "where is the person? in the kitchen.", "tell me when the kettle boils.")
 
