@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world
+.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -59,6 +59,9 @@ bench-evaluate: setup ## What asking costs beside a bare client, full slots, and
 
 bench-household: setup ## Baselines and the oracle on turns that need the video, compared in pairs
 	$(BIN)/python bench/household.py
+
+bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter, where there is a GPU
+	$(BIN)/python bench/train_large.py
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
 	$(BIN)/python bench/metrics.py

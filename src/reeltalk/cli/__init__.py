@@ -20,6 +20,7 @@ from reeltalk.cli import (
     sharing,
     tagging,
     training_data,
+    training,
     world,
 )
 from reeltalk.cli.app import app, main, run
@@ -47,5 +48,6 @@ __all__ = [
     "sharing",
     "tagging",
     "training_data",
+    "training",
     "world",
 ]

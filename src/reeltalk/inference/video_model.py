@@ -7,16 +7,17 @@ import io
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from reeltalk.errors import InputError, MissingExtraError, ModelError, SettingError
+from reeltalk.inference.checkpoint import open_checkpoint, told, within_memory
+from reeltalk.inference.processor import frame_options
 
 Device = Literal["auto", "cpu", "cuda"]
-CONFIG: Final = "config.json"
-PROCESSOR_FILES: Final = ("processor_config.json", "preprocessor_config.json")
+PURPOSE: Final = "playing a local video model"
 SEED: Final = 17
 """Decoding is greedy; the seed is for what a model draws all the same."""
 
@@ -70,7 +71,8 @@ class LocalVideoModel:
     """A checkpoint with its processor, loaded.
 
     Args:
-        path: Folder with `config.json`, weights as safetensors, a tokenizer, a processor and its chat template.
+        path: Folder with `config.json`, weights as safetensors, a tokenizer, a processor and its chat template; or with
+            an adapter as `reeltalk train lora` writes it, and the checkpoint that it names.
         device: `cuda` or `cpu`; `auto` takes an accelerator where there is one.
         max_new_tokens: Longest reply.
         as_video: Hand the pictures of a message over as one video in place of single images.
@@ -94,36 +96,18 @@ class LocalVideoModel:
     ) -> None:
         try:
             import torch
-            import transformers
         except ImportError:
-            raise MissingExtraError("playing a local video model", extra="train") from None
+            raise MissingExtraError(PURPOSE, extra="train") from None
         self.path, self.max_new_tokens, self.as_video, self.seed = path, max_new_tokens, as_video, seed
         self._torch: Any = torch
         if device == "cuda" and not torch.cuda.is_available():
             raise SettingError("device 'cuda': torch finds no accelerator; take 'cpu' or 'auto'")
         self.device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        if not (path / CONFIG).is_file():
-            what = "no such folder" if not path.is_dir() else f"no {CONFIG} in the folder"
-            raise InputError(what, file=path, hint="give the folder of a checkpoint, as 'hf download' makes it")
-        processors: Any = transformers.AutoProcessor
-        self._processor: Any = self._loaded(
-            "processor",
-            lambda: processors.from_pretrained(path, local_files_only=True, trust_remote_code=False),
-        )
-        if not hasattr(self._processor, "image_processor"):
-            raise InputError(
-                f"no image processor (none of {', '.join(PROCESSOR_FILES)} names one)",
-                file=path,
-                hint="copy the processor's files beside the weights",
-            )
-        if not getattr(self._processor, "chat_template", None):
-            raise InputError("the processor has no chat template", file=path, hint="add chat_template.jinja")
-        self._model: Any = self._loaded(
-            "model",
-            lambda: transformers.AutoModelForImageTextToText.from_pretrained(
-                path, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype="auto"
-            ),
-        )
+        opened = open_checkpoint(path, purpose=PURPOSE)
+        self._processor: Any = opened.processor
+        self._model: Any = opened.model
+        tuned = opened.tuned
+        self._options = {} if tuned is None else frame_options(opened.processor, tuned.frame_tokens)
         self._within_memory(lambda: self._model.to(self.device).eval())
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -201,47 +185,23 @@ class LocalVideoModel:
             )  # fmt: skip
         try:
             text = self._processor.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-            more = {"images": pictures} if pictures else {}
+            more = {"images": pictures, **self._options} if pictures else {}
             more |= {"videos": videos} if videos else {}
             inputs = self._processor(text=text, return_tensors="pt", **more)
         except Exception as error:
             # Processors and templates raise whatever they like.
-            raise ModelError(f"{self.name} cannot be asked this way: {_told(error)}") from error
+            raise ModelError(f"{self.name} cannot be asked this way: {told(error)}") from error
         return self._within_memory(lambda: inputs.to(self.device, dtype=self._model.dtype))
 
-    def _loaded(self, what: str, load: Any) -> Any:
+    def _within_memory(self, work: Callable[[], Any]) -> Any:
         try:
-            return self._within_memory(load)
-        except ModelError:
-            raise
-        except ImportError as error:
-            raise InputError(
-                f"its {what} needs a package that is not installed: {_told(error)}", file=self.path
-            ) from error
-        except Exception as error:
-            # transformers raises OSError, ValueError, KeyError and others for what is wrong in a folder.
-            raise InputError(
-                f"transformers cannot load its {what}: {_told(error)}",
-                file=self.path,
-                hint="the folder must hold what save_pretrained of model and processor wrote",
-            ) from error
-
-    def _within_memory(self, work: Any) -> Any:
-        torch = self._torch
-        try:
-            return work()
-        except (MemoryError, torch.OutOfMemoryError) as error:
-            raise self._out_of_memory() from error
+            with within_memory(
+                f"{self.name} needs more memory than the {self.device} has; show it fewer or smaller frames, or take a "
+                "smaller model"
+            ):
+                return work()
         except RuntimeError as error:
-            if "not enough memory" in str(error) or "can't allocate memory" in str(error):
-                raise self._out_of_memory() from error
-            raise ModelError(f"{self.name} failed: {_told(error)}") from error
-
-    def _out_of_memory(self) -> ModelError:
-        return ModelError(
-            f"{self.name} needs more memory than the {self.device} has; show it fewer or smaller frames, or take a "
-            "smaller model"
-        )
+            raise ModelError(f"{self.name} failed: {told(error)}") from error
 
 
 class _FirstToken:
@@ -257,10 +217,6 @@ class _FirstToken:
 
     def end(self) -> None:
         pass
-
-
-def _told(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _picture(jpeg: bytes, path: Path) -> Any:

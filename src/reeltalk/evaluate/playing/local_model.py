@@ -1,19 +1,16 @@
 """A local video model, asked from an event loop: it answers in one thread of its own, one conversation at a time."""
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from reeltalk.errors import ModelError
 from reeltalk.evaluate.playing.player import Pictures
+from reeltalk.inference.processor import checkpoint_hash
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.record import Json
-
-HASHED_BYTES: Final = 1 << 20
-"""Of each file of weights, from its beginning, for the name of the model."""
 
 
 class LocalModel:
@@ -29,7 +26,7 @@ class LocalModel:
     def __init__(self, model: LocalVideoModel, *, pictures: Pictures | None = None) -> None:
         self._model, self._pictures = model, pictures
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="video-model")
-        self._hash = _hash_of(model)
+        self._hash = checkpoint_hash(model.path)[:8]
 
     @property
     def name(self) -> str:
@@ -90,12 +87,3 @@ class LocalModel:
 
     async def _jpeg(self, image: bytes) -> bytes:
         return image if self._pictures is None else await self._pictures.jpeg(image)
-
-
-def _hash_of(model: LocalVideoModel) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(model.path.iterdir()):
-        if path.suffix in (".json", ".safetensors", ".jinja") and path.is_file():
-            with path.open("rb") as stream:
-                digest.update(f"{path.name} {path.stat().st_size}\n".encode() + stream.read(HASHED_BYTES))
-    return digest.hexdigest()[:8]

@@ -1,0 +1,241 @@
+"""A dialogue with frames becomes one sequence of tokens; loss falls on the answers only.
+
+The checkpoint's own chat template and processor write the sequence, so that training and answering see the same. Where
+answers are is found by rendering the conversation up to each of them, which works for any template that only appends.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from reeltalk.errors import InputError
+from reeltalk.inference.checkpoint import Checkpoint, told
+from reeltalk.inference.processor import frame_options
+from reeltalk.streaming.dialogues import Dialogue
+
+IGNORED: Final = -100
+"""Label of a token that no loss falls on."""
+OFFSETS: Final = ("offset_mapping", "text_replacement_offsets")
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """One sample, ready for the model."""
+
+    inputs: dict[str, Tensor]
+    """What the processor made: `input_ids` (1, T), `attention_mask` (1, T), pixels and what belongs to them."""
+    labels: Tensor
+    """(1, T), int64: the token itself inside an answer and at its end, `IGNORED` elsewhere."""
+    frames: int
+    name: str
+    """Of the sample, for errors and the log."""
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return int(self.labels.shape[1])
+
+    @property
+    def answer_tokens(self) -> int:
+        """Tokens that loss falls on."""
+        return int((self.labels != IGNORED).sum())
+
+    def to(self, device: torch.device) -> "Sequence":
+        """The same on another device."""
+        moved = {name: value.to(device) for name, value in self.inputs.items()}
+        return Sequence(moved, self.labels.to(device), self.frames, self.name)
+
+
+class Collator:
+    """Makes sequences of dialogues.
+
+    Args:
+        checkpoint: Gives the processor with its chat template.
+        frame_tokens: Most image tokens a frame may take.
+        max_tokens: Most tokens of a sequence.
+        system: System message before every sample.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint, *, frame_tokens: int = 256, max_tokens: int = 32_768, system: str | None = None
+    ) -> None:
+        self._processor = checkpoint.processor
+        self._image_token = checkpoint.image_token_id
+        self._options = frame_options(checkpoint.processor, frame_tokens)
+        self.frame_tokens, self.max_tokens = frame_tokens, max_tokens
+        self._system = system
+        self._grown: dict[tuple[int, int], int] = {}
+        tokenizer = checkpoint.processor.tokenizer
+        self._reserved = sorted(
+            {token.content for token in tokenizer.added_tokens_decoder.values() if token.special} - {" ", ""}
+        )
+
+    def collate(self, dialogue: Dialogue, root: Path) -> Sequence:
+        """The sequence of a dialogue.
+
+        Args:
+            dialogue: With the paths of its frames.
+            root: Folder that these begin from.
+
+        Raises:
+            InputError: A frame is missing or takes more tokens than it may, the sequence has more than `max_tokens`, a
+                text holds a token that means something to the model, placeholders and frames differ, or the chat
+                template does not let answers be found.
+        """
+        pictures = [dialogue.picture(frame, root) for frame in dialogue.sample.frames]
+        text, spans = self._answers(dialogue, self._chat(dialogue))
+        try:
+            made = self._processor(
+                text=text,
+                return_offsets_mapping=True,
+                return_text_replacement_offsets=True,
+                return_tensors="pt",
+                **({"images": pictures, **self._options} if pictures else {}),
+            )
+        except Exception as error:
+            # Processors raise whatever they like.
+            raise dialogue.error(f"the processor cannot prepare it: {told(error)}") from error
+        ids: Tensor = made["input_ids"]
+        if ids.shape[1] > self.max_tokens:
+            raise self.over_budget(dialogue, ids.shape[1])
+        replaced = (made.get("text_replacement_offsets") or [[]])[0]
+        self._check_frames(dialogue, ids, len(pictures), replaced)
+        written, moved = _written_out(text, spans, replaced)
+        labels = self._labels(dialogue, ids, made["offset_mapping"][0].tolist(), written, moved)
+        inputs = {name: value for name, value in made.items() if name not in OFFSETS}
+        return Sequence(inputs, labels, len(pictures), dialogue.sample.id)
+
+    def tokens(self, dialogue: Dialogue, root: Path) -> int:
+        """How many tokens the sequence of a dialogue has, found out without preparing its pictures.
+
+        Raises:
+            InputError: As `collate`, but for the number of tokens of the sequence.
+        """
+        text, _ = self._answers(dialogue, self._chat(dialogue))
+        sizes = [dialogue.size(frame, root) for frame in dialogue.sample.frames]
+        for size in set(sizes) - set(self._grown):
+            self._grown[size] = self._growth(dialogue, size)
+        return len(self._processor.tokenizer(text)["input_ids"]) + sum(self._grown[size] for size in sizes)
+
+    def over_budget(self, dialogue: Dialogue, tokens: int) -> InputError:
+        """The error for a sample of too many tokens."""
+        return dialogue.error(
+            f"{tokens:,} tokens with {len(dialogue.sample.frames):,} frames, {self.max_tokens:,} are allowed",
+            hint="export with a smaller token budget, or pass --max-tokens or --over-budget skip",
+        )
+
+    def _growth(self, dialogue: Dialogue, size: tuple[int, int]) -> int:
+        """By how many tokens a picture of a size is longer than its placeholder."""
+        word = self._processor.image_token
+        try:
+            made = self._processor(text=word, images=[Image.new("RGB", size)], return_tensors="pt", **self._options)
+        except Exception as error:
+            # Processors raise whatever they like.
+            raise dialogue.error(f"the processor cannot prepare a frame of {size} px: {told(error)}") from error
+        ids = made["input_ids"][0]
+        self._check_frame(dialogue, int((ids == self._image_token).sum()))
+        return len(ids) - len(self._processor.tokenizer(word)["input_ids"])
+
+    def _chat(self, dialogue: Dialogue) -> list[dict[str, Any]]:
+        chat: list[dict[str, Any]] = []
+        if self._system is not None:
+            chat.append({"role": "system", "content": [{"type": "text", "text": self._system}]})
+        for message in dialogue.sample.messages():
+            parts: list[dict[str, str]] = []
+            for part in message.parts:
+                if isinstance(part, str):
+                    found = next((token for token in self._reserved if token in part), None)
+                    if found is not None:
+                        raise dialogue.error(
+                            f"a text holds {found!r}, which means something to the model",
+                            hint="leave the dialogue out, or reword it",
+                        )
+                    parts.append({"type": "text", "text": part})
+                else:
+                    parts.append({"type": "image"})
+            chat.append({"role": message.role, "content": parts})
+        return chat
+
+    def _answers(self, dialogue: Dialogue, chat: list[dict[str, Any]]) -> tuple[str, list[tuple[int, int]]]:
+        """The rendered conversation, and from where to where its answers go, with what ends them."""
+        render = self._processor.apply_chat_template
+        try:
+            text: str = render(chat, tokenize=False)
+            spans = [
+                (
+                    render(chat[:index], tokenize=False, add_generation_prompt=True),
+                    render(chat[: index + 1], tokenize=False),
+                )
+                for index, message in enumerate(chat)
+                if message["role"] == "assistant"
+            ]
+        except Exception as error:
+            # Templates raise whatever they like.
+            raise dialogue.error(f"the chat template cannot write it: {told(error)}") from error
+        for before, through in spans:
+            if not (text.startswith(through) and through.startswith(before) and len(through) > len(before)):
+                raise dialogue.error(
+                    "the chat template changes what stands before an answer, so answers cannot be told from the rest",
+                    hint="use a template that only appends",
+                )
+        return text, [(len(before), len(through)) for before, through in spans]
+
+    def _check_frames(self, dialogue: Dialogue, ids: Tensor, frames: int, replaced: list[dict[str, Any]]) -> None:
+        if len(replaced) != frames:
+            raise dialogue.error(f"the chat template wrote {len(replaced)} placeholders for {frames} frames")
+        token = self._processor.image_token
+        counts = [str(one["replacement"]).count(token) for one in replaced]
+        self._check_frame(dialogue, max(counts, default=0))
+        found = int((ids == self._image_token).sum())
+        if found != sum(counts):
+            raise dialogue.error(f"{found} image tokens in the sequence, {sum(counts)} for its {frames} frames")
+
+    def _check_frame(self, dialogue: Dialogue, tokens: int) -> None:
+        if tokens > self.frame_tokens:
+            raise dialogue.error(
+                f"a frame takes {tokens} tokens, {self.frame_tokens} are allowed",
+                hint=f"pass --frame-tokens {tokens}, or set the size of pictures in preprocessor_config.json",
+            )
+
+    def _labels(
+        self, dialogue: Dialogue, ids: Tensor, offsets: list[list[int]], text: str, spans: list[tuple[int, int]]
+    ) -> Tensor:
+        """Labels (1, T) from the places of tokens in the text; answers must come out as they are written later on."""
+        labels = torch.full_like(ids, IGNORED)
+        row: list[int] = ids[0].tolist()
+        for start, end in spans:
+            inside = [n for n, (a, b) in enumerate(offsets) if start <= a < end and b <= end]
+            torn = any(a < start < b or a < end < b for a, b in offsets)
+            if inside and not torn:
+                # What a model is given before it answers: it must be the same tokens. A tokenizer may close it by one.
+                prompt = self._processor.tokenizer(text[:start])["input_ids"]
+                torn = prompt[: inside[0]] != row[: inside[0]] or len(prompt) > inside[0] + 1
+            if torn or not inside:
+                raise dialogue.error(
+                    "an answer does not begin or end where a token does, so it cannot be learnt as it will be written",
+                    hint="use a chat template with a special token before and after answers",
+                )
+            labels[0, inside] = ids[0, inside]
+        return labels
+
+
+def _written_out(
+    text: str, spans: list[tuple[int, int]], replaced: list[dict[str, Any]]
+) -> tuple[str, list[tuple[int, int]]]:
+    """The text with its placeholders written out, and the spans in it."""
+    pieces, done = [], 0
+    for one in replaced:
+        start, end = one["span"]
+        pieces += [text[done:start], one["replacement"]]
+        done = end
+    moved = []
+    for start, end in spans:
+        grown = sum(
+            len(one["replacement"]) - (one["span"][1] - one["span"][0]) for one in replaced if one["span"][1] <= start
+        )
+        moved.append((start + grown, end + grown))
+    return "".join([*pieces, text[done:]]), moved
