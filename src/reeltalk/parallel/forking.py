@@ -129,7 +129,7 @@ def _serve_one(work: Callable[[Any], Any], argument: Any, memory_bytes: int, wri
     """The child's whole life; never returns."""
     status = 1
     try:
-        _limit(memory_bytes)
+        limit_memory(memory_bytes)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         try:
@@ -149,7 +149,8 @@ def _serve_one(work: Callable[[Any], Any], argument: Any, memory_bytes: int, wri
         os._exit(status)
 
 
-def _limit(memory_bytes: int) -> None:
+def limit_memory(memory_bytes: int) -> None:
+    """Let this process take so much address space more than it has, and leave no image of its memory when it dies."""
     with open("/proc/self/statm", encoding="ascii") as stream:
         mapped_bytes = int(stream.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + memory_bytes,) * 2)

@@ -88,9 +88,18 @@ def _language(stream: Any) -> str:
 
 def _rotation(source: Source) -> int:
     """The display matrix is side data of a decoded frame, so one frame is decoded where a container can have one."""
-    if source.container.format.name.split(",")[0] not in ("mov", "matroska"):
+    if not _turns(source):
         return 0
     source.seek(source.stream.start_time or 0)
     picture: Any = source.next_frame()
+    return 0 if picture is None else turned_deg(source, picture)
+
+
+def turned_deg(source: Source, picture: Any) -> int:
+    """How far a player turns a decoded frame clockwise: 0, 90, 180 or 270 degrees."""
     # PyAV counts anticlockwise.
-    return 0 if picture is None else round(-picture.rotation / 90) % 4 * 90
+    return round(-picture.rotation / 90) % 4 * 90 if _turns(source) else 0
+
+
+def _turns(source: Source) -> bool:
+    return source.container.format.name.split(",")[0] in ("mov", "matroska")

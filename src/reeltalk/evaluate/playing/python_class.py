@@ -40,15 +40,7 @@ def made_of(spec: str) -> Made:
         SettingError: There is no such class, or it cannot be made.
     """
     module, class_name = _loaded(spec)
-    found = getattr(module, class_name, None)
-    if not inspect.isclass(found):
-        raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
-    try:
-        made = found()
-    except Exception as error:
-        raise SettingError(
-            f"{spec}: the class cannot be made without arguments: {_told(error)}; give its arguments defaults"
-        ) from error
+    made = made_object(_class_of(module, class_name, spec), spec)
     source = getattr(module, "__file__", None)
     sha256 = hash_file(Path(source))[0][:8] if source and Path(source).is_file() else "built-in"
     return Made(made, class_name, sha256)
@@ -119,6 +111,40 @@ class PythonPlayer:
         self._alone = self._alone or asyncio.Lock()
         async with self._alone:
             return await asyncio.to_thread(self._answer, frames, history, question)
+
+
+def loaded_class(spec: str) -> type[Any]:
+    """A class of the user's own.
+
+    Args:
+        spec: `package.module:Class` or `path/to/file.py:Class`.
+
+    Raises:
+        SettingError: There is no such class.
+    """
+    module, class_name = _loaded(spec)
+    return _class_of(module, class_name, spec)
+
+
+def made_object(found: type[Any], spec: str) -> Any:
+    """An object of a class of the user's own, made without arguments.
+
+    Raises:
+        SettingError: It cannot be made.
+    """
+    try:
+        return found()
+    except Exception as error:
+        raise SettingError(
+            f"{spec}: the class cannot be made without arguments: {_told(error)}; give its arguments defaults"
+        ) from error
+
+
+def _class_of(module: ModuleType, class_name: str, spec: str) -> type[Any]:
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
+    return found
 
 
 def _loaded(spec: str) -> tuple[ModuleType, str]:

@@ -1,0 +1,157 @@
+"""The command that talks to a video."""
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from reeltalk.cli.app import INTERRUPTED, OVERWRITE, app, say
+from reeltalk.cli.asking import endpoint_of
+from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Count, Limits
+from reeltalk.errors import SettingError
+
+if TYPE_CHECKING:
+    from reeltalk.cli.chat_screens import TerminalScreen
+    from reeltalk.evaluate.talking.conversation import Conversation
+    from reeltalk.evaluate.talking.lines import TypedLines
+
+MOST_FPS: Final = 60.0
+MOST_SPEED: Final = 100.0
+
+
+@app.command(sort_key=5)
+def chat(
+    video: str,
+    /,
+    *,
+    model: str = "mini",
+    fps: float = 1.0,
+    speed: float = 1.0,
+    longest_side: Count = 720,
+    memory_frames: int | None = None,
+    threshold: float = 0.5,
+    pause_to_answer: bool = True,
+    until: float | None = None,
+    prompt: str = "plain",
+    log: Path | None = None,
+    answering: Answering = ANSWERING,
+    limits: Limits = LIMITS,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Talk to a video while it plays: ask at any time, and be told what you asked to be told.
+
+    Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`. Type a question,
+    or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as the model sees.
+    Exit code 1 where a question got no answer.
+
+    Parameters
+    ----------
+    video
+        A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address, the only one that is opened.
+    model
+        Who answers: mini, transformers:FOLDER, python:MODULE:CLASS, inspect:PROVIDER/MODEL, or a model at the address.
+    fps
+        Frames a second that the model sees.
+    speed
+        Of a file: 1 as it was filmed, 2 twice as fast, 0 as fast as the model sees.
+    longest_side
+        Pixels of a frame's longer side at most.
+    memory_frames
+        Frames that the model keeps at most; as the model has it by default.
+    threshold
+        Readiness, from 0 to 1, from which a model that tells it speaks unasked.
+    pause_to_answer
+        Stop a file's clock while the model answers.
+    until
+        End at this second.
+    prompt
+        What a language model is told first: a prompt's name, as of evaluate, or a file NAME.md.
+    log
+        Write what happens to this file as it happens, one event a line.
+    overwrite
+        Replace the log that is there.
+    """
+    from reeltalk.cli.chat_screens import PlainScreen, is_terminal
+    from reeltalk.evaluate.playing.chat import answer_prompt
+    from reeltalk.evaluate.talking.address import video_address
+    from reeltalk.evaluate.talking.conversation import Conversation, TalkSettings
+    from reeltalk.evaluate.talking.event_log import EventLog
+    from reeltalk.evaluate.talking.lines import ScriptedLines, TypedLines
+    from reeltalk.evaluate.talking.opened import opened_streaming_model
+    from reeltalk.evaluate.talking.watching import Watching
+    from reeltalk.llm import Budget
+
+    _check(fps=fps, speed=speed, threshold=threshold, until=until)
+    address = video_address(video)
+    interactive = is_terminal()
+    lines: TypedLines | ScriptedLines
+    if interactive or address.live:
+        lines = TypedLines()
+    else:
+        lines = ScriptedLines(sys.stdin)
+    settings = TalkSettings(threshold, pause_to_answer, until, stay=interactive)
+    with (
+        EventLog(log, overwrite=overwrite) as events,
+        opened_streaming_model(
+            model,
+            endpoint_of(answering, limits),
+            budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
+            replies=limits.replies,
+            prompt=answer_prompt(prompt).text,
+            memory_frames=memory_frames,
+        ) as opened,
+        Watching(address, fps=fps, speed=speed, longest_side_px=longest_side) as watching,
+    ):
+        if isinstance(lines, TypedLines) and interactive:
+            typed = lines
+            return _on_terminal(
+                typed, lambda screen, stop: Conversation(opened, watching, typed, screen, events, settings, stop)
+            )
+        if isinstance(lines, TypedLines):
+            lines.read_from(sys.stdin)
+        conversation = Conversation(opened, watching, lines, PlainScreen(), events, settings)
+        conversation.run()
+        return 1 if conversation.failed else 0
+
+
+def _on_terminal(lines: "TypedLines", made: "Callable[[TerminalScreen, threading.Event], Conversation]") -> int:
+    """Talk in a thread, and show it here: what is typed is seen while the model computes."""
+    from reeltalk.cli.chat_screens import TerminalScreen, told_status
+
+    screen, stop = TerminalScreen(lines), threading.Event()
+    conversation = made(screen, stop)
+    raised: list[BaseException] = []
+
+    def talk() -> None:
+        try:
+            conversation.run()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=talk, name="conversation", daemon=True)
+    thread.start()
+    code = 0
+    try:
+        screen.serve(thread.is_alive)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+        stop.set()
+        # An answer that is being written is ended first; Ctrl-C once more leaves at once.
+        thread.join()
+    if raised:
+        raise raised[0]
+    if screen.last is not None:
+        say(told_status(screen.last))
+    return code or (1 if conversation.failed else 0)
+
+
+def _check(*, fps: float, speed: float, threshold: float, until: float | None) -> None:
+    if not 0 < fps <= MOST_FPS:
+        raise SettingError(f"--fps {fps:g}: give more than 0 and at most {MOST_FPS:g}")
+    if not 0 <= speed <= MOST_SPEED:
+        raise SettingError(f"--speed {speed:g}: give 0 for as fast as it goes, or up to {MOST_SPEED:g}")
+    if not 0 <= threshold <= 1:
+        raise SettingError(f"--threshold {threshold:g}: give a number from 0 to 1")
+    if until is not None and not 0 <= until < float("inf"):
+        raise SettingError(f"--until {until:g}: give a second of the video")

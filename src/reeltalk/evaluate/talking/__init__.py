@@ -1,0 +1,1 @@
+"""Talk to a video while it plays: what plays it, who answers, and the conversation."""

@@ -1,0 +1,271 @@
+"""A conversation about a video while it plays: frames as they come, what is typed when it is due, answers, a log."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from reeltalk.errors import InputError, ModelError, ReeltalkError, SettingError
+from reeltalk.evaluate.talking.event_log import EventLog
+from reeltalk.evaluate.talking.lines import COMMANDS, Line, Lines
+from reeltalk.evaluate.talking.watching import PlayedFrame, Watching
+from reeltalk.inference.stream import Spoken, Stream, StreamingModel
+from reeltalk.schema.ids import VideoId
+from reeltalk.schema.stream import StreamEvent, StreamEventKind
+
+WAIT_S: Final = 0.1
+"""How long a frame is waited for before one looks again whether something was typed."""
+PAUSED, ANSWERING = "paused", "answering"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a conversation is."""
+
+    at_s: float
+    frames: int
+    """Frames that the model has seen."""
+    dropped: int
+    """Frames of a live video that it was too slow for."""
+    memory_bytes: int
+    doing: str
+    """`playing`, `paused`, `answering` or `ended`."""
+
+
+class Screen(Protocol):
+    """Shows a conversation to a person."""
+
+    def said(self, at_s: float, text: str, *, asked: str | None) -> None:
+        """What the model said; `asked` is the question, None where nobody asked."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something beside the conversation: a problem, or what a command did."""
+        ...
+
+    def status(self, status: Status) -> None:
+        """How far it is; called often."""
+        ...
+
+
+@dataclass(frozen=True)
+class TalkSettings:
+    """How a conversation goes."""
+
+    threshold: float = 0.5
+    """Readiness from which the model speaks unasked."""
+    pause_to_answer: bool = True
+    """A file's clock stands while the model answers. What is live goes on."""
+    until_s: float | None = None
+    """Where the conversation ends, by the video's clock."""
+    stay: bool = False
+    """Stay at the end of the video for what is typed then, until there is no further line or /quit."""
+
+
+class Conversation:
+    """One conversation about one video.
+
+    Args:
+        model: Who answers.
+        watching: What plays.
+        lines: What is typed.
+        screen: Where it is shown.
+        log: Where it is kept.
+        settings: How it goes.
+        stop: Set by whoever wants it to end.
+    """
+
+    def __init__(
+        self,
+        model: StreamingModel,
+        watching: Watching,
+        lines: Lines,
+        screen: Screen,
+        log: EventLog,
+        settings: TalkSettings | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.failed = 0
+        """Questions without an answer."""
+        self._name, self._stream = model.name, model.stream()
+        self._watching, self._lines, self._screen, self._log = watching, lines, screen, log
+        self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
+        self._frames, self._last_s, self._ready = 0, 0.0, False
+        self._doing = "playing"
+
+    @property
+    def stream(self) -> Stream:
+        """What the model keeps of it."""
+        return self._stream
+
+    def run(self) -> None:
+        """Talk until the video ends, or somebody ends it.
+
+        Raises:
+            InputError: The video cannot be read; what came before stands in the log.
+            BenchmarkError: The log cannot be written.
+        """
+        self._event("started", self._watching.address.shown)
+        try:
+            self._play()
+            self._after_the_end()
+        except InputError as error:
+            self._event("failed", str(error))
+            raise
+        finally:
+            self._doing = "ended"
+            self._event("ended")
+            self._show()
+
+    def _play(self) -> None:
+        while not self._over():
+            frame = self._watching.upcoming(WAIT_S)
+            # A line without a moment need not wait for a frame; one with a moment waits until none before it is left.
+            until_s = self._now_s() if frame is None else frame.pts_s
+            if frame is not None or self._frames:
+                self._handle_lines(until_s)
+            if self._doing == PAUSED and self._lines.closed:
+                # Nobody is left to let it go on.
+                self._handle(Line("", "play"))
+            if frame is None:
+                if self._watching.ended:
+                    return
+            elif self._settings.until_s is not None and frame.pts_s > self._settings.until_s:
+                self._stop.set()
+            elif not self._over() and self._doing != PAUSED:
+                self._watching.take(frame)
+                self._see(frame)
+            self._show()
+
+    def _after_the_end(self) -> None:
+        """What is typed for later than the end is asked there, of the whole video."""
+        self._doing = "ended"
+        if self._settings.stay and not self._over():
+            self._screen.note("The video has ended. Ask on, or /quit.")
+        while not self._over():
+            self._handle_lines(None)
+            if self._lines.closed or not self._settings.stay:
+                return
+            self._show()
+            time.sleep(WAIT_S / 2)
+
+    def _over(self) -> bool:
+        return self._stop.is_set()
+
+    def _now_s(self) -> float:
+        return max(self._last_s, self._watching.now_s)
+
+    def _see(self, frame: PlayedFrame) -> None:
+        began_s = time.monotonic()
+        readiness = self._stream.see(frame.rgb, frame.pts_s)
+        took_s = time.monotonic() - began_s
+        self._frames += 1
+        self._last_s = frame.pts_s
+        self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
+        ready = readiness is not None and readiness >= self._settings.threshold
+        # Said once, when it becomes ready; what stays ready has said it.
+        if ready and not self._ready:
+            self._answer(None, self._stream.speak, frame.pts_s)
+        self._ready = ready
+
+    def _handle_lines(self, until_s: float | None) -> None:
+        while not self._over():
+            try:
+                line = self._lines.due(until_s)
+            except SettingError as error:
+                self._screen.note(str(error))
+                continue
+            if line is None:
+                return
+            self._handle(line)
+            if self._doing == PAUSED:
+                # Whoever is paused looks at one line after another; the video stands.
+                until_s = self._now_s()
+
+    def _handle(self, line: Line) -> None:
+        at_s = max(self._last_s, line.at_s) if line.at_s is not None else self._now_s()
+        match line.command:
+            case None:
+                self._event("asked", line.text, at_s=at_s)
+                self._answer(line.text, lambda: self._stream.ask(line.text), at_s)
+            case "tell":
+                self._stream.instruct(line.text)
+                self._event("instructed", line.text, at_s=at_s)
+                self._screen.note(f"Told: {line.text}")
+            case "pause" if self._doing == "playing":
+                self._doing = PAUSED
+                self._watching.hold(PAUSED)
+            case "play" if self._doing == PAUSED:
+                self._doing = "playing"
+                self._watching.go_on(PAUSED)
+            case "pause" | "play":
+                self._screen.note(f"The video is {self._doing}.")
+            case "memory":
+                kept = told_bytes(self._stream.memory_bytes)
+                self._screen.note(f"{self._name} keeps {kept} of {self._frames:,} frames and of what was said.")
+            case "save":
+                try:
+                    count = self._log.save(Path(line.text).expanduser())
+                    self._screen.note(f"{count:,} events written to {line.text}")
+                except ReeltalkError as error:
+                    self._screen.note(str(error))
+            case "help":
+                self._screen.note("\n".join(["Type a question, or:", *COMMANDS.values()]))
+            case "quit":
+                self._stop.set()
+
+    def _answer(self, asked: str | None, say: Callable[[], Spoken], at_s: float) -> None:
+        before = self._doing
+        hold = self._settings.pause_to_answer and not self._watching.live
+        if hold:
+            self._watching.hold(ANSWERING)
+        self._doing = ANSWERING
+        self._show()
+        try:
+            said = say()
+        except ModelError as error:
+            self.failed += 1
+            self._event("failed", str(error), at_s=at_s)
+            self._screen.note(f"No answer: {error}")
+        else:
+            self._event("replied", said.text, at_s=at_s, took_s=said.took_s)
+            self._screen.said(at_s, said.text, asked=asked)
+        finally:
+            self._doing = before
+            if hold:
+                self._watching.go_on(ANSWERING)
+
+    def _event(
+        self,
+        kind: StreamEventKind,
+        text: str = "",
+        *,
+        at_s: float | None = None,
+        readiness: float | None = None,
+        took_s: float | None = None,
+    ) -> None:
+        self._last_s = max(self._last_s, at_s or 0.0)
+        self._log.add(
+            StreamEvent(
+                model=self._name,
+                session="chat",
+                video_id=VideoId(" ".join(self._watching.address.shown.split()) or "video"),
+                kind=kind,
+                at_s=self._last_s,
+                text=text,
+                readiness=readiness,
+                took_s=took_s,
+                memory_bytes=self._stream.memory_bytes,
+            )
+        )
+
+    def _show(self) -> None:
+        at_s = self._last_s if self._doing == "ended" else self._now_s()
+        self._screen.status(Status(at_s, self._frames, self._watching.dropped, self._stream.memory_bytes, self._doing))
+
+
+def told_bytes(count: int) -> str:
+    """A size for people, as `3.2 MB`."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

@@ -1,0 +1,166 @@
+"""What a person types: questions, commands, and the moments at which they are due."""
+
+import math
+import queue
+import re
+import threading
+from dataclasses import dataclass
+from typing import IO, Final, Literal, Protocol
+
+from reeltalk.errors import SettingError
+
+CommandName = Literal["pause", "play", "memory", "save", "quit", "tell", "help"]
+COMMANDS: Final[dict[CommandName, str]] = {
+    "pause": "/pause stops the video",
+    "play": "/play lets it go on",
+    "tell": "/tell INSTRUCTION says something that is answered when it is time to, as: Tell me when the kettle boils",
+    "memory": "/memory says what the model keeps",
+    "save": "/save FILE writes the log of events so far",
+    "quit": "/quit ends",
+    "help": "/help shows this",
+}
+NEEDING_TEXT: Final = {"save": "a file", "tell": "an instruction"}
+AT: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A question, or a command."""
+
+    text: str
+    """The question, or what stands after the command."""
+    command: CommandName | None = None
+    at_s: float | None = None
+    """When it is due, by the video's clock; now where it is None."""
+
+
+def read_line(typed: str) -> Line | None:
+    """A line as it was typed; None where it is empty.
+
+    Raises:
+        SettingError: There is no such command, or what it needs is missing.
+    """
+    text, at_s = typed.strip(), None
+    if due := AT.fullmatch(text):
+        at_s, text = float(due[1]), due[2].strip()
+    if not text:
+        return None
+    if not text.startswith("/"):
+        return Line(text, None, at_s)
+    word, _, rest = text[1:].partition(" ")
+    for command in COMMANDS:
+        if word == command:
+            if command in NEEDING_TEXT and not rest.strip():
+                raise SettingError(f"/{command} needs {NEEDING_TEXT[command]}: {COMMANDS[command]}")
+            return Line(rest.strip(), command, at_s)
+    raise SettingError(f"there is no command /{word}; there are {', '.join(f'/{name}' for name in COMMANDS)}")
+
+
+class Lines(Protocol):
+    """Where lines come from."""
+
+    def due(self, until_s: float | None) -> Line | None:
+        """The next line that is due before the stream goes on to `until_s`; None is its end.
+
+        Raises:
+            SettingError: What was typed makes no sense; the next call goes on after it.
+        """
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """True where no line will come any more."""
+        ...
+
+
+class TypedLines:
+    """Lines that come when they come, from another thread; those with a moment wait for it."""
+
+    def __init__(self) -> None:
+        self._typed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._later: list[Line] = []
+        self._ended = False
+
+    @property
+    def closed(self) -> bool:
+        """True where no line will come any more."""
+        return self._ended and not self._later
+
+    def put(self, typed: str | None) -> None:
+        """Hand over a line; None where there is no further one."""
+        self._typed.put(typed)
+
+    def due(self, until_s: float | None) -> Line | None:
+        """As `Lines.due`."""
+        while not self._typed.empty():
+            typed = self._typed.get()
+            if typed is None:
+                self._ended = True
+                break
+            line = read_line(typed)
+            if line is not None and line.at_s is None:
+                return line
+            if line is not None:
+                self._later.append(line)
+                self._later.sort(key=lambda later: later.at_s or 0.0)
+        return self._later.pop(0) if self._later and _is_due(self._later[0], until_s) else None
+
+    def read_from(self, stream: IO[str]) -> None:
+        """Take all lines of a stream, in a thread of its own."""
+
+        def read() -> None:
+            for typed in stream:
+                self.put(typed)
+            self.put(None)
+
+        threading.Thread(target=read, name="lines", daemon=True).start()
+
+
+class ScriptedLines:
+    """Lines of a script: the video waits for the next one, so that the same script always asks the same.
+
+    A command without a moment is due as soon as it is read, a question without one at the end of the video. Moments
+    must not go back.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._next: Line | None = None
+        self._last_s = 0.0
+        self._ended = False
+
+    @property
+    def closed(self) -> bool:
+        """True where no line will come any more."""
+        return self._ended and self._next is None
+
+    def due(self, until_s: float | None) -> Line | None:
+        """As `Lines.due`; waits for a line."""
+        while self._next is None and not self._ended:
+            typed = self._stream.readline()
+            if not typed:
+                self._ended = True
+            self._next = self._checked(read_line(typed))
+        line = self._next
+        if line is None or (until_s is not None and not _is_due(line, until_s)):
+            return None
+        if until_s is not None and line.at_s is None and line.command is None:
+            return None
+        self._next = None
+        return line
+
+    def _checked(self, line: Line | None) -> Line | None:
+        if line is None:
+            return None
+        if line.command == "pause":
+            raise SettingError("the video of a script waits for its lines anyway; /pause is for a terminal")
+        if line.at_s is not None and line.at_s < self._last_s:
+            before = "one that is asked at the end" if math.isinf(self._last_s) else f"@{self._last_s:g}"
+            raise SettingError(f"@{line.at_s:g} stands after {before}: lines of a script go in the order of time")
+        if line.command is None or line.at_s is not None:
+            self._last_s = math.inf if line.at_s is None else line.at_s
+        return line
+
+
+def _is_due(line: Line, until_s: float | None) -> bool:
+    return until_s is None or line.at_s is None or line.at_s < until_s

@@ -1,0 +1,216 @@
+"""The frames of a video while it plays, from a process of its own, in the video's time."""
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import InputError
+from reeltalk.evaluate.talking.address import VideoAddress
+from reeltalk.parallel import Limits
+from reeltalk.parallel.feed import Feed
+from reeltalk.video.live import HEAD, REFUSED
+
+FOLLOW: Final = "reeltalk.video.live:follow"
+LIMITS: Final = Limits(wall_s=120.0, memory_bytes=2 << 30)
+AHEAD: Final = 2
+"""Frames of a file that are decoded before they are due."""
+
+
+@dataclass(frozen=True)
+class PlayedFrame:
+    """A frame that is on the screen."""
+
+    pts_s: float
+    rgb: NDArray[np.uint8]
+    """(H, W, 3)."""
+
+
+class Watching:
+    """Plays a video.
+
+    A file waits for whoever looks at it: no frame is left out, and the clock stands while it is held. What is live does
+    not: a frame that nobody took when the next one comes is gone, and `dropped` counts it.
+
+    Args:
+        address: What is played.
+        fps: Frames a second that are shown.
+        speed: Of a file: 1 as it was filmed, 2 twice as fast, 0 as fast as frames are taken.
+        longest_side_px: Frames are made smaller where their longer side has more pixels.
+        limits: Of the process that decodes.
+    """
+
+    def __init__(
+        self,
+        address: VideoAddress,
+        *,
+        fps: float = 1.0,
+        speed: float = 1.0,
+        longest_side_px: int | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self.address, self.dropped = address, 0
+        self._speed = speed
+        self._frames: deque[PlayedFrame] = deque()
+        self._changed = threading.Condition()
+        self._ended, self._closed = False, False
+        self._problem: str | None = None
+        self._held: set[str] = set()
+        self._played_s = 0.0
+        self._since: float | None = None
+        self._last_s: float | None = None
+        argument = address.argument | {"fps": fps, "longest_side_px": longest_side_px}
+        self._feed = Feed(FOLLOW, argument, limits)
+        self._reader = threading.Thread(target=self._read, name="watching", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def live(self) -> bool:
+        """True where it does not wait."""
+        return self.address.live
+
+    @property
+    def ended(self) -> bool:
+        """True once the last frame was taken."""
+        with self._changed:
+            return self._ended and not self._frames
+
+    @property
+    def now_s(self) -> float:
+        """The video's clock, in seconds from its first frame."""
+        with self._changed:
+            return self._now_s()
+
+    def upcoming(self, wait_s: float) -> PlayedFrame | None:
+        """The next frame, once it is on the screen; it stays the next one until it is taken.
+
+        Args:
+            wait_s: Longest wait for it.
+
+        Returns:
+            None where it is not its time yet, the video is held, or there is no further frame.
+
+        Raises:
+            InputError: The video cannot be read, or the camera is gone; what came before was given.
+        """
+        deadline = time.monotonic() + wait_s
+        with self._changed:
+            while True:
+                if self._frames:
+                    self._begin()
+                    due_s = self._due_in_s(self._frames[0])
+                    if due_s <= 0:
+                        return self._frames[0]
+                elif self._ended:
+                    if self._problem is not None:
+                        raise InputError(self._problem, file=self.address.shown, hint=self._hint())
+                    return None
+                else:
+                    due_s = wait_s
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return None
+                self._changed.wait(min(left_s, due_s))
+
+    def take(self, frame: PlayedFrame) -> None:
+        """Say that a frame was looked at."""
+        with self._changed:
+            if self._frames and self._frames[0] is frame:
+                self._frames.popleft()
+            if self._speed == 0 and not self.live:
+                self._played_s = max(self._played_s, frame.pts_s)
+            self._changed.notify_all()
+
+    def hold(self, why: str) -> None:
+        """Stop the clock, until `go_on` for the same reason. What is live goes on unseen."""
+        with self._changed:
+            if not self.live:
+                self._played_s, self._since = self._now_s(), None
+            self._held.add(why)
+
+    def go_on(self, why: str) -> None:
+        """Let the clock go on, unless it is held for another reason."""
+        with self._changed:
+            self._held.discard(why)
+            if self.live:
+                self._frames.clear()
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the process that decodes."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._feed.stop()
+        self._reader.join()
+        self._feed.close()
+
+    def _begin(self) -> None:
+        if self._since is None and (self.live or not self._held):
+            self._since = time.monotonic()
+
+    def _now_s(self) -> float:
+        if self._since is None:
+            return self._played_s
+        return self._played_s + (time.monotonic() - self._since) * (1.0 if self.live else self._speed)
+
+    def _due_in_s(self, frame: PlayedFrame) -> float:
+        if self._held:
+            return 3600.0
+        if self.live or self._speed == 0:
+            return 0.0
+        return (frame.pts_s - self._now_s()) / self._speed
+
+    def _read(self) -> None:
+        for block in self._feed:
+            if block.startswith(REFUSED):
+                self._problem = block[len(REFUSED) :].decode(errors="replace")
+                break
+            frame = _frame(block)
+            with self._changed:
+                if frame is None or (self._last_s is not None and frame.pts_s <= self._last_s):
+                    self._problem = "what is read from it makes no sense"
+                    break
+                self._last_s = frame.pts_s
+                if self.live:
+                    # The newest wins; what comes while it is held is not looked at and not counted.
+                    self.dropped += len(self._frames) if not self._held else 0
+                    self._frames.clear()
+                self._changed.wait_for(lambda: len(self._frames) < AHEAD or self._closed)
+                self._frames.append(frame)
+                self._changed.notify_all()
+        with self._changed:
+            failure = self._feed.failure
+            self._problem = self._problem or (None if failure is None or self._closed else str(failure))
+            self._ended = True
+            self._changed.notify_all()
+
+    def _hint(self) -> str:
+        if "device" in self.address.argument:
+            return "check that the camera is plugged in, free, and that you may read it (group video)"
+        if "address" in self.address.argument:
+            return "check the address and the password; the camera must send RTP over the RTSP connection (TCP)"
+        return "convert it, as with ffmpeg, or choose another file"
+
+
+def _frame(block: bytes) -> PlayedFrame | None:
+    """A frame from what the process wrote; None where that makes no sense."""
+    if len(block) < HEAD.size:
+        return None
+    pts_s, height, width = HEAD.unpack_from(block)
+    if not 0 <= pts_s < 1e9 or height * width == 0 or len(block) != HEAD.size + height * width * 3:
+        return None
+    return PlayedFrame(pts_s, np.frombuffer(bytearray(block), np.uint8, offset=HEAD.size).reshape(height, width, 3))

@@ -1,0 +1,63 @@
+"""A process that runs one generator and writes what it yields, block by block, until it ends or nobody reads.
+
+`python -m reeltalk.parallel.feeding` reads one JSON call from standard input, and writes blocks: one byte that says
+what follows, eight bytes of its length, the content. Who starts it is `parallel.feed`.
+"""
+
+import json
+import os
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, Final
+
+from reeltalk.parallel.forking import MEMORY_EXIT, find, limit_memory
+
+HEAD: Final = struct.Struct(">cQ")
+"""What precedes a block."""
+ITEM: Final = b"i"
+FAILED: Final = b"f"
+ENDED: Final = b"e"
+
+
+def main() -> None:
+    """Serve the one call; never returns."""
+    blocks = os.fdopen(os.dup(1), "wb")
+    # Libraries that write to standard output must not write among the blocks.
+    os.dup2(2, 1)
+    call = json.loads(sys.stdin.buffer.readline())
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    status = 0
+    try:
+        work = find(call["function"])
+        limit_memory(call["memory_bytes"])
+        items: Iterator[bytes] = work(call["argument"])
+        for item in items:
+            _write(blocks, ITEM, item)
+        _write(blocks, ENDED, b"")
+    except BrokenPipeError:
+        # Nobody reads any more: that is how it is told to stop.
+        pass
+    except MemoryError:
+        status = MEMORY_EXIT
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(where.filename)}:{where.lineno}"
+        _write(blocks, FAILED, f"{type(error).__name__}: {error} ({place})"[:500].encode())
+    finally:
+        # A decoder's threads may never end by themselves.
+        os._exit(status)
+
+
+def _write(blocks: Any, kind: bytes, content: bytes) -> None:
+    blocks.write(HEAD.pack(kind, len(content)))
+    blocks.write(content)
+    blocks.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main()

@@ -1,0 +1,144 @@
+"""Frames of a file, a webcam or an RTSP camera while it plays. What is here runs in a child process, as all decoding.
+
+A file is opened as everywhere, from itself alone. A webcam is read through Video4Linux. An RTSP camera is read through
+one TCP connection to the address that was typed: media come interleaved on it, so that nothing the camera says can make
+us open another, and where it sends us elsewhere we leave.
+"""
+
+import contextlib
+import logging
+import math
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import av.error
+import av.logging
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.video.encode import upright
+from reeltalk.video.probe import turned_deg
+from reeltalk.video.serving import sized
+from reeltalk.video.stream import Frame, Source, VideoError, open_video, rgb
+
+HEAD: Final = struct.Struct(">dHH")
+"""Before the pixels of a frame: presentation time in seconds, height, width."""
+REFUSED: Final = b"refused "
+"""Begins a block that says why there is no frame, in place of a frame."""
+HAIR_S: Final = 1e-6
+CONNECT_S: Final = 10.0
+SILENCE_S: Final = 15.0
+"""A camera that sends nothing for so long is gone."""
+CAMERA_FORMAT: Final = "v4l2"
+NOT_LISTED: Final = "not on whitelist"
+"""FFmpeg's words where a camera sends it to another address."""
+
+
+def follow(argument: dict[str, Any]) -> Iterator[bytes]:
+    """Frames at a rate, one block each: `HEAD`, then (H, W, 3) uint8 RGB; or one that begins with `REFUSED`.
+
+    Of a file these are the frames on the screen at each moment of the rate. Of what is live, each is the first that
+    came after its moment, and its time is that at which it came, for clocks of cameras jump.
+
+    Args:
+        argument: `path`, or `device` with `format`, or `address`; `fps`; `longest_side_px` or null.
+    """
+    try:
+        if "path" in argument:
+            frames = _of_file(Path(argument["path"]), argument["fps"])
+        elif "device" in argument:
+            frames = _live(_open_device(argument["device"], argument["format"]), argument["fps"])
+        else:
+            frames = _live(_open_address(argument["address"]), argument["fps"])
+        for pts_s, pixels in frames:
+            picture = sized(pixels, argument["longest_side_px"], None)
+            height, width = picture.shape[:2]
+            yield HEAD.pack(pts_s, height, width) + picture.tobytes()
+    except VideoError as error:
+        yield REFUSED + str(error).encode()
+
+
+def _of_file(path: Path, fps: float) -> Iterator[tuple[float, NDArray[np.uint8]]]:
+    with open_video(path) as source:
+        shown: Frame | None = None
+        moment = 0
+        for frame in source.frames():
+            # The frame before was on the screen until this one.
+            last = math.ceil((frame.pts_s - HAIR_S) * fps) - 1
+            if shown is not None and last >= moment:
+                yield shown.pts_s, _upright(source, shown)
+                moment = last + 1
+            # A file whose times go back shows nothing new until they have caught up.
+            if shown is None or frame.pts_s > shown.pts_s:
+                shown = frame
+        if shown is not None and (moment == 0 or shown.pts_s + HAIR_S >= moment / fps):
+            yield shown.pts_s, _upright(source, shown)
+
+
+def _upright(source: Source, frame: Frame) -> NDArray[np.uint8]:
+    return upright(rgb(frame.picture), turned_deg(source, frame.picture))
+
+
+def _live(opened: "contextlib.AbstractContextManager[Any]", fps: float) -> Iterator[tuple[float, NDArray[np.uint8]]]:
+    with opened as container:
+        if not container.streams.video:
+            raise VideoError("it has no video stream")
+        began_s: float | None = None
+        moment = 0
+        for frame in Source(container).frames():
+            now_s = time.monotonic()
+            began_s = now_s if began_s is None else began_s
+            if now_s - began_s >= moment / fps:
+                yield now_s - began_s, rgb(frame.picture)
+                moment = math.floor((now_s - began_s) * fps) + 1
+
+
+@contextlib.contextmanager
+def _open_device(device: str, format: str) -> Iterator[Any]:
+    try:
+        # No protocol at all: a device is read by its driver.
+        container = av.open(device, format=format, options={"protocol_whitelist": "none"})
+    except (av.error.FFmpegError, ValueError, OSError) as error:
+        raise VideoError(f"the camera cannot be opened ({_words(error)})") from None
+    with container:
+        yield container
+
+
+@contextlib.contextmanager
+def _open_address(address: str) -> Iterator[Any]:
+    scheme = address.partition(":")[0].lower()
+    options = {
+        # Without `rtsp` itself: the address that was typed is opened all the same, and one that a camera names is not.
+        "protocol_whitelist": "tls,tcp" if scheme == "rtsps" else "tcp",
+        "format_whitelist": "rtsp",
+        "rtsp_transport": "tcp",
+        "allowed_media_types": "video",
+        "analyzeduration": "1000000",
+        "timeout": str(round(SILENCE_S * 1e6)),
+    }
+    # Kept for the error, not shown.
+    av.logging.set_level(av.logging.ERROR)
+    logging.getLogger("libav").addHandler(logging.NullHandler())
+    logging.getLogger("libav").propagate = False
+    try:
+        container = av.open(address, format="rtsp", options=options, timeout=(CONNECT_S, SILENCE_S))
+    except (av.error.FFmpegError, ValueError, OSError) as error:
+        if NOT_LISTED in _said(error):
+            raise VideoError("it sends us to another address, and only the one that was typed is opened") from None
+        raise VideoError(f"the address cannot be opened ({_words(error)})") from None
+    with container:
+        yield container
+
+
+def _said(error: Exception) -> str:
+    log = getattr(error, "log", None)
+    return str(log[2]) if log else ""
+
+
+def _words(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return " ".join(str(text).split())[:120] or type(error).__name__
