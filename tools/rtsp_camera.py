@@ -6,11 +6,13 @@ asks to another address, as a hostile camera would.
 
 import contextlib
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import av
@@ -34,15 +36,22 @@ class Camera:
 
 
 @contextlib.contextmanager
-def camera(*, frames: int | None = None, redirect_to: str | None = None) -> Iterator[Camera]:
+def camera(
+    *, frames: int | None = None, redirect_to: str | None = None, certificate: tuple[Path, Path] | None = None
+) -> Iterator[Camera]:
     """A camera on a free port of this machine.
 
     Args:
         frames: It sends so many and hangs up; none is without end.
         redirect_to: Where it sends whoever asks.
+        certificate: Files of a certificate and its key: it speaks TLS then, at an `rtsps://` address.
     """
+    tls: ssl.SSLContext | None = None
+    if certificate is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*certificate)
     listener = socket.create_server(("127.0.0.1", 0))
-    made = Camera(f"rtsp://127.0.0.1:{listener.getsockname()[1]}/live")
+    made = Camera(f"{'rtsps' if tls else 'rtsp'}://127.0.0.1:{listener.getsockname()[1]}/live")
     stop = threading.Event()
 
     def serve() -> None:
@@ -52,7 +61,11 @@ def camera(*, frames: int | None = None, redirect_to: str | None = None) -> Iter
             except OSError:
                 return
             with connection, contextlib.suppress(OSError):
-                _talk(connection, made, frames, redirect_to, stop)
+                if tls is None:
+                    _talk(connection, made, frames, redirect_to, stop)
+                else:
+                    with tls.wrap_socket(connection, server_side=True) as wrapped:
+                        _talk(wrapped, made, frames, redirect_to, stop)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

@@ -1,21 +1,23 @@
 """Model providers of ours that inspect_ai finds by entry point: `--model reeltalk-transformers/PATH`.
 
 `inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` plays a checkpoint on disk with
-pictures, which inspect_ai's own `hf` provider cannot. Tools are not offered to it.
+pictures, which inspect_ai's own `hf` provider cannot. Tools are not offered to it. `reeltalk-streaming` stands in
+`streaming_provider`, and is registered with this one.
 """
 
-import base64
-import binascii
 from pathlib import Path
 from typing import Any, Final
 
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, ModelUsage, modelapi
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from reeltalk.errors import InputError, SettingError
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.inspect_messages import message_of
 from reeltalk.evaluate.playing.local_model import LocalModel
+from reeltalk.evaluate.streaming_provider import StreamingAPI
 from reeltalk.inference.video_model import LocalVideoModel
-from reeltalk.llm.model import Message
+
+__all__ = ["StreamingAPI", "TransformersAPI"]
 
 NAME: Final = "reeltalk-transformers"
 MAX_NEW_TOKENS: Final = 256
@@ -84,7 +86,7 @@ class TransformersAPI(ModelAPI):
         """
         if tools:
             raise SettingError(f"{NAME} uses no tools")
-        reply = await self._model.ask([_message(message) for message in input])
+        reply = await self._model.ask([message_of(message, NAME) for message in input])
         output = ModelOutput.from_content(
             self.model_name, reply.text, stop_reason="max_tokens" if reply.cut_off else "stop"
         )
@@ -104,29 +106,3 @@ class TransformersAPI(ModelAPI):
     def connection_key(self) -> str:
         """The folder."""
         return str(self.model_name)
-
-
-def _message(message: ChatMessage) -> Message:
-    if message.role not in ("system", "user", "assistant"):
-        raise SettingError(f"{NAME} takes no messages of role {message.role!r}")
-    if isinstance(message.content, str):
-        return Message(message.role, message.content)
-    texts, images = [], []
-    for part in message.content:
-        if part.type == "text":
-            texts.append(part.text)
-        elif part.type == "image":
-            images.append(_jpeg(part.image))
-        else:
-            raise SettingError(f"{NAME} takes text and images, not {part.type}; send a video as its frames")
-    return Message(message.role, "\n".join(texts), tuple(images))
-
-
-def _jpeg(address: str) -> bytes:
-    head, _, body = address.partition(",")
-    try:
-        if head.startswith("data:") and head.endswith(";base64"):
-            return base64.b64decode(body, validate=True)
-        return Path(address).read_bytes()
-    except (binascii.Error, OSError) as error:
-        raise InputError(f"a picture cannot be read: {error}", file=address[:80]) from error

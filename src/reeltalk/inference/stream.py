@@ -1,7 +1,7 @@
 """What a model that follows a running video can do, whichever engine runs it."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,23 @@ class Stream(Protocol):
 
     def told(self, question: str, answer: str) -> None:
         """Put a question and an answer into the conversation, as where a history is given."""
+        ...
+
+
+@runtime_checkable
+class Rewinding(Protocol):
+    """A stream that can go back to where it was, as where an answer is replaced by another."""
+
+    def mark(self) -> Any:
+        """Where the conversation is now. It takes no memory to speak of."""
+        ...
+
+    def rewind(self, mark: Any) -> bool:
+        """Go back, as if nothing had come after it.
+
+        Returns:
+            False, and nothing changes, where that is not possible any more.
+        """
         ...
 
 
