@@ -86,13 +86,16 @@ class TerminalScreen:
         """
         with self._raw():
             try:
+                self._draw()
                 while running():
-                    self._draw()
                     ready, _, _ = select.select([self._keys, self._woken], [], [], LOOK_S)
+                    if not ready:
+                        continue
                     if self._woken in ready:
                         os.read(self._woken, 4096)
                     if self._keys in ready:
                         self._take(os.read(self._keys, 4096))
+                    self._draw()
             finally:
                 self._draw()
                 self._erase()

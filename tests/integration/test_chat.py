@@ -1,0 +1,232 @@
+"""`reeltalk chat`, as a person types it: from a pipe and on a terminal, with a model of one's own and a checkpoint."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rtsp_camera import camera
+from sample_videos import Numbered
+
+from reeltalk.schema.stream import StreamEvent
+
+MODEL = """
+from reeltalk.inference.stream import Spoken
+
+class Counter:
+    name = "counter"
+    def stream(self):
+        return Counting()
+
+class Counting:
+    def __init__(self):
+        self.frames, self.watched = 0, None
+    @property
+    def memory_bytes(self):
+        return 1000 * self.frames
+    def see(self, rgb, pts_s):
+        self.frames += 1
+        return 0.9 if self.watched and self.frames >= 3 else 0.1
+    def ask(self, question):
+        return Spoken(f"{self.frames} frames: \\x1b[31m{question}", 1, 1, 0.01, None)
+    def instruct(self, instruction):
+        self.watched = instruction
+    def speak(self):
+        return Spoken(f"now: {self.watched}", 1, 1, 0.01, None)
+    def told(self, question, answer):
+        pass
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    (tmp_path / "own.py").write_text(MODEL)
+    return f"python:{tmp_path}/own.py:Counter"
+
+
+@pytest.fixture(scope="module")
+def video() -> str:
+    return str(Numbered("talk.mp4", frames=144).make()[0])
+
+
+def chat(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reeltalk", "chat", *arguments]
+    return subprocess.run(command, input=script, capture_output=True, text=True, timeout=200, check=False)
+
+
+def test_a_script_from_a_pipe_is_answered_at_its_moments(own: str, video: str, tmp_path: Path) -> None:
+    log = tmp_path / "talk.jsonl"
+    script = "/tell Say when.\n@1.5 what?\n/jump\n@4 again\nat the end\n"
+    done = chat(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "[0:01.5] > what?",
+        "[0:01.5] 2 frames:  [31mwhat?",
+        "[0:02.0] now: Say when.",
+        "[0:04.0] > again",
+        "[0:04.0] 5 frames:  [31magain",
+        "[0:05.0] > at the end",
+        "[0:05.0] 6 frames:  [31mat the end",
+    ]
+    assert "no command /jump" in done.stderr
+    assert "0:05.0  ended  6 frames seen  memory 6.0 kB" in done.stderr
+    events = [StreamEvent.model_validate_json(line) for line in log.read_text().splitlines()]
+    assert [event.kind for event in events if event.kind != "frame"] == [
+        *("started", "instructed", "asked", "replied", "replied", "asked", "replied", "asked", "replied", "ended")
+    ]
+    again = chat(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
+    assert again.returncode == 2
+    assert "exists; choose another file or pass --overwrite" in again.stderr
+    replaced = chat(video, "--model", own, "--speed", "0", "--log", str(log), "--overwrite", script=script)
+    assert replaced.stdout == done.stdout
+
+
+def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="the train extra is not installed")
+    from tiny_architectures import save_tiny
+
+    folder = save_tiny("internvl", tmp_path / "tiny")
+    log = tmp_path / "talk.jsonl"
+    options = ("--model", f"transformers:{folder}", "--speed", "0", "--max-reply-tokens", "4")
+    script = "@1.5 What is it?\n@4 And now?\n"
+    first = chat(video, *options, "--log", str(log), script=script)
+    assert first.returncode == 0, first.stderr
+    bounded = chat(video, *options, "--memory-frames", "3", script=script)
+    assert bounded.returncode == 0, bounded.stderr
+    assert chat(video, *options, script=script).stdout == first.stdout
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    sizes = [event["memory_bytes"] for event in events if event["kind"] == "frame"]
+    assert sizes == sorted(sizes)
+    assert len({event["model"] for event in events}) == 1
+    assert sum(event["kind"] == "replied" for event in events) == 2
+
+
+def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str) -> None:
+    with camera() as there:
+        done = chat(there.address, "--model", own, "--fps", "4", "--until", "2", script="@1 what?\n")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"\d+ frames:  \[31mwhat\?", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("http://localhost/v.mp4",), "http:// is not opened"),
+        (("nowhere.mp4",), "no such file (nowhere.mp4)"),
+        (("VIDEO", "--fps", "0"), "--fps 0"),
+        (("VIDEO", "--speed", "-1"), "--speed -1"),
+        (("VIDEO", "--threshold", "2"), "--threshold 2"),
+        (("VIDEO", "--until", "-2"), "--until -2"),
+        (("VIDEO", "--memory-frames", "1"), "--memory-frames 1"),
+        (("VIDEO", "--prompt", "rude"), "no prompt 'rude'"),
+        (("VIDEO", "--model", "transformers:nowhere"), "no such folder"),
+        (("VIDEO", "--model", "python:nowhere.py:Model"), "no such file"),
+    ],
+)
+def test_bad_input_is_told_in_one_paragraph(
+    arguments: tuple[str, ...], problem: str, video: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reeltalk.cli import run
+
+    assert run(["chat", *(video if part == "VIDEO" else part for part in arguments)]) == 2
+    told = capsys.readouterr().err
+    assert problem in told
+    assert told.count("\n") == 1
+
+
+class Terminal:
+    """A pseudo-terminal with `reeltalk chat` on it."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process, self._file = pty.fork()
+        if self.process == 0:
+            os.environ |= {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+            os.execv(sys.executable, [sys.executable, "-m", "reeltalk", "chat", *arguments])
+        self.shown = ""
+        self._done: int | None = None
+
+    def type(self, keys: str) -> None:
+        os.write(self._file, keys.encode())
+
+    def wait_for(self, words: str, within_s: float = 90.0) -> None:
+        end_s = time.monotonic() + within_s
+        while words not in self.shown:
+            assert time.monotonic() < end_s, f"{words!r} was not shown:\n{self.shown[-3000:]}"
+            if not self._read(0.2):
+                break
+        assert words in self.shown, f"{words!r} was not shown:\n{self.shown[-3000:]}"
+
+    def end(self) -> int:
+        while self._read(0.2):
+            pass
+        _, status = os.waitpid(self.process, 0)
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(status)
+
+    def _read(self, wait_s: float) -> bool:
+        ready, _, _ = select.select([self._file], [], [], wait_s)
+        if not ready:
+            return True
+        try:
+            found = os.read(self._file, 65536)
+        except OSError:
+            return False
+        self.shown += found.decode(errors="replace")
+        return bool(found)
+
+
+def test_on_a_terminal_one_types_while_it_plays(own: str, video: str, tmp_path: Path) -> None:
+    saved = tmp_path / "talk.jsonl"
+    terminal = Terminal(video, "--model", own, "--speed", "0.4")
+    terminal.wait_for("playing")
+    terminal.type("wrong\x15what is thrre\x7f\x7fe?\r")
+    terminal.wait_for("> what is there?")
+    terminal.wait_for(" frames:  [31mwhat is there?")
+    terminal.type("/pause\r")
+    terminal.wait_for("paused")
+    # The line before it, again, by the arrow.
+    terminal.type("\x1b[A\x1b[A!\r")
+    terminal.wait_for("[31mwhat is there?!")
+    terminal.type("/nonsense\r")
+    terminal.wait_for("no command /nonsense")
+    terminal.type("/tell Say when.\r/play\r")
+    terminal.wait_for("unasked")
+    terminal.wait_for("The video has ended. Ask on, or /quit.")
+    terminal.type(f"/save {saved}\r")
+    terminal.wait_for(f"events written to {saved}")
+    terminal.type("\x04")
+    assert terminal.end() == 0
+    assert "6 frames seen" in terminal.shown
+    assert {"asked", "replied", "instructed"} <= {json.loads(line)["kind"] for line in saved.read_text().splitlines()}
+
+
+def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(own: str, video: str, tmp_path: Path) -> None:
+    log = tmp_path / "talk.jsonl"
+    terminal = Terminal(video, "--model", own, "--speed", "0.05", "--log", str(log))
+    terminal.wait_for("1 frame seen")
+    terminal.type("\x03")
+    assert terminal.end() == 130
+    assert "Traceback" not in terminal.shown
+    assert [json.loads(line)["kind"] for line in log.read_text().splitlines()] == ["started", "frame", "ended"]
+
+
+def test_an_interrupt_of_a_script_leaves_a_whole_log(own: str, video: str, tmp_path: Path) -> None:
+    log = tmp_path / "talk.jsonl"
+    command = [sys.executable, "-m", "reeltalk", "chat", video, "--model", own, "--speed", "0.05", "--log", str(log)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        end_s = time.monotonic() + 90
+        while not log.exists() or '"frame"' not in log.read_text():
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert [json.loads(line)["kind"] for line in log.read_text().splitlines()] == ["started", "frame", "ended"]
