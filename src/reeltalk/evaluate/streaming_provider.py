@@ -16,10 +16,10 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.inspect_messages import message_of
 from reeltalk.evaluate.talking.kept_streams import KeptStreams
+from reeltalk.evaluate.talking.opened import MINI, opened_mini
 from reeltalk.inference.stream import Stream
 
 NAME: Final = "reeltalk-streaming"
-MINI: Final = "mini"
 MAX_NEW_TOKENS: Final = 256
 KEPT_MB: Final = 4096
 
@@ -124,16 +124,12 @@ class StreamingAPI(ModelAPI):
 
 def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | None) -> Any:
     """What begins a stream with a system message."""
-    bound = {} if memory_frames is None else {"memory_frames": memory_frames}
     if name == MINI:
-        from reeltalk.inference.mini import MiniModel
-
-        mini = MiniModel(**bound)
+        mini = opened_mini(memory_frames)
 
         def begin(system: str) -> Stream:
             # It knows no system messages: it was trained on one task.
-            stream: Stream = mini.stream()
-            return stream
+            return mini.stream()
 
         return begin
     from reeltalk.inference.streaming_model import StreamingVideoModel
@@ -142,6 +138,6 @@ def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | No
         Path(name),
         device=device,  # type: ignore[arg-type]
         max_new_tokens=max_new_tokens,
-        **bound,  # type: ignore[arg-type]
+        memory_frames=memory_frames,
     )
     return model.stream

@@ -48,9 +48,7 @@ def opened_streaming_model(
     if memory_frames is not None and memory_frames < 2:
         raise SettingError(f"--memory-frames {memory_frames}: keep 2 or more")
     if spec == MINI:
-        from reeltalk.inference.mini import MiniModel
-
-        yield MiniModel() if memory_frames is None else MiniModel(memory_frames=memory_frames)
+        yield opened_mini(memory_frames)
     elif kind == "transformers" and colon:
         from reeltalk.inference.streaming_model import StreamingVideoModel
 
@@ -67,6 +65,25 @@ def opened_streaming_model(
             model = ChatModel(served(spec, asking, store, budget), prompt, most_frames=memory_frames or MOST_FRAMES)
             stack.callback(model.close)
             yield model
+
+
+def opened_mini(memory_frames: int | None) -> StreamingModel:
+    """The model that comes with reeltalk.
+
+    Args:
+        memory_frames: Frames that are kept at most: half as they are, half merged from older ones. Its own bound by
+            default, so that a camera may run for days.
+
+    Raises:
+        MissingExtraError: The `mini` extra is not installed.
+    """
+    from reeltalk.inference.mini import MiniModel
+    from reeltalk.inference.stream_memory import MemoryPolicy
+
+    if memory_frames is None:
+        return MiniModel(policy=MemoryPolicy())
+    kept = max(1, memory_frames // 2)
+    return MiniModel(policy=MemoryPolicy(recent_frames=kept, merged_frames=memory_frames - kept))
 
 
 def _of_python(name: str, most_frames: int) -> StreamingModel:
