@@ -186,7 +186,7 @@ def test_on_a_terminal_one_types_while_it_plays(own: str, video: str, tmp_path: 
     saved = tmp_path / "talk.jsonl"
     terminal = Terminal(video, "--model", own, "--speed", "0.4")
     terminal.wait_for("playing")
-    terminal.type("wrong\x15what is thrre\x7f\x7fe?\r")
+    terminal.type("wrong\x15what is thrre\x7f\x7f\x7fere?\r")
     terminal.wait_for("> what is there?")
     terminal.wait_for(" frames:  [31mwhat is there?")
     terminal.type("/pause\r")
