@@ -172,12 +172,16 @@ def main() -> None:
     trained = {f"seed {seed}": train(folder, bench, seed, given.threads) for seed in given.seeds}
     wanted = needing(Benchmark.open(bench).content())
     baselines = {name: values_of(played(folder, bench, f"baseline:{name}", name), wanted) for name in BASELINES}
-    seeds = {name: values_of(played(folder, bench, f"mini:{out}", out.name), wanted) for name, out in trained.items()}
+    seeds = {
+        name: values_of(played(folder, bench, f"mini:{out / 'model'}", out.name), wanted)
+        for name, out in trained.items()
+    }
     results, kinds = table(seeds, baselines), by_kind(bench, seeds, baselines["history"])
     print("\n".join([*results, "", *kinds]))
     # Chosen on dev, so that the test figures of the chosen one are not the best of three.
     on_dev = {
-        name: values_of(played(folder, bench, f"mini:{out}", out.name, "dev"), wanted) for name, out in trained.items()
+        name: values_of(played(folder, bench, f"mini:{out / 'model'}", out.name, "dev"), wanted)
+        for name, out in trained.items()
     }
     best = trained[max(on_dev, key=lambda name: mean_with_interval(list(on_dev[name].values()))[0])]
     text = card(folder, bench, best, results, kinds)
@@ -186,7 +190,7 @@ def main() -> None:
     if given.install:
         PACKAGE.mkdir(exist_ok=True)
         for name in ("vision.onnx", "decoder.onnx", "tokenizer.json", "shape.json"):
-            shutil.copyfile(best / name, PACKAGE / name)
+            shutil.copyfile(best / "model" / name, PACKAGE / name)
         (PACKAGE / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -212,7 +212,7 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
     assert set(picked["values"]) == {"0.05", "0.9"}
     best = max(picked["values"].items(), key=lambda item: (item[1], float(item[0])))
     assert picked["settings"]["threshold"] == float(best[0])
-    splits = {video.id: video.split for video in Benchmark.open(filmed).content().videos}
+    splits = {str(video.id): video.split for video in Benchmark.open(filmed).content().videos}
     sessions = read_event_log(tuned / "threshold-0.9.jsonl")
     assert {splits[session.video_id] for session in sessions} == {"dev"}
     out = tmp_path / "run"

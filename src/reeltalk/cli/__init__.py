@@ -20,8 +20,9 @@ from reeltalk.cli import (
     scenario,
     sharing,
     tagging,
-    training_data,
     training,
+    training_data,
+    training_mini,
     world,
 )
 from reeltalk.cli.app import app, main, run
@@ -49,7 +50,8 @@ __all__ = [
     "scenario",
     "sharing",
     "tagging",
-    "training_data",
     "training",
+    "training_data",
+    "training_mini",
     "world",
 ]

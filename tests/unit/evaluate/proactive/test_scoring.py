@@ -74,7 +74,8 @@ def test_measures_of_a_log_by_hand() -> None:
     row = next(row for row in scores.summary if row.metric == "time_correct")
     assert row.low is not None
     assert row.high is not None
-    assert row.low <= found["time_correct"] <= row.high
+    assert row.value is not None
+    assert row.low <= row.value <= row.high
 
 
 def test_what_has_no_play_is_counted_and_never_zero() -> None:
