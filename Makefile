@@ -11,7 +11,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full train-mini demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -35,6 +35,9 @@ test: setup ## All tests, about a tenth of the full counts
 
 test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
+
+train-mini: setup ## Film a household, train reeltalk-mini with three seeds, and set each beside the baselines
+	$(BIN)/python bench/mini.py $(if $(INSTALL),--install)
 
 demo: setup ## A leaderboard from sample answers, offline
 	$(BIN)/python examples/first_leaderboard.py build/demo

@@ -55,6 +55,11 @@ def played(folder: Path, bench: Path, model: str, name: str, split: str = "test"
     return run
 
 
+def weights(out: Path) -> str:
+    """What a seed is called in `--model`."""
+    return f"mini:{out / 'model'}"
+
+
 def difference(after: Values, before: Values) -> tuple[float, float, float]:
     """Mean difference on the same turns, with its interval by video."""
     items = sorted(set(after) & set(before))
