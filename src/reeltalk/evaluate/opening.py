@@ -196,7 +196,7 @@ def _mini_player(folder: Path | None, asking: Asking) -> Player:
     policy = MemoryPolicy() if asking.memory == "bounded" else None
     model = MiniModel(folder, policy=policy, longest_answer=min(asking.endpoint.max_tokens, LONGEST_ANSWER))
     kept = policy.signature if policy else "all"
-    return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images)
+    return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
 
 
 def told_summary(summaries: Mapping[str, str]) -> str | None:

@@ -94,10 +94,14 @@ class StreamPlayer:
         model: Who answers.
         memory: Names what it keeps of a stream, for the signature.
         sees_frames: False where it is to answer without looking.
+        tells_options: False for a model that never learned to read choices: it is asked the question alone.
     """
 
-    def __init__(self, model: ForkingModel, *, memory: str = "all", sees_frames: bool = True) -> None:
+    def __init__(
+        self, model: ForkingModel, *, memory: str = "all", sees_frames: bool = True, tells_options: bool = True
+    ) -> None:
         self._model, self._memory, self._sees_frames = model, memory, sees_frames
+        self._tells_options = tells_options
         self._kept: list[Held] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stream")
         self.frames_encoded = 0
@@ -111,7 +115,12 @@ class StreamPlayer:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The weights, and what is kept of a stream."""
-        return (("weights", self._model.name), ("memory", self._memory), ("sampling", "greedy"))
+        return (
+            ("weights", self._model.name),
+            ("memory", self._memory),
+            ("sampling", "greedy"),
+            *(() if self._tells_options else (("options", "not told"),)),
+        )
 
     @property
     def sees_frames(self) -> bool:
@@ -132,9 +141,10 @@ class StreamPlayer:
             for entry in rest
             if isinstance(entry, Shown)
         }
+        question = asked(seen) if self._tells_options else seen.question
         try:
             said, other = await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._answered, held, rest, frames, asked(seen)
+                self._thread, self._answered, held, rest, frames, question
             )
         except ModelError as error:
             return Said(None, str(error))

@@ -157,3 +157,28 @@ def test_weights_and_memory_stand_in_the_signature_and_options_in_the_question(f
     # A failure takes nothing away from what was seen.
     assert asyncio.run(player.answer(replace(seen, question=QUESTIONS[0]), Noise())).text
     assert player.frames_encoded == 1
+
+
+def test_a_model_that_never_learned_to_read_choices_is_asked_the_question_alone(folder: Path) -> None:
+    choices = ("the hall", "the attic")
+    turn = Turn(question=QUESTIONS[0], references=("In the hall.",), options=choices, correct_option=0)
+        question=QUESTIONS[0], references=("In the hall.",), options=("the hall", "the attic"), correct_option=0
+    )
+    script = replace(SCRIPT, steps=(replace(SCRIPT.steps[0], turn=turn),))
+    bare = replace(SCRIPT, steps=(replace(SCRIPT.steps[0], turn=turn.model_copy(update={"options": None})),))
+
+    async def first(player: StreamPlayer, asked: Script) -> AnsweredTurn:
+        return await anext(aiter(play(asked, player, Screen(), Noise(), PlaySettings())))
+
+    model = MiniModel(folder, longest_answer=8)
+    told, alone = StreamPlayer(model), StreamPlayer(model, tells_options=False)
+    expected = asyncio.run(first(alone, bare))
+    found = asyncio.run(first(alone, script))
+    assert found.text == expected.text
+    assert found.played is not None
+    assert expected.played is not None
+    assert found.played.prompt_tokens == expected.played.prompt_tokens
+    with_choices = asyncio.run(first(told, script)).played
+    assert with_choices is not None
+    assert (with_choices.prompt_tokens or 0) > (found.played.prompt_tokens or 0)
+    assert told.signature != alone.signature
