@@ -112,8 +112,8 @@ def question_of(text: str) -> Change:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (placeholder_more, r"3 placeholders <image> for 2 images .*dialogues\.jsonl:1"),
-        (lambda row: row["image"].pop(), "2 placeholders <image> for 1 images"),
+        (placeholder_more, r"3 placeholders for 2 images .*dialogues\.jsonl:1"),
+        (lambda row: row["image"].pop(), "2 placeholders for 1 images"),
         (lambda row: row.update(image=["red.png", "blue.jpg"]), r"'dialogue-0': the frame .*blue\.jpg is not there"),
         (lambda row: row.update(image=["red.png", "../red.png"]), "is not there"),
         (lambda row: row.update(image=["red.png", "dialogues.jsonl"]), "cannot be read as a picture"),
