@@ -89,7 +89,7 @@ def train_lora(
     begun = Begun(
         settings=settings, data_sha256=dialogues.sha256, base_hash=base_hash, processes=accelerator.num_processes
     )
-    kept = _kept(out, begun, overwrite=overwrite, accelerator=accelerator)
+    kept = None if overwrite else _kept(out, begun)
     # Under FSDP all weights that are spread together have one precision; it computes in bfloat16 all the same.
     spread = accelerator.distributed_type == accelerate.DistributedType.FSDP
     checkpoint = open_checkpoint(
@@ -115,6 +115,8 @@ def train_lora(
     if kept is not None and kept[1].step:
         kept_state.load_optimizer(kept[0], model=model, optimizer=optimizer)
 
+    if overwrite:
+        _clear(out, accelerator)
     loop = Loop(out, settings, begun, Tuned(frame_tokens=settings.frame_tokens, trained_on=base_hash), dialogues,
                collator, accelerator, model, optimizer)  # fmt: skip
     first = kept[1].step if kept is not None else 0
@@ -125,15 +127,17 @@ def train_lora(
     return Trained(out / ADAPTER, loop.steps, first, losses, len(dialogues.rows), left_out, accelerator.is_main_process)
 
 
-def _kept(out: Path, begun: Begun, *, overwrite: bool, accelerator: Any) -> tuple[Path, State] | None:
+def _clear(out: Path, accelerator: Any) -> None:
+    """Take away the run that is there, once nothing stands in the way of another."""
+    if accelerator.is_main_process:
+        (out / RUN).unlink(missing_ok=True)
+        for name in (kept_state.CHECKPOINTS, ADAPTER):
+            shutil.rmtree(out / name, ignore_errors=True)
+    accelerator.wait_for_everyone()
+
+
+def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
     """The checkpoint to go on from; None where the run begins."""
-    if overwrite:
-        if accelerator.is_main_process:
-            for name in (kept_state.CHECKPOINTS, ADAPTER):
-                shutil.rmtree(out / name, ignore_errors=True)
-            (out / RUN).unlink(missing_ok=True)
-        accelerator.wait_for_everyone()
-        return None
     if (out / RUN).is_file():
         raise BenchmarkError(f"the run in {out} is done; choose another --out, or pass --overwrite to begin anew")
     kept = kept_state.latest(out)

@@ -1,6 +1,7 @@
 """What a training run leaves to be read: a line for each step, and what it was made of."""
 
 import json
+import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,9 @@ class LossLog:
         file: It is created, or cut to what the checkpoint knows.
         keep: Steps that the checkpoint has seen.
         write: False in all processes but one.
+
+    Raises:
+        InputError: Steps that the checkpoint has seen are not in it.
     """
 
     def __init__(self, file: Path, *, keep: int, write: bool = True) -> None:
@@ -33,8 +37,16 @@ class LossLog:
                 try:
                     self.losses.append(float(json.loads(line)["loss"]))
                 except (ValueError, KeyError, TypeError) as error:
-                    raise InputError("is no line of losses", file=file, line=number, hint="delete the run") from error
+                    raise InputError(
+                        "is no line of losses", file=file, line=number, hint="pass --overwrite to begin anew"
+                    ) from error
                 kept.append(line + "\n")
+        if len(kept) < keep:
+            raise InputError(
+                f"holds {len(kept):,} of the {keep:,} steps that the checkpoint knows",
+                file=file,
+                hint="put the whole file back, or pass --overwrite to begin anew",
+            )
         if write:
             write_bytes(file, "".join(kept).encode())
 
@@ -44,6 +56,9 @@ class LossLog:
         if self._write:
             with storage_errors(self._file), self._file.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+                stream.flush()
+                # A checkpoint lasts through a power cut, and so do the lines of its steps.
+                os.fsync(stream.fileno())
 
 
 def write_run(out: Path, row: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from reeltalk.streaming.dialogues import Dialogues
 from reeltalk.streaming.kept_state import State
 from reeltalk.streaming.lora import add_lora, linear_layers, merge
 from reeltalk.streaming.lora_training import Trained, train_lora
+from reeltalk.streaming.run_record import LossLog
 
 QUICK = LoraSettings(max_steps=6, accumulate=2, learning_rate=0.01, frame_tokens=6, save_every=2)
 
@@ -226,6 +227,28 @@ def test_a_run_that_is_done_or_begun_otherwise_is_not_overwritten(base: Path, da
     (tmp_path / "photos" / "cat.jpg").touch()
     with pytest.raises(BenchmarkError, match="exists and is no run"):
         trained(data, base, tmp_path / "photos")
+
+
+def test_a_run_stays_where_what_shall_replace_it_cannot_begin(base: Path, data: Path, tmp_path: Path) -> None:
+    short = QUICK.model_copy(update={"max_steps": 0})
+    done = trained(data, base, tmp_path / "run", short)
+    with pytest.raises(InputError, match="no such folder"):
+        trained(data, tmp_path / "mistyped", tmp_path / "run", short, overwrite=True)
+    narrow = short.model_copy(update={"max_tokens": 16, "over_budget": "skip"})
+    with pytest.raises(InputError, match="no sample has at most 16 tokens"):
+        trained(data, base, tmp_path / "run", narrow, overwrite=True)
+    assert (tmp_path / "run" / "run.json").is_file()
+    assert weights_of(tmp_path / "run")
+    assert done.adapter.is_dir()
+
+
+def test_losses_that_a_checkpoint_knows_and_the_log_lacks_are_told(tmp_path: Path) -> None:
+    log = LossLog(tmp_path / "loss.jsonl", keep=0)
+    for loss in (3.0, 2.0, 1.0):
+        log.add({"loss": loss})
+    assert LossLog(tmp_path / "loss.jsonl", keep=2).losses == [3.0, 2.0]
+    with pytest.raises(InputError, match="holds 2 of the 3 steps"):
+        LossLog(tmp_path / "loss.jsonl", keep=3)
 
 
 def test_no_steps_leave_an_adapter_that_changes_nothing(base: Path, data: Path, tmp_path: Path) -> None:
