@@ -125,8 +125,9 @@ def run(
     overwrite
         Begin anew where another run was begun.
     """
-    from reeltalk.evaluate.proactive.opening import opened_watcher
+    from reeltalk.evaluate.proactive.opening import check_rule, opened_watcher
     from reeltalk.evaluate.proactive.stage import run as play_tasks
+    from reeltalk.evaluate.proactive.tuning import read_tuned
     from reeltalk.evaluate.run_folder import RunFolder
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EventLog
@@ -156,6 +157,11 @@ def run(
             store=store,
             budget=budget,
             picture=server.jpeg,
+        )
+        check_rule(
+            watcher,
+            told=threshold is not None or refractory is not None,
+            tuned_for=read_tuned(tuned).model if tuned is not None else None,
         )
         with EventLog(out / EVENTS) as log:
             done = play_tasks(
@@ -233,6 +239,8 @@ def tune(
         raise SettingError("--thresholds names none; give some, as 0.3,0.5,0.7")
     settings = _settings(fps, longest_side, None, refractory, None)
     tasks = _tasks(opened, split, kinds, limit)
+    if split in ("test", "all"):
+        say("the threshold is picked on the split 'test', too: what is played with it there is no result any more")
     streaming = streaming_model(model)
     request = {
         "benchmark": opened.manifest.content_hash,
@@ -342,6 +350,11 @@ def _settings(
         found = read_tuned(tuned).settings
         if found.fps != fps:
             raise SettingError(f"{tuned} was picked at {found.fps:g} frames a second; give --fps {found.fps:g}")
+        if found.longest_side_px != longest_side:
+            raise SettingError(
+                f"{tuned} was picked on frames of {found.longest_side_px} px; "
+                f"give --longest-side {found.longest_side_px}"
+            )
         chosen = {"threshold": found.threshold, "refractory_s": found.refractory_s}
     made: ProactiveSettings = settings_of(ProactiveSettings, fps=fps, longest_side_px=longest_side, **chosen)
     return made

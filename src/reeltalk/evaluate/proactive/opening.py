@@ -55,6 +55,28 @@ def opened_watcher(
     return StreamWatcher(streaming_model(spec), threshold=settings.threshold, refractory_s=settings.refractory_s)
 
 
+def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
+    """Refuse a rule of when to speak for whoever has none, and one that was picked for another model.
+
+    Args:
+        watcher: Who follows.
+        told: A threshold or a refractory time was given.
+        tuned_for: The model that they were picked for; None where they were not picked.
+
+    Raises:
+        SettingError: The rule does not apply.
+    """
+    if not isinstance(watcher, StreamWatcher):
+        if told or tuned_for is not None:
+            raise SettingError(
+                f"{watcher.name} does not tell how ready it is; leave --threshold, --refractory and --tuned out"
+            )
+    elif tuned_for not in (None, watcher.name):
+        raise SettingError(
+            f"the threshold was picked for {tuned_for}, and this is {watcher.name}; tune for it, or give --threshold"
+        )
+
+
 def streaming_model(spec: str) -> StreamingModel:
     """A model that follows streams, by name: `mini`, `mini:FOLDER` or `python:MODULE:CLASS`.
 

@@ -131,8 +131,9 @@ async def _run(
                 raise
             except InputError as error:
                 # A video that cannot be shown costs its own tasks, not the run.
-                log.add(_cannot(task, watcher, str(error)))
+                log.add(_cannot(task, watcher, str(error), signed))
                 failed += 1
+                progress(done, len(tasks))
                 continue
             async with aclosing(play(task, watcher, shown, screening, signed=signed)) as events:
                 async for event in events:
@@ -150,7 +151,14 @@ def _script(task: ProactiveTask) -> Script:
     return Script(task.id, task.video_id, (step,))
 
 
-def _cannot(task: ProactiveTask, watcher: Watcher, reason: str) -> StreamEvent:
+def _cannot(task: ProactiveTask, watcher: Watcher, reason: str, signed: Signature) -> StreamEvent:
+    """A session of one event, with the same settings as every other session's first: scores compare them."""
     return StreamEvent(
-        model=watcher.name, session=task.id, video_id=task.video_id, kind="failed", at_s=0.0, text=reason
+        model=watcher.name,
+        session=task.id,
+        video_id=task.video_id,
+        kind="failed",
+        at_s=0.0,
+        text=reason,
+        extra={"settings": dict((*watcher.signature, *signed))},
     )

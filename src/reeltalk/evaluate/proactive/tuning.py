@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.proactive.scoring import score
 from reeltalk.evaluate.proactive.settings import ProactiveSettings
@@ -24,7 +25,7 @@ THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 TUNED: Final = "tuned.json"
 
 
-class Tuned(BaseModel):
+class PickedThreshold(BaseModel):
     """`tuned.json`: which threshold was picked, and by what."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,7 +61,7 @@ def tune(
     thresholds: Sequence[float] = THRESHOLDS,
     signed: Signature = (),
     progress: Progress | None = None,
-) -> Tuned:
+) -> PickedThreshold:
     """Play the tasks at each threshold and keep the best.
 
     What a model says changes what it says later, so each threshold is played, not computed from one play. Stopped, the
@@ -78,7 +79,11 @@ def tune(
 
     Raises:
         BenchmarkError: As `run`.
+        ModelError: Plays failed: what is left of them does not tell which threshold is best.
+        SettingError: In none of the tasks is anything due.
     """
+    if not any(task.moments for task in tuning.tasks):
+        raise SettingError("nothing is due in any of these tasks, so no threshold is best; tune on other --kinds too")
     values: dict[str, float | None] = {}
     total = len(tuning.tasks) * len(thresholds)
     for place, threshold in enumerate(thresholds):
@@ -90,13 +95,19 @@ def tune(
                 progress(before + done, total)
 
         with EventLog(path) as log:
-            run(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
+            done = run(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
         scores = score(read_event_log(path), tuning.tasks, resamples=100)
+        if done.failed:
+            why = next(iter(scores.unscored[model.name].values()))
+            raise ModelError(
+                f"{done.failed:,} of {len(tuning.tasks):,} plays failed at threshold {threshold:g}, "
+                f"the first as {why}; run the same command again when that is mended"
+            )
         [row] = [row for row in scores.summary if row.metric == MEASURE]
         values[f"{threshold:g}"] = row.value
     # Of equal ones the highest, which speaks least.
     best = max(sorted(thresholds), key=lambda threshold: (values[f"{threshold:g}"] or 0.0, threshold))
-    tuned = Tuned(
+    picked = PickedThreshold(
         model=model.name,
         benchmark=tuning.benchmark,
         split=tuning.split,
@@ -105,11 +116,11 @@ def tune(
         values=values,
         settings=settings.model_copy(update={"threshold": best}),
     )
-    write_bytes(out / TUNED, write_json(tuned.model_dump(mode="json")).encode())
-    return tuned
+    write_bytes(out / TUNED, write_json(picked.model_dump(mode="json")).encode())
+    return picked
 
 
-def read_tuned(path: Path) -> Tuned:
+def read_tuned(path: Path) -> PickedThreshold:
     """What `tune` wrote.
 
     Args:
@@ -119,4 +130,4 @@ def read_tuned(path: Path) -> Tuned:
         InputError: It is no such file.
     """
     file = path / TUNED if path.is_dir() else path
-    return parse(Tuned, read_json(file), file=file)
+    return parse(PickedThreshold, read_json(file), file=file)

@@ -1,0 +1,105 @@
+"""A play that fails costs itself alone, and is never the ground on which a threshold is picked."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reeltalk.errors import ModelError, SettingError
+from reeltalk.evaluate.playing.frames import FrameServer
+from reeltalk.evaluate.proactive.opening import check_rule
+from reeltalk.evaluate.proactive.scoring import score
+from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.evaluate.proactive.stage import run
+from reeltalk.evaluate.proactive.tuning import TUNED, Tuning, tune
+from reeltalk.evaluate.proactive.watching import Always, StreamWatcher
+from reeltalk.inference.stream import Spoken
+from reeltalk.schema.ids import VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.store.event_log import EventLog, read_event_log
+from reeltalk.video.write import write_video
+
+SETTINGS = ProactiveSettings(fps=1, longest_side_px=32)
+MOMENT = Moment(interval=Interval(start_s=1, end_s=2), references=("It is white.",))
+SIGNED = (("fps", "1"),)
+
+
+def task(video: str, *moments: Moment) -> ProactiveTask:
+    return ProactiveTask(id=f"of-{video}", video_id=VideoId(video), instruction="Tell me.", until_s=2, moments=moments)
+
+
+class Untold:
+    """A model that does not tell how ready it is."""
+
+    name = "untold"
+    memory_bytes = 0
+
+    def stream(self) -> "Untold":
+        return self
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        return None
+
+    def instruct(self, instruction: str) -> None:
+        pass
+
+    def speak(self) -> Spoken:
+        raise AssertionError("it is never ready")
+
+    def ask(self, question: str) -> Spoken:
+        raise AssertionError("nobody asks")
+
+    def told(self, question: str, answer: str) -> None:
+        raise AssertionError("nobody tells")
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Path:
+    """A video that can be shown, and a file that is none."""
+    write_video(tmp_path / "sound.mp4", [np.full((32, 32, 3), 255, np.uint8)] * 4, fps=2)
+    (tmp_path / "damaged.mp4").write_bytes(b"\0" * 4096)
+    return tmp_path
+
+
+def served(films: Path) -> FrameServer:
+    return FrameServer(lambda video: films / f"{video}.mp4", SETTINGS.frames, films / "frames", processes=1)
+
+
+def test_a_video_that_cannot_be_shown_leaves_the_other_plays_to_be_scored(films: Path) -> None:
+    tasks = [task("damaged", MOMENT), task("sound", MOMENT)]
+    shown: list[int] = []
+    with EventLog(films / "events.jsonl") as log:
+        done = run(
+            tasks, Always(1), served(films), log, signed=SIGNED, progress=lambda number, total: shown.append(number)
+        )
+    assert (done.played, done.failed) == (1, 1)
+    assert shown == [1, 2]
+    scores = score(read_event_log(films / "events.jsonl"), tasks)
+    assert list(scores.unscored["always:1"]) == ["of-damaged"]
+    assert {row.signature.rpartition("|")[2] for row in scores.summary} == {"fps:1"}
+
+
+def test_no_threshold_is_picked_where_plays_fail_or_nothing_is_due(films: Path) -> None:
+    def tuned(*tasks: ProactiveTask) -> None:
+        tune(Tuning("hash", "dev", tasks), Untold(), lambda: served(films), SETTINGS, films, thresholds=(0.2, 0.8))
+
+    with pytest.raises(ModelError, match=r"1 of 1 plays failed at threshold 0\.2, the first as .*not trained to tell"):
+        tuned(task("sound", MOMENT))
+    with pytest.raises(SettingError, match="nothing is due"):
+        tuned(task("sound"))
+    assert not (films / TUNED).exists()
+
+
+def test_a_rule_that_does_not_apply_is_refused() -> None:
+    streaming = StreamWatcher(Untold(), threshold=0.5, refractory_s=2)
+    check_rule(streaming, told=True, tuned_for=None)
+    check_rule(streaming, told=False, tuned_for="untold")
+    check_rule(Always(5), told=False, tuned_for=None)
+    with pytest.raises(SettingError, match="picked for other, and this is untold"):
+        check_rule(streaming, told=False, tuned_for="other")
+    with pytest.raises(SettingError, match="always:5 does not tell how ready it is"):
+        check_rule(Always(5), told=True, tuned_for=None)
+    with pytest.raises(SettingError, match="always:5 does not tell how ready it is"):
+        check_rule(Always(5), told=False, tuned_for="untold")
