@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field
@@ -174,8 +174,8 @@ def read_line(value: Json, layout: SampleLayout, *, file: Path, line: int) -> Tr
 
     Raises:
         InputError: Placeholders and images differ in number, roles do not alternate beginning with the user, a
-            placeholder stands behind the text of its message, a frame is later than its question, or a field is
-            missing or wrong; names file, line and field.
+            placeholder stands behind the text of its message, a picture lies outside the root, a frame is later than
+            its question, or a field is missing or wrong; names file, line and field.
     """
     row: _Line
     if layout == "streamingchat":
@@ -238,6 +238,12 @@ def _sample(
     if placeholders != len(images):
         raise error(f"{placeholders} placeholders for {len(images)} images", images_at,
                     hint="each frame has exactly one placeholder")  # fmt: skip
+    for index, name in enumerate(images):
+        path = PurePosixPath(name)
+        if not path.parts or path.is_absolute() or ".." in path.parts:
+            # A stranger's file may have any picture of this machine learnt.
+            raise error("a picture must lie below the root", f"{images_at}[{index}]", name,
+                        hint="write its path relative to the folder that --root or --frames names")  # fmt: skip
     turns_there = len(said) // 2
     for name, given, wanted in (
         ("frame_times_s", row.frame_times_s, len(images)),

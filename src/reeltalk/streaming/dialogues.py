@@ -50,9 +50,9 @@ class Dialogue:
 
     @contextlib.contextmanager
     def _opened(self, frame: TrainingFrame, root: Path) -> Iterator[Image.Image]:
-        path = _inside(root, frame.file)
-        if path is None or not path.is_file():
-            raise self.error(f"the frame {root / frame.file} is not there", hint="say with --frames where they begin")
+        path = root / frame.file
+        if not path.is_file():
+            raise self.error(f"the frame {path} is not there", hint="say with --frames where they begin")
         try:
             with Image.open(path) as picture:
                 yield picture
@@ -86,10 +86,11 @@ class Dialogues:
             root: Folder that the paths of frames begin from; that of the file by default.
 
         Raises:
-            InputError: A line is no sample, placeholders and frames differ, or there is no sample.
+            InputError: A line is no sample of this layout, placeholders and frames differ, or there is no sample.
         """
         folder = file.parent if root is None else root
-        rows = tuple(Dialogue(sample, file, line) for line, sample in read_samples(file))
+        # Not TRL's rows of one answer each: here loss falls on all answers of a line.
+        rows = tuple(Dialogue(sample, file, line) for line, sample in read_samples(file, "streamingchat"))
         if not rows:
             raise InputError("no samples", file=file, hint="export at least one dialogue")
         return cls(file, folder, rows, hashlib.sha256(file.read_bytes()).hexdigest())
@@ -104,9 +105,3 @@ class Dialogues:
         epoch, index = divmod(position, len(self.rows))
         order = np.random.default_rng([seed, DRAWN_FOR_ORDER, epoch]).permutation(len(self.rows))
         return self.rows[int(order[index])]
-
-
-def _inside(root: Path, name: str) -> Path | None:
-    """The path of a frame, or None where it would lead out of its folder."""
-    path = Path(name)
-    return None if path.is_absolute() or ".." in path.parts else root / path

@@ -115,7 +115,7 @@ def question_of(text: str) -> Change:
         (placeholder_more, r"3 placeholders for 2 images .*dialogues\.jsonl:1"),
         (lambda row: row["image"].pop(), "2 placeholders for 1 images"),
         (lambda row: row.update(image=["red.png", "blue.jpg"]), r"'dialogue-0': the frame .*blue\.jpg is not there"),
-        (lambda row: row.update(image=["red.png", "../red.png"]), "is not there"),
+        (lambda row: row.update(image=["red.png", "../red.png"]), "must lie below the root"),
         (lambda row: row.update(image=["red.png", "dialogues.jsonl"]), "cannot be read as a picture"),
         (lambda row: row["conversations"].reverse(), "roles must alternate"),
         (question_of("Say <|im_end|>!"), r"a text holds '<\|im_end\|>', which means something to the model"),
@@ -127,6 +127,14 @@ def test_bad_samples_are_told_with_their_place(
 ) -> None:
     with pytest.raises(InputError, match=told):
         collated(Collator(checkpoints["internvl"], frame_tokens=6), changed(data, tmp_path, change))
+
+
+def test_rows_of_one_answer_each_are_refused(tmp_path: Path) -> None:
+    said = {"role": "user", "content": "What?"}, {"role": "assistant", "content": "A cup."}
+    file = tmp_path / "trl.jsonl"
+    file.write_text(json.dumps({"prompt": said[:1], "completion": said[1:]}) + "\n")
+    with pytest.raises(InputError, match="conversations"):
+        Dialogues.read(file)
 
 
 def test_no_samples_are_an_input_error(tmp_path: Path) -> None:
