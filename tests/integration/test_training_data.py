@@ -75,3 +75,34 @@ def test_a_killed_export_goes_on(household: Path, tmp_path: Path) -> None:
     assert run(["validate-sft", str(out / "trl.jsonl")]) == 0
     about = json.loads((out / "trl.about.json").read_text(encoding="utf-8"))
     assert about["samples"] == len((out / "trl.jsonl").read_text(encoding="utf-8").splitlines())
+
+
+def test_what_was_exported_trains_an_adapter_that_is_evaluated_on_the_same_benchmark(
+    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("reeltalk.streaming.lora_training", reason="the train extra is not installed")
+    from tiny_architectures import save_tiny
+
+    base, out, trained = save_tiny("internvl", tmp_path / "tiny"), tmp_path / "out", tmp_path / "trained"
+    command = ["export", "streamingchat", str(household), str(out), "--split", "all", "--size", "32", "--fps", "0.1"]
+    limits = ["--frame-tokens", "4", "--max-frames", "4", "--carry-over", "1"]
+    assert run([*command, *limits, "--limit", "2"]) == 0
+    learn = ["train", "lora", str(out / "streamingchat.jsonl"), "--base", str(base), "--out", str(trained), "--cpu"]
+    capsys.readouterr()
+    assert run([*learn, "--frame-tokens", "4", "--max-steps", "2", "--accumulate", "1"]) == 0
+    samples = {sample.id: sample for _, sample in read_samples(out / "streamingchat.jsonl")}
+    assert f"2 steps on {len(samples):,} samples" in capsys.readouterr().out
+    about = json.loads((out / "streamingchat.about.json").read_text(encoding="utf-8"))
+    for line in (trained / "loss.jsonl").read_text(encoding="utf-8").splitlines():
+        step = json.loads(line)
+        (name,) = step["samples"]
+        assert step["frames"] == len(samples[name].frames) > 0
+        # What the export counts before it cuts holds for what is trained.
+        assert step["tokens"] <= about["most_tokens"]
+
+    asked = ["evaluate", str(household), "--model", f"transformers:{trained / 'adapter'}", "--out", str(tmp_path / "e")]
+    asked += ["--policy", "uniform", "--frames", "1", "--limit", "1", "--metrics", "none", "--max-reply-tokens", "4"]
+    assert run(asked) in (0, 1)
+    answers = [json.loads(line) for line in (tmp_path / "e" / "answers.jsonl").read_text().splitlines()]
+    assert answers
+    assert all(row["model"].startswith("transformers/adapter#") and row["played"]["frames_s"] for row in answers)
