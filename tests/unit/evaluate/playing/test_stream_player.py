@@ -162,8 +162,6 @@ def test_weights_and_memory_stand_in_the_signature_and_options_in_the_question(f
 def test_a_model_that_never_learned_to_read_choices_is_asked_the_question_alone(folder: Path) -> None:
     choices = ("the hall", "the attic")
     turn = Turn(question=QUESTIONS[0], references=("In the hall.",), options=choices, correct_option=0)
-        question=QUESTIONS[0], references=("In the hall.",), options=("the hall", "the attic"), correct_option=0
-    )
     script = replace(SCRIPT, steps=(replace(SCRIPT.steps[0], turn=turn),))
     bare = replace(SCRIPT, steps=(replace(SCRIPT.steps[0], turn=turn.model_copy(update={"options": None})),))
 
