@@ -178,4 +178,4 @@ def shown(text: str) -> str:
 
 def is_terminal() -> bool:
     """True where a person types and reads."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty()

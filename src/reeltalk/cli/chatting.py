@@ -1,5 +1,6 @@
 """The command that talks to a video."""
 
+import io
 import sys
 import threading
 from collections.abc import Callable
@@ -43,14 +44,15 @@ def chat(
 
     Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`. Type a question,
     or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as the model sees.
-    Exit code 1 where a question got no answer.
+    Exit code 1 where a question got no answer, or a line of a script made no sense.
 
     Parameters
     ----------
     video
         A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address, the only one that is opened.
     model
-        Who answers: mini, transformers:FOLDER, python:MODULE:CLASS, inspect:PROVIDER/MODEL, or a model at the address.
+        Who answers: mini, mini:FOLDER, transformers:FOLDER, python:MODULE:CLASS,
+        inspect:PROVIDER/MODEL, or a model at the address.
     fps
         Frames a second that the model sees.
     speed
@@ -64,7 +66,7 @@ def chat(
     pause_to_answer
         Stop a file's clock while the model answers.
     until
-        End at this second.
+        End at this second of the video; what a script asks later or at the end is asked there.
     prompt
         What a language model is told first: a prompt's name, as of evaluate, or a file NAME.md.
     log
@@ -85,14 +87,18 @@ def chat(
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
     address = video_address(video)
     interactive = is_terminal()
+    piped = sys.stdin or io.StringIO()
+    if isinstance(piped, io.TextIOWrapper):
+        # Bytes that are no text are told to a model as such, and end nothing.
+        piped.reconfigure(encoding="utf-8", errors="replace")
     lines: TypedLines | ScriptedLines
     if interactive or address.live:
         lines = TypedLines()
     else:
-        lines = ScriptedLines(sys.stdin)
+        lines = ScriptedLines(piped)
     settings = TalkSettings(threshold, pause_to_answer, until, stay=interactive)
+    kept = EventLog(log, overwrite=overwrite)
     with (
-        EventLog(log, overwrite=overwrite) as events,
         opened_streaming_model(
             model,
             endpoint_of(answering, limits),
@@ -102,6 +108,7 @@ def chat(
             memory_frames=memory_frames,
         ) as opened,
         Watching(address, fps=fps, speed=speed, longest_side_px=longest_side) as watching,
+        kept as events,
     ):
         if isinstance(lines, TypedLines) and interactive:
             typed = lines
@@ -109,7 +116,7 @@ def chat(
                 typed, lambda screen, stop: Conversation(opened, watching, typed, screen, events, settings, stop)
             )
         if isinstance(lines, TypedLines):
-            lines.read_from(sys.stdin)
+            lines.read_from(piped)
         conversation = Conversation(opened, watching, lines, PlainScreen(), events, settings)
         conversation.run()
         return 1 if conversation.failed else 0

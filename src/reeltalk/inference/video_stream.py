@@ -81,12 +81,14 @@ class VideoStream:
         Raises:
             ModelError: The memory does not suffice.
         """
+        # First of all: a frame that is not taken leaves the conversation as it was.
+        inputs = self._model.frame_tokens(self._pieces.frame, rgb)
         if self._state == "empty":
             self._read_text(self._pieces.head, "head", first=True)
         elif self._state == "answered":
             self._read_text(self._pieces.next_frame, "turn")
         self._number += 1
-        self._read(self._model.frame_tokens(self._pieces.frame, rgb), "frame")
+        self._read(inputs, "frame")
         self._state = "frames"
         self._forget()
         return None

@@ -1,12 +1,15 @@
 """Whoever follows streams, by name."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from reeltalk.errors import SettingError
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.proactive.settings import ProactiveSettings
 from reeltalk.evaluate.proactive.watching import Always, Never, StreamWatcher, Watcher
-from reeltalk.inference.stream import StreamingModel
+from reeltalk.inference.stream import Spoken, Stream, StreamingModel
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.opening import Asking
@@ -104,6 +107,8 @@ def streaming_model(spec: str) -> StreamingModel:
         missing = [method for method in _METHODS if not callable(getattr(stream, method, None))]
         if missing:
             raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see reeltalk.inference.stream")
+        if not isinstance(getattr(stream, "memory_bytes", None), int):
+            raise SettingError(f"{name}: what stream() gives tells no memory_bytes, a whole number")
         return _Named(made.object, f"{made.class_name}#{made.sha256}")
     raise SettingError(f"no model {spec!r} that follows streams; known are {KINDS}")
 
@@ -115,7 +120,60 @@ class _Named:
         self._made = made
         own = getattr(made, "name", None)
         self.name = own if isinstance(own, str) and own else name
-        self.stream = made.stream
+
+    def stream(self) -> Stream:
+        """A new conversation."""
+        return _OwnStream(self._made.stream(), self.name)
+
+
+class _OwnStream:
+    """A stream of the user's own: what goes wrong in it is told as an error of the model."""
+
+    def __init__(self, own: Stream, name: str) -> None:
+        self._own, self._name = own, name
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._own.memory_bytes
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        readiness = self._called("see", rgb, pts_s)
+        if readiness is None:
+            return None
+        try:
+            number = float(readiness)
+        except (TypeError, ValueError):
+            number = -1.0
+        if not 0 <= number <= 1:
+            raise ModelError(f"{self._name}: see() gave {readiness!r}, not a readiness from 0 to 1, or None")
+        return number
+
+    def ask(self, question: str) -> Spoken:
+        return self._spoken("ask", question)
+
+    def instruct(self, instruction: str) -> None:
+        self._called("instruct", instruction)
+
+    def speak(self) -> Spoken:
+        return self._spoken("speak")
+
+    def told(self, question: str, answer: str) -> None:
+        self._called("told", question, answer)
+
+    def _spoken(self, method: str, *arguments: Any) -> Spoken:
+        said = self._called(method, *arguments)
+        if not isinstance(said, Spoken):
+            raise ModelError(f"{self._name}: {method}() gave {type(said).__name__}, not Spoken")
+        return said
+
+    def _called(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._own, method)(*arguments)
+        except ReeltalkError:
+            raise
+        except Exception as error:
+            # Code of the user's own raises whatever it likes.
+            raise ModelError(f"{self._name}: {method}() fails: {type(error).__name__}: {error}") from error
 
 
 def _seconds(text: str, spec: str) -> float:

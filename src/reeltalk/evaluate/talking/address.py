@@ -1,5 +1,6 @@
 """What a user may name as a video to talk to, and what of it is opened."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ def video_address(text: str) -> VideoAddress:
     if SCHEME.match(text):
         return _camera_at(text)
     path = Path(text)
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError(
             "no such file", file=path, hint="give a video file, camera:0 for a webcam, or an rtsp:// address"
         )
@@ -54,7 +55,7 @@ def _camera_at(text: str) -> VideoAddress:
         parts = urlsplit(text)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError as error:
-        raise SettingError(f"{text!r} is no address: {error}") from None
+        raise SettingError(f"the address makes no sense: {error}") from None
     if scheme not in RTSP:
         raise SettingError(
             f"{scheme}:// is not opened: a video is a file, camera:N, or an rtsp:// or rtsps:// address; download it, "
@@ -64,5 +65,6 @@ def _camera_at(text: str) -> VideoAddress:
         raise SettingError("the address names no host; give rtsp://HOST:PORT/PATH")
     if any(not character.isprintable() or character.isspace() for character in text):
         raise SettingError("the address holds spaces or control characters")
+    host = f"[{host}]" if ":" in host else host
     shown = f"{scheme}://{host}{f':{port}' if port else ''}{parts.path}"
     return VideoAddress(shown, {"address": text}, live=True)

@@ -89,7 +89,8 @@ class ChatModel:
         if self._loop is None:
             return
         api = getattr(getattr(self._model, "model", None), "api", None)
-        with contextlib.closing(self._loop):
+        # Whoever leaves while an answer is written cannot wait for its connection.
+        with contextlib.suppress(RuntimeError), contextlib.closing(self._loop):
             if api is not None:
                 self._loop.run(api.aclose())
         self._loop = None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from reeltalk.errors import InputError, ModelError, ReeltalkError, SettingError
+from reeltalk.errors import ModelError, ReeltalkError, SettingError
 from reeltalk.evaluate.talking.event_log import EventLog
-from reeltalk.evaluate.talking.lines import COMMANDS, Line, Lines
+from reeltalk.evaluate.talking.lines import COMMANDS, Line, Lines, ScriptedLines
 from reeltalk.evaluate.talking.watching import PlayedFrame, Watching
 from reeltalk.inference.stream import Spoken, Stream, StreamingModel
 from reeltalk.schema.ids import VideoId
@@ -88,11 +88,11 @@ class Conversation:
         stop: threading.Event | None = None,
     ) -> None:
         self.failed = 0
-        """Questions without an answer."""
+        """Questions without an answer, and lines of a script that make no sense."""
         self._name, self._stream = model.name, model.stream()
         self._watching, self._lines, self._screen, self._log = watching, lines, screen, log
         self._settings, self._stop = settings or TalkSettings(), stop or threading.Event()
-        self._frames, self._last_s, self._ready = 0, 0.0, False
+        self._frames, self._last_s, self._ready, self._told = 0, 0.0, False, False
         self._doing = "playing"
 
     @property
@@ -105,13 +105,14 @@ class Conversation:
 
         Raises:
             InputError: The video cannot be read; what came before stands in the log.
+            ModelError: The model takes no further frame.
             BenchmarkError: The log cannot be written.
         """
         self._event("started", self._watching.address.shown)
         try:
             self._play()
             self._after_the_end()
-        except InputError as error:
+        except ReeltalkError as error:
             self._event("failed", str(error))
             raise
         finally:
@@ -133,20 +134,20 @@ class Conversation:
                 if self._watching.ended:
                     return
             elif self._settings.until_s is not None and frame.pts_s > self._settings.until_s:
-                self._stop.set()
-            elif not self._over() and self._doing != PAUSED:
-                self._watching.take(frame)
+                return
+            elif not self._over() and self._doing != PAUSED and self._watching.take(frame):
                 self._see(frame)
             self._show()
 
     def _after_the_end(self) -> None:
         """What is typed for later than the end is asked there, of the whole video."""
         self._doing = "ended"
-        if self._settings.stay and not self._over():
+        stay = self._settings.stay and self._watching.ended
+        if stay and not self._over():
             self._screen.note("The video has ended. Ask on, or /quit.")
         while not self._over():
             self._handle_lines(None)
-            if self._lines.closed or not self._settings.stay:
+            if self._lines.closed or not stay:
                 return
             self._show()
             time.sleep(WAIT_S / 2)
@@ -162,11 +163,10 @@ class Conversation:
         readiness = self._stream.see(frame.rgb, frame.pts_s)
         took_s = time.monotonic() - began_s
         self._frames += 1
-        self._last_s = frame.pts_s
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
         ready = readiness is not None and readiness >= self._settings.threshold
-        # Said once, when it becomes ready; what stays ready has said it.
-        if ready and not self._ready:
+        # Who was told nothing to look out for is silent. Said once, when it becomes ready; what stays ready has said it.
+        if ready and not self._ready and self._told:
             self._answer(None, self._stream.speak, frame.pts_s)
         self._ready = ready
 
@@ -176,22 +176,35 @@ class Conversation:
                 line = self._lines.due(until_s)
             except SettingError as error:
                 self._screen.note(str(error))
+                self.failed += isinstance(self._lines, ScriptedLines)
                 continue
             if line is None:
                 return
-            self._handle(line)
+            self._handle(line, until_s)
             if self._doing == PAUSED:
                 # Whoever is paused looks at one line after another; the video stands.
                 until_s = self._now_s()
 
-    def _handle(self, line: Line) -> None:
-        at_s = max(self._last_s, line.at_s) if line.at_s is not None else self._now_s()
+    def _handle(self, line: Line, until_s: float | None = None) -> None:
+        # The frame that is on the screen is seen after it, and the log goes on in the order of time.
+        now_s = self._now_s() if until_s is None else max(self._last_s, min(self._now_s(), until_s))
+        at_s = max(self._last_s, line.at_s) if line.at_s is not None else now_s
+        if self._doing == "ended":
+            # There is nothing later to have seen.
+            at_s = self._last_s
         match line.command:
             case None:
                 self._event("asked", line.text, at_s=at_s)
                 self._answer(line.text, lambda: self._stream.ask(line.text), at_s)
             case "tell":
-                self._stream.instruct(line.text)
+                try:
+                    self._stream.instruct(line.text)
+                except ModelError as error:
+                    self.failed += 1
+                    self._event("failed", str(error), at_s=at_s)
+                    self._screen.note(f"Not told: {error}")
+                    return
+                self._told = True
                 self._event("instructed", line.text, at_s=at_s)
                 self._screen.note(f"Told: {line.text}")
             case "pause" if self._doing == "playing":
@@ -226,7 +239,7 @@ class Conversation:
         try:
             said = say()
         except ModelError as error:
-            self.failed += 1
+            self.failed += asked is not None
             self._event("failed", str(error), at_s=at_s)
             self._screen.note(f"No answer: {error}")
         else:

@@ -17,7 +17,7 @@ class EventLog:
         overwrite: Replace a file that is there.
 
     Raises:
-        BenchmarkError: The file exists or cannot be written.
+        BenchmarkError: The file exists; or, on entering, cannot be written.
     """
 
     def __init__(self, path: Path | None = None, *, overwrite: bool = False) -> None:
@@ -27,11 +27,13 @@ class EventLog:
         if path is not None:
             if path.exists() and not overwrite:
                 raise BenchmarkError(f"{path} exists; choose another file or pass --overwrite")
-            with storage_errors(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._stream = path.open("wb")
 
     def __enter__(self) -> Self:
+        # Not before: what is to be overwritten stays where the conversation does not begin.
+        if self._path is not None:
+            with storage_errors(self._path):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._stream = self._path.open("wb")
         return self
 
     def __exit__(

@@ -8,13 +8,16 @@ from typing import Final
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.opening import Asking, served
-from reeltalk.evaluate.playing.python_class import PythonPlayer, loaded_class, made_object
+from reeltalk.evaluate.playing.python_class import PythonPlayer, loaded_class
+from reeltalk.evaluate.proactive.opening import streaming_model
 from reeltalk.evaluate.talking.chat_stream import MOST_FRAMES, ChatModel
 from reeltalk.evaluate.talking.player_stream import PlayerModel
 from reeltalk.inference.stream import StreamingModel
 from reeltalk.llm import Budget, ReplyStore
 
 MINI: Final = "mini"
+MOST_MINI_FRAMES: Final = 20_000
+"""Room for all of them is set aside at once: about 300 MB."""
 
 
 @contextlib.contextmanager
@@ -30,8 +33,8 @@ def opened_streaming_model(
     """A model by its name, as one that follows streams.
 
     Args:
-        spec: `mini`, `transformers:FOLDER`, `python:MODULE:CLASS`, `inspect:PROVIDER/MODEL`, or the name of a model at
-            the endpoint's address.
+        spec: `mini`, `mini:FOLDER`, `transformers:FOLDER`, `python:MODULE:CLASS`, `inspect:PROVIDER/MODEL`, or the
+            name of a model at the endpoint's address.
         asking: How a language model is asked.
         budget: Limits on asking.
         replies: Keeps replies of a language model; nowhere by default.
@@ -47,8 +50,10 @@ def opened_streaming_model(
     kind, colon, name = spec.partition(":")
     if memory_frames is not None and memory_frames < 2:
         raise SettingError(f"--memory-frames {memory_frames}: keep 2 or more")
-    if spec == MINI:
-        yield opened_mini(memory_frames)
+    if kind == MINI:
+        if colon and not name:
+            raise SettingError(f"{spec!r} names no folder; give mini:FOLDER, or mini for what comes with reeltalk")
+        yield opened_mini(memory_frames, folder=Path(name) if colon else None, max_words=asking.endpoint.max_tokens)
     elif kind == "transformers" and colon:
         from reeltalk.inference.streaming_model import StreamingVideoModel
 
@@ -67,23 +72,32 @@ def opened_streaming_model(
             yield model
 
 
-def opened_mini(memory_frames: int | None) -> StreamingModel:
-    """The model that comes with reeltalk.
+def opened_mini(
+    memory_frames: int | None, *, folder: Path | None = None, max_words: int | None = None
+) -> StreamingModel:
+    """reeltalk-mini.
 
     Args:
         memory_frames: Frames that are kept at most: half as they are, half merged from older ones. Its own bound by
             default, so that a camera may run for days.
+        folder: Has the weights; those that come with reeltalk by default.
+        max_words: Longest answer, in words and pieces of words; never longer than it was made for.
 
     Raises:
         MissingExtraError: The `mini` extra is not installed.
+        InputError: The folder holds no such model.
+        SettingError: It cannot keep so many frames.
     """
-    from reeltalk.inference.mini import MiniModel
+    from reeltalk.inference.mini import LONGEST_ANSWER, MiniModel
     from reeltalk.inference.stream_memory import MemoryPolicy
 
-    if memory_frames is None:
-        return MiniModel(policy=MemoryPolicy())
-    kept = max(1, memory_frames // 2)
-    return MiniModel(policy=MemoryPolicy(recent_frames=kept, merged_frames=memory_frames - kept))
+    policy = MemoryPolicy()
+    if memory_frames is not None:
+        if memory_frames > MOST_MINI_FRAMES:
+            raise SettingError(f"reeltalk-mini keeps at most {MOST_MINI_FRAMES:,} frames, not {memory_frames:,}")
+        kept = memory_frames // 2
+        policy = MemoryPolicy(recent_frames=kept, merged_frames=memory_frames - kept)
+    return MiniModel(folder, policy=policy, longest_answer=min(max_words or LONGEST_ANSWER, LONGEST_ANSWER))
 
 
 def _of_python(name: str, most_frames: int) -> StreamingModel:
@@ -91,7 +105,4 @@ def _of_python(name: str, most_frames: int) -> StreamingModel:
     found = loaded_class(name)
     if not callable(getattr(found, "stream", None)):
         return PlayerModel(PythonPlayer(name), most_frames=most_frames)
-    made: StreamingModel = made_object(found, name)
-    if not isinstance(getattr(made, "name", None), str):
-        raise SettingError(f"{name}: a class with stream() also needs a name, a text")
-    return made
+    return streaming_model(f"python:{name}")

@@ -125,14 +125,20 @@ class Watching:
                     return None
                 self._changed.wait(min(left_s, due_s))
 
-    def take(self, frame: PlayedFrame) -> None:
-        """Say that a frame was looked at."""
+    def take(self, frame: PlayedFrame) -> bool:
+        """Take a frame to look at it.
+
+        Returns:
+            False where a newer one has come in its place; it is counted as dropped.
+        """
         with self._changed:
-            if self._frames and self._frames[0] is frame:
-                self._frames.popleft()
+            if not self._frames or self._frames[0] is not frame:
+                return False
+            self._frames.popleft()
             if self._speed == 0 and not self.live:
                 self._played_s = max(self._played_s, frame.pts_s)
             self._changed.notify_all()
+            return True
 
     def hold(self, why: str) -> None:
         """Stop the clock, until `go_on` for the same reason. What is live goes on unseen."""

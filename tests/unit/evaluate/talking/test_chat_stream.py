@@ -128,9 +128,20 @@ class Player:
 STREAMING = """
 class Streaming:
     name = "own"
+    memory_bytes = 7
     def stream(self):
         return self
-class Nameless:
+    def see(self, rgb, pts_s):
+        return pts_s
+    def ask(self, question):
+        return question
+    def instruct(self, instruction):
+        raise ValueError("no room")
+    def speak(self):
+        pass
+    def told(self, question, answer):
+        pass
+class Silent:
     def stream(self):
         return self
 """
@@ -163,13 +174,20 @@ def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
         assert player.most_frames == 5
     with opened_streaming_model(f"python:{tmp_path}/own.py:Streaming", asking()) as own:
         assert own.name == "own"
-        # The class of the test serves as its own stream.
-        assert id(own.stream()) == id(own)
-    with (
-        pytest.raises(SettingError, match=r"stream\(\) also needs a name"),
-        opened_streaming_model(f"python:{tmp_path}/own.py:Nameless", asking()),
+        stream = own.stream()
+        assert (stream.see(picture(1), 0.5), stream.memory_bytes) == (0.5, 7)
+        with pytest.raises(ModelError, match=r"see\(\) gave 2.0, not a readiness"):
+            stream.see(picture(1), 2.0)
+        with pytest.raises(ModelError, match=r"ask\(\) gave str, not Spoken"):
+            stream.ask("So?")
+        with pytest.raises(ModelError, match=r"instruct\(\) fails: ValueError: no room"):
+            stream.instruct("Watch.")
+    for spec, problem in (
+        (f"python:{tmp_path}/own.py:Silent", "has no method see"),
+        ("mini:", "names no folder"),
     ):
-        pass
+        with pytest.raises(SettingError, match=problem), opened_streaming_model(spec, asking()):
+            pass
     with (
         pytest.raises(SettingError, match="--memory-frames 1"),
         opened_streaming_model("mini", asking(), memory_frames=1),

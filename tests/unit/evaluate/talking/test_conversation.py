@@ -132,11 +132,14 @@ def test_the_log_tells_all_in_the_order_of_time() -> None:
 
 def test_it_speaks_once_when_it_becomes_ready_and_again_after_it_was_not() -> None:
     watcher = Watcher({2: 0.7, 3: 0.9, 5: 0.5, 6: 0.49})
-    page, events = talk(watcher, ScriptedLines(io.StringIO("")), TalkSettings(threshold=0.5))
+    told = "/tell Watch.\n"
+    page, events = talk(watcher, ScriptedLines(io.StringIO(told)), TalkSettings(threshold=0.5))
     assert page.answers == [(1.0, "ready at 24", None), (4.0, "ready at 96", None)]
     assert [event.at_s for event in events if event.kind == "replied"] == [1.0, 4.0]
-    page, _ = talk(Watcher({2: 0.7}), ScriptedLines(io.StringIO("")), TalkSettings(threshold=0.8))
+    page, _ = talk(Watcher({2: 0.7}), ScriptedLines(io.StringIO(told)), TalkSettings(threshold=0.8))
     assert page.answers == []
+    page, _ = talk(Watcher({2: 0.7}), ScriptedLines(io.StringIO("")), TalkSettings(threshold=0.5))
+    assert page.answers == [], "nobody told it to look out for anything"
 
 
 def test_a_question_without_an_answer_is_counted_and_the_talk_goes_on() -> None:
@@ -169,6 +172,31 @@ def test_it_ends_where_it_is_told_to() -> None:
     watcher = Watcher()
     talk(watcher, ScriptedLines(io.StringIO("")), TalkSettings(until_s=2.5))
     assert watcher.seen == [0, 24, 48]
+    page, _ = talk(Watcher(), ScriptedLines(io.StringIO("@4 later?\nall?\n")), TalkSettings(until_s=2.5))
+    assert page.answers == [(2.0, "later? 48", "later?"), (2.0, "all? 48", "all?")]
+
+
+class Forgetful(Watcher):
+    """Keeps no instruction, and has nothing to say unasked."""
+
+    def instruct(self, instruction: str) -> None:
+        raise ModelError("too long")
+
+    def speak(self) -> Spoken:
+        raise ModelError("nothing to say")
+
+
+def test_what_was_refused_is_counted_and_ends_nothing() -> None:
+    page, log = Page(), EventLog()
+    with Watching(video(), speed=0.0) as watching:
+        script = io.StringIO("/tell Watch.\n@3 a\n@1 back\n")
+        conversation = Conversation(Forgetful({2: 0.9}), watching, ScriptedLines(script), page, log)
+        conversation.run()
+    # The instruction and the line that goes back; whom nothing was told says nothing unasked.
+    assert conversation.failed == 2
+    assert page.answers == [(3.0, "a 72", "a")]
+    assert page.notes[0] == "Not told: too long"
+    assert "No answer: nothing to say" not in page.notes
 
 
 def test_a_file_plays_in_its_own_time_and_stands_while_it_is_paused() -> None:
@@ -243,7 +271,9 @@ def test_a_log_is_written_as_it_goes_and_nothing_is_overwritten(tmp_path: Path) 
         assert path.read_text() == event.to_json() + "\n"
     with pytest.raises(BenchmarkError, match="exists; choose another file or pass --overwrite"):
         EventLog(path)
-    with EventLog(path, overwrite=True):
+    replaced = EventLog(path, overwrite=True)
+    assert path.read_text() == event.to_json() + "\n"
+    with replaced:
         assert path.read_text() == ""
 
 
@@ -270,7 +300,7 @@ def test_addresses(typed: str, shown: str, argument: dict[str, str], live: bool)
         ("file:///etc/hostname", "file:// is not opened"),
         ("rtmp://h/live", "rtmp:// is not opened"),
         ("rtsp:///live", "names no host"),
-        ("rtsp://h:port/live", "is no address"),
+        ("rtsp://h:port/live", "makes no sense"),
         ("rtsp://h/a b", "spaces or control characters"),
         ("camera:", "names no camera"),
         ("camera:front", "names no camera"),
