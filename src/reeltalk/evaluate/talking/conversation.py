@@ -165,7 +165,7 @@ class Conversation:
         self._frames += 1
         self._event("frame", readiness=readiness, took_s=took_s, at_s=frame.pts_s)
         ready = readiness is not None and readiness >= self._settings.threshold
-        # Who was told nothing to look out for is silent. Said once, when it becomes ready; what stays ready has said it.
+        # Silent unless told what to look out for. Said once, when it becomes ready; what stays ready has said it.
         if ready and not self._ready and self._told:
             self._answer(None, self._stream.speak, frame.pts_s)
         self._ready = ready
