@@ -21,7 +21,7 @@ from reeltalk.store.tables import DIALOGUES, VIDEOS
 
 FILM = {"scenarios": 700, "houses": 140, "dev-houses": 6, "test-houses": 14, "first-house": 2001, "seed": 9,
         "width-px": 320, "fps": 2, "boxes-fps": 1}  # fmt: skip
-BASELINES = ("constant", "blind", "history", "nearest", "frames")
+BASELINES = ("blind", "history", "nearest")
 PACKAGE = Path(__file__).parents[1] / "src" / "reeltalk" / "inference" / "mini"
 SHOWN = ("--policy", "fps", "--frames", "300", "--longest-side", "320", "--units", "dialogue", "--metrics", "none")
 
@@ -42,6 +42,8 @@ def film(folder: Path) -> Path:
 def train(folder: Path, bench: Path, seed: int, threads: int) -> Path:
     """A seed, trained and exported."""
     out = folder / f"seed-{seed}"
+    if (out / "model" / "decoder.onnx").is_file():
+        return out
     reeltalk("train", "mini", str(bench), "--out", str(out), "--seed", str(seed), "--frames", str(folder / "frames"),
              "--threads", str(threads))  # fmt: skip
     return out

@@ -10,7 +10,8 @@ from reeltalk.cli.training import train
 from reeltalk.errors import MissingExtraError
 
 MODEL = "model"
-"""Folder of the exported model in that of a run."""
+CHECKPOINT = "checkpoint"
+"""Folders of the exported model, and of the network as torch has it, in that of a run."""
 
 
 @train.command(sort_key=3)
@@ -35,7 +36,8 @@ def mini(
     bench
         A benchmark as `reeltalk world film` makes it, with train and dev videos.
     out
-        Folder that appears: model/ for use without torch, the state to go on from, loss.jsonl and run.json.
+        Folder that appears: model/ for use without torch, checkpoint/ for use with it, the state to go on from,
+        loss.jsonl and run.json.
     seed
         Decides what the network begins with and what it is asked.
     eye_steps
@@ -52,6 +54,7 @@ def mini(
         from reeltalk.parallel.local import LocalExecutor
         from reeltalk.store.benchmark import Benchmark
         from reeltalk.streaming.export_onnx import export_mini
+        from reeltalk.streaming.mini_checkpoint import save_mini
         from reeltalk.streaming.mini_training import train_mini
         from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
     except ImportError:
@@ -69,6 +72,7 @@ def mini(
             benchmark, out, settings, frames=frames or out / "frames", executor=LocalExecutor(threads),
             progress=bar.show,
         )  # fmt: skip
+    save_mini(out / CHECKPOINT, model, out / TOKENIZER, overwrite=True)
     export_mini(model, out / TOKENIZER, out / MODEL, overwrite=True)
     say(f"reeltalk-mini: {out / MODEL}")
     return 0
