@@ -144,8 +144,11 @@ def card(folder: Path, bench: Path, best: Path, results: Sequence[str], kinds: S
             f"{about['settings']['eye']['steps']:,} steps of the eye and {about['settings']['speech']['steps']:,} of "
             f"speech, on {about['frames']:,} frames, in {about['took_s'] / 60:.0f} minutes on "
             f"{about['settings']['threads']} core(s) of a shared machine.",
-            "- The eye learns from labels that the film's graphs and known boxes give (action, objects, room, colours, "
-            "where to look); projector and decoder learn from questions and answers alone.",
+            "- What the film's graphs and known boxes know guides the training, and nothing of it is needed to answer: "
+            "the eye learns to tell action, objects, room and colours, and where to look; visual tokens to lie near "
+            "the words for what they show; two heads to look at the frames that are a question's evidence. Questions are "
+            "worded in the train split's surface forms and those of `graph/lesson_forms.toml`, of which none is in dev "
+            "or test.",
             "- Weights are rounded to 8 bits; the torch network with the same rounding answers alike.",
             f"- Read from dev frames by the eye (accuracy; F1 of held, visible, person): {eye}.",
             f"- reeltalk {__version__}, torch {about['versions']['torch']}, Python {platform.python_version()}.",
