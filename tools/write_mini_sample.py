@@ -1,4 +1,4 @@
-"""Write tests/samples/mini: a tiny reeltalk-mini with random weights, for tests of what runs it without torch."""
+"""Write tests/mini_sample: a tiny reeltalk-mini with random weights, for tests of what runs it without torch."""
 
 import tempfile
 from pathlib import Path
@@ -10,7 +10,7 @@ from reeltalk.streaming.export_onnx import export_mini
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.words import train_words
 
-SAMPLE = Path(__file__).parents[1] / "tests" / "samples" / "mini"
+SAMPLE = Path(__file__).parents[1] / "tests" / "mini_sample"
 SHAPE = MiniShape(
     height_px=36, width_px=64, channels=(4, 8, 8, 16), glimpses=2, glimpse_width=8, frame_tokens=2, vision_width=16,
     clock_waves=4, width=32, layers=2, heads=2, hidden=48, vocabulary=128,

@@ -18,7 +18,7 @@ BOUNDED = MemoryPolicy(sinks=3, recent_frames=4, merged_frames=4, recent_words=4
 
 @pytest.fixture
 def folder(samples: Path) -> Path:
-    return samples / "mini"
+    return samples.parent / "mini_sample"
 
 
 def test_a_conversation_stays_and_its_memory_is_counted(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_bounded_stream_is_as_an_unbounded_one_until_the_bounds_and_never_beyo
 def test_the_name_tells_the_weights(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "own")
     one, two = MiniModel(folder).name, MiniModel(tmp_path / "own").name
-    assert one.startswith("mini#")
+    assert one.startswith("mini_sample#")
     assert two.startswith("own#")
     assert one.partition("#")[2] == two.partition("#")[2]
     text = (folder / "shape.json").read_text().replace('"fps": 1.0', '"fps": 2.0')

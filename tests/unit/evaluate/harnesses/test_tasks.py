@@ -215,7 +215,7 @@ def test_a_data_set_of_vlmevalkit(
         (["lmms-eval", "--split", "nowhere"], "no video is in split 'nowhere'"),
         (["lmms-eval", "--prompt", "poem"], "no prompt 'poem'"),
         (["vlmevalkit", "--no-videos"], "needs its videos"),
-        (["lmms-evl"], "label-studio, lmms-eval, vlmevalkit"),
+        (["lmms-evl"], "trl, lmms-eval, vlmevalkit"),
         (["hub", "--name", "kitchen"], "--overwrite is its only option"),
     ],
 )

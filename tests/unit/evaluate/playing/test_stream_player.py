@@ -77,7 +77,7 @@ def played(player: Any, settings: PlaySettings, screen: Screen) -> list[Answered
 
 @pytest.fixture(scope="module")
 def folder(samples: Path) -> Path:
-    return samples / "mini"
+    return samples.parent / "mini_sample"
 
 
 @pytest.mark.parametrize("append_only", [True, False])
