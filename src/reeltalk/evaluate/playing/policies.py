@@ -113,7 +113,7 @@ class PerClip:
         for step in steps:
             until_s = visible_until(step, duration_s)
             about = step.clips
-            if not about and (until_s > covered_s or not known):
+            if not about and (until_s > covered_s or not shown):
                 about = (Interval(start_s=min(covered_s, until_s), end_s=until_s),)
             for clip in about:
                 start_s, end_s = min(clip.start_s, duration_s), min(clip.end_s, duration_s)
