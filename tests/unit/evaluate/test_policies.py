@@ -190,3 +190,8 @@ def test_a_line_of_unknown_time_is_refused(wrong: object) -> None:
 def test_lines_that_are_no_list_are_refused() -> None:
     with pytest.raises(BenchmarkError, match="'contained_subs' of clip 'a' is no list"):
         subtitles_of([Clip(id=ClipId("a"), video_id=VideoId("v"), extra={"contained_subs": "none"})])
+
+
+def test_a_turn_without_a_clip_is_shown_what_there_is_where_all_clips_are_still_to_come() -> None:
+    assert PerClip(10).times([step(0.0, (5.0, 8.0))], 60.0) == ()
+    assert PerClip(10).times([step(0.0, (5.0, 8.0)), step(0.0)], 60.0) == (0.0,)
