@@ -164,7 +164,7 @@ def opened_player(
 
         return Opened(KeptPlayer(PythonPlayer(name), store), (spec, ""))
     if kind == "mini":
-        return Opened(KeptPlayer(_mini_player(Path(name) if colon else None, asking), store), (spec, ""))
+        return Opened(KeptPlayer(_mini_player(spec, asking), store), (spec, ""))
     if kind in ("answers", "human") and colon:
         from reeltalk.evaluate.playing.from_file import AnswersPlayer
 
@@ -187,14 +187,13 @@ def opened_player(
     return Opened(ChatPlayer(model, answer_prompt(prompt)), (spec, ""), model.model, model)
 
 
-def _mini_player(folder: Path | None, asking: Asking) -> Player:
+def _mini_player(spec: str, asking: Asking) -> Player:
     """reeltalk-mini, of a folder or the one that comes with reeltalk."""
+    from reeltalk.evaluate.opened_mini import bounded, opened_mini
     from reeltalk.evaluate.playing.stream_player import StreamPlayer
-    from reeltalk.inference.mini import LONGEST_ANSWER, MiniModel
-    from reeltalk.inference.stream_memory import MemoryPolicy
 
-    policy = MemoryPolicy() if asking.memory == "bounded" else None
-    model = MiniModel(folder, policy=policy, longest_answer=min(asking.endpoint.max_tokens, LONGEST_ANSWER))
+    policy = bounded(None) if asking.memory == "bounded" else None
+    model = opened_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
     kept = policy.signature if policy else "all"
     return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
 

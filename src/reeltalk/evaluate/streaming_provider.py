@@ -16,7 +16,6 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.inspect_messages import message_of
 from reeltalk.evaluate.talking.kept_streams import KeptStreams
-from reeltalk.evaluate.talking.opened import MINI, opened_mini
 from reeltalk.inference.stream import Stream
 
 NAME: Final = "reeltalk-streaming"
@@ -124,8 +123,10 @@ class StreamingAPI(ModelAPI):
 
 def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | None) -> Any:
     """What begins a stream with a system message."""
-    if name == MINI:
-        mini = opened_mini(memory_frames)
+    if name == "mini":
+        from reeltalk.evaluate.opened_mini import bounded, opened_mini
+
+        mini = opened_mini(policy=bounded(memory_frames))
 
         def begin(system: str) -> Stream:
             # It knows no system messages: it was trained on one task.

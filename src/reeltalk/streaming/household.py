@@ -123,7 +123,7 @@ def filmed_videos(
     targets: dict[str, Path] = {video.id: folder / f"{_name(video, shape)}.npy" for video in videos}
     waiting = [video for video in videos if not targets[video.id].is_file()]
     calls = (_call(benchmark, video, shape) for video in waiting)
-    for place, outcome in executor.map(FUNCTION, calls):
+    for done, (place, outcome) in enumerate(executor.map(FUNCTION, calls), len(videos) - len(waiting) + 1):
         video = waiting[place]
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"the video '{video.id}' cannot be decoded: {outcome}")
@@ -132,7 +132,7 @@ def filmed_videos(
         np.save(partial, small, allow_pickle=False)
         partial.replace(targets[video.id])
         if progress is not None:
-            progress(len(videos) - len(waiting) + place + 1, len(videos))
+            progress(done, len(videos))
     return list(_read(benchmark, videos, targets, shape))
 
 

@@ -1,7 +1,7 @@
 """What reeltalk-mini is asked while it learns: fresh dialogues about the videos of the train split, without an end.
 
 Questions, answers and their wording come from the graphs by the same rules as a benchmark's (`graph.wording`), in the
-surface forms of the train split alone.
+surface forms of the train split and in more of them that no benchmark uses.
 """
 
 import random
@@ -26,6 +26,7 @@ CLIP_TURNS: Final = 5
 AFTERWARDS_S: Final = 0.5
 """An event may show in the first frame after it."""
 NARRATIONS: Final = 0.5
+"""How often what is to be looked out for is all that goes on."""
 SEEN_S: Final = 0.5
 """What is due is said at the first frame that is so much later than its beginning: before, there is nothing to see."""
 FORGOTTEN: Final = 0.12

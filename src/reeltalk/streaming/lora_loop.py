@@ -29,6 +29,7 @@ from reeltalk.streaming.collate import IGNORED, Collator, Sequence
 from reeltalk.streaming.dialogues import Dialogues
 from reeltalk.streaming.kept_state import Begun, State
 from reeltalk.streaming.run_record import LOSSES, LossLog
+from reeltalk.streaming.schedule import rate_at
 
 Progress = Callable[[str, int, int, float], None]
 """What is done, how many of them, of how many, and the share."""
@@ -39,20 +40,6 @@ OUT_OF_MEMORY: Final = (
     "bfloat16, samples with fewer frames (export with a smaller token budget), a smaller --rank, or several GPUs with "
     "FSDP, and begin anew"
 )
-
-
-def learning_rate(step: int, steps: int, settings: LoraSettings) -> float:
-    """The learning rate of a step: up in a straight line, then down as half a cosine.
-
-    Args:
-        step: From 0.
-        steps: Of the whole run.
-        settings: Highest rate and share of the warm-up.
-    """
-    warm = max(1, round(settings.warmup * steps))
-    if step < warm:
-        return settings.learning_rate * (step + 1) / warm
-    return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
 
 
 def answer_loss(model: Any, sequence: Sequence) -> Tensor:
@@ -122,6 +109,8 @@ class Loop:
         accelerator, settings = self.accelerator, self.settings
         seed = np.random.SeedSequence([settings.seed, DRAWN_FOR_STEP, step, accelerator.process_index])
         torch.manual_seed(int(seed.generate_state(1)[0]))
+        warmup = max(1, round(settings.warmup * self.steps))
+        rate = rate_at(step, self.steps, top=settings.learning_rate, warmup=warmup, floor=0.0)
         self.model.train()
         total = torch.zeros((), device=accelerator.device)
         bad = -1
@@ -152,13 +141,13 @@ class Loop:
             if not math.isfinite(norm):
                 raise ModelError(self._broken(f"the gradient is {norm}", step, [s.name for s in sequences]))
             for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate(step, self.steps, settings)
+                group["lr"] = rate
             self.optimizer.step()
             self.optimizer.zero_grad()
         return {
             "step": step + 1,
             "loss": float(everyone[:, 0].mean()),
-            "learning_rate": learning_rate(step, self.steps, settings),
+            "learning_rate": rate,
             "gradient": norm,
             "samples": [sequence.name for sequence in sequences],
             "tokens": sum(sequence.tokens for sequence in sequences),

@@ -177,8 +177,9 @@ def _eye(
             save_state(path, both, [optimiser], step=step + 1, signature=signature)
             losses.write()
 
-    eye = settings.eye.model_copy(update={"seed": settings.seed})
-    train_encoder(model.encoder, readings, videos, labels, eye, optimiser, report, first=first)
+    train_encoder(
+        model.encoder, readings, videos, labels, settings.eye, optimiser, report, seed=settings.seed, first=first
+    )
     found: dict[str, float] = accuracy(model.encoder, readings, dev, labels)
     return found
 
@@ -201,9 +202,8 @@ def _speech(
     model: Mini, lessons: Lessons, features: Sequence[Any], folder: Path, settings: MiniSettings, signature: str,
     losses: _Losses, tell: Progress,
 ) -> None:  # fmt: skip
-    speech = settings.speech.model_copy(update={"seed": settings.seed})
-    optimisers = optimisers_of(model, speech)
-    path, steps = folder / STATE, speech.steps
+    optimisers = optimisers_of(model, settings.speech)
+    path, steps = folder / STATE, settings.speech.steps
     first = load_state(path, model, optimisers, signature=signature) if path.is_file() else 0
     losses.keep("speech", first)
 
@@ -214,4 +214,4 @@ def _speech(
             save_state(path, model, optimisers, step=step + 1, signature=signature)
             losses.write()
 
-    train_speech(model, lessons, features, speech, optimisers, report, first=first)
+    train_speech(model, lessons, features, settings.speech, optimisers, report, seed=settings.seed, first=first)

@@ -6,6 +6,7 @@ the words of answers and of what is said unasked, and after an instruction wheth
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -57,10 +58,7 @@ class Interleaved:
             evidence: Frames, by their place in the video, that show why; those that were not shown do not count.
         """
         asked = self.words.numbers(question)
-        if forget is not None:
-            asked = [UNKNOWN if lost else word for word, lost in zip(asked, forget, strict=False)] + asked[
-                len(forget) :
-            ]
+        asked = [UNKNOWN if lost else word for word, lost in zip_longest(asked, forget[: len(asked)])]
         self._extend([QUESTION, *asked])
         first = len(self.ids)
         self._learn([ANSWER, *self.words.numbers(answer), END])

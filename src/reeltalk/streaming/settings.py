@@ -17,8 +17,8 @@ class VisionSettings(BaseModel):
     """Highest learning rate."""
     warmup: Annotated[int, Field(ge=1)] = 100
     weight_decay: Annotated[float, Field(ge=0)] = 0.02
-    seed: int = 17
     bf16: bool = True
+    """Compute in bfloat16 where that loses nothing that is summed up."""
 
 
 class SpeechSettings(BaseModel):
@@ -43,8 +43,8 @@ class SpeechSettings(BaseModel):
     """The same of what frames are called."""
     looked_weight: Annotated[float, Field(ge=0)] = 0.2
     """The same of where some heads look while an answer is given."""
-    seed: int = 17
     bf16: bool = True
+    """Compute in bfloat16 where that loses nothing that is summed up."""
 
 
 class MiniSettings(BaseModel):

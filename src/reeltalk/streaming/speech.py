@@ -15,12 +15,11 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.errors import ModelError
 from reeltalk.streaming.lessons import Lessons
 from reeltalk.streaming.network import Mini, rotate, turns
+from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.sequence import NOT_LEARNED, Batch, batch_of
 from reeltalk.streaming.settings import SpeechSettings
-from reeltalk.streaming.vision import rate_at
 
 Report = Callable[[int, dict[str, float]], None]
 LOOKING_LAYER: Final = 2
@@ -119,6 +118,7 @@ def train_speech(
     optimisers: Sequence[torch.optim.Optimizer],
     report: Report,
     *,
+    seed: int,
     first: int = 0,
 ) -> None:
     """Train projector and decoder in place.
@@ -127,9 +127,10 @@ def train_speech(
         model: With a trained encoder.
         lessons: What is asked.
         features: (frames, K, V) visual tokens of each of the lessons' videos.
-        settings: Steps, rate and seed.
+        settings: Steps and rate.
         optimisers: Of `optimisers_of`, as they were after step `first`.
         report: Called after each step with its number from 0 and its losses by name.
+        seed: Decides what is hidden.
         first: How many steps were made before.
 
     Raises:
@@ -142,7 +143,7 @@ def train_speech(
     drawn = batches(lessons, features, settings.batch, first=first)
     for step in range(first, settings.steps):
         # Of each step, not of the run: so a run that goes on draws what it would have drawn.
-        torch.manual_seed(settings.seed * 1_000_003 + step)
+        torch.manual_seed(seed * 1_000_003 + step)
         for group in groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16):
@@ -153,8 +154,7 @@ def train_speech(
             + settings.named_weight * found.named
             + settings.looked_weight * found.looked
         )
-        if not bool(torch.isfinite(loss)):
-            raise ModelError(f"the loss of step {step + 1} is {float(loss.detach())}; take a lower --rate")
+        check_loss(loss, step)
         for optimiser in optimisers:
             optimiser.zero_grad(set_to_none=True)
         loss.backward()

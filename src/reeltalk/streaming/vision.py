@@ -3,7 +3,6 @@
 Readings of each label hang on the visual tokens while the encoder learns, and are thrown away after that.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,10 +13,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from reeltalk.errors import ModelError
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.streaming.household import SEVERAL, SINGLE, Corners, FilmedVideo, LabelWords, Seconds
 from reeltalk.streaming.network import FrameEncoder
+from reeltalk.streaming.schedule import check_loss, rate_at
 from reeltalk.streaming.settings import VisionSettings
 
 Labels = dict[str, Tensor]
@@ -148,14 +147,6 @@ def as_input(pairs: NDArray[np.uint8]) -> Tensor:
     return found.contiguous(memory_format=torch.channels_last)
 
 
-def rate_at(step: int, steps: int, *, top: float, warmup: int) -> float:
-    """The learning rate: rises in a line, then falls as a cosine to a twentieth."""
-    if step < warmup:
-        return top * (step + 1) / warmup
-    share = (step - warmup) / max(1, steps - warmup)
-    return top * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * share)))
-
-
 def optimiser_of_eye(both: nn.Module, settings: VisionSettings) -> torch.optim.AdamW:
     """AdamW over encoder and readings."""
     return torch.optim.AdamW(both.parameters(), lr=settings.rate, weight_decay=settings.weight_decay)
@@ -170,6 +161,7 @@ def train_encoder(
     optimiser: torch.optim.AdamW,
     report: Report,
     *,
+    seed: int,
     first: int = 0,
 ) -> None:
     """Train in place.
@@ -179,9 +171,10 @@ def train_encoder(
         readings: The same of the readings.
         videos: Of the train split.
         words: What labels say.
-        settings: Steps, rate and seed.
+        settings: Steps and rate.
         optimiser: Of `optimiser_of_eye`.
         report: Called after each step with its number from 0 and its loss.
+        seed: Decides which frames come when.
         first: How many steps were made before.
 
     Raises:
@@ -192,7 +185,7 @@ def train_encoder(
     encoder.train()
     encoder.to(memory_format=torch.channels_last)
     for step in range(first, settings.steps):
-        chosen, mirrored = _drawn(frames, step, settings)
+        chosen, mirrored = _drawn(frames, step, settings.batch, seed)
         pictures, labels = frames.batch(chosen, mirrored=mirrored)
         for group in optimiser.param_groups:
             group["lr"] = rate_at(step, settings.steps, top=settings.rate, warmup=settings.warmup)
@@ -200,8 +193,7 @@ def train_encoder(
             seen, attend = encoder.glimpse(pictures)
             read = readings(seen)
         loss = loss_of(read, labels) + looking_loss(attend, frames.where(chosen, mirrored=mirrored))
-        if not bool(torch.isfinite(loss)):
-            raise ModelError(f"the loss of step {step + 1} is {float(loss.detach())}; take a lower --rate")
+        check_loss(loss, step)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(learned, 1.0)
@@ -210,12 +202,12 @@ def train_encoder(
     encoder.eval()
 
 
-def _drawn(frames: Frames, step: int, settings: VisionSettings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _drawn(frames: Frames, step: int, batch: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The frames of a step, and which of them are mirrored; every frame comes once before one comes again."""
-    size = min(settings.batch, len(frames.places))
+    size = min(batch, len(frames.places))
     round_, turn = divmod(step, len(frames.places) // size)
-    order = np.random.default_rng([settings.seed, round_]).permutation(len(frames.places))
-    mirrored = np.random.default_rng([settings.seed, step, 1]).random(size) < 0.5
+    order = np.random.default_rng([seed, round_]).permutation(len(frames.places))
+    mirrored = np.random.default_rng([seed, step, 1]).random(size) < 0.5
     return frames.places[order[turn * size : (turn + 1) * size]], mirrored
 
 

@@ -1,6 +1,5 @@
 """Whoever follows streams, by name."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -89,10 +88,10 @@ def streaming_model(spec: str) -> StreamingModel:
         SettingError: There is none of the name, or the class has no such methods.
     """
     kind, colon, name = spec.partition(":")
-    if kind == "mini" and (name or not colon):
-        from reeltalk.inference.mini import MiniModel
+    if kind == "mini":
+        from reeltalk.evaluate.opened_mini import opened_mini
 
-        return MiniModel(Path(name)) if name else MiniModel()
+        return opened_mini(spec, policy=None)
     if kind == "python" and colon:
         from reeltalk.evaluate.playing.python_class import made_of
 

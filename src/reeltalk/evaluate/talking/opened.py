@@ -4,7 +4,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.opening import Asking, served
@@ -14,10 +13,6 @@ from reeltalk.evaluate.talking.chat_stream import MOST_FRAMES, ChatModel
 from reeltalk.evaluate.talking.player_stream import PlayerModel
 from reeltalk.inference.stream import StreamingModel
 from reeltalk.llm import Budget, ReplyStore
-
-MINI: Final = "mini"
-MOST_MINI_FRAMES: Final = 20_000
-"""Room for all of them is set aside at once: about 300 MB."""
 
 
 @contextlib.contextmanager
@@ -50,10 +45,10 @@ def opened_streaming_model(
     kind, colon, name = spec.partition(":")
     if memory_frames is not None and memory_frames < 2:
         raise SettingError(f"--memory-frames {memory_frames}: keep 2 or more")
-    if kind == MINI:
-        if colon and not name:
-            raise SettingError(f"{spec!r} names no folder; give mini:FOLDER, or mini for what comes with reeltalk")
-        yield opened_mini(memory_frames, folder=Path(name) if colon else None, max_words=asking.endpoint.max_tokens)
+    if kind == "mini":
+        from reeltalk.evaluate.opened_mini import bounded, opened_mini
+
+        yield opened_mini(spec, policy=bounded(memory_frames), max_words=asking.endpoint.max_tokens)
     elif kind == "transformers" and colon:
         from reeltalk.inference.streaming_model import StreamingVideoModel
 
@@ -70,34 +65,6 @@ def opened_streaming_model(
             model = ChatModel(served(spec, asking, store, budget), prompt, most_frames=memory_frames or MOST_FRAMES)
             stack.callback(model.close)
             yield model
-
-
-def opened_mini(
-    memory_frames: int | None, *, folder: Path | None = None, max_words: int | None = None
-) -> StreamingModel:
-    """reeltalk-mini.
-
-    Args:
-        memory_frames: Frames that are kept at most: half as they are, half merged from older ones. Its own bound by
-            default, so that a camera may run for days.
-        folder: Has the weights; those that come with reeltalk by default.
-        max_words: Longest answer, in words and pieces of words; never longer than it was made for.
-
-    Raises:
-        MissingExtraError: The `mini` extra is not installed.
-        InputError: The folder holds no such model.
-        SettingError: It cannot keep so many frames.
-    """
-    from reeltalk.inference.mini import LONGEST_ANSWER, MiniModel
-    from reeltalk.inference.stream_memory import MemoryPolicy
-
-    policy = MemoryPolicy()
-    if memory_frames is not None:
-        if memory_frames > MOST_MINI_FRAMES:
-            raise SettingError(f"reeltalk-mini keeps at most {MOST_MINI_FRAMES:,} frames, not {memory_frames:,}")
-        kept = memory_frames // 2
-        policy = MemoryPolicy(recent_frames=kept, merged_frames=memory_frames - kept)
-    return MiniModel(folder, policy=policy, longest_answer=min(max_words or LONGEST_ANSWER, LONGEST_ANSWER))
 
 
 def _of_python(name: str, most_frames: int) -> StreamingModel:
