@@ -3,7 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed-$(shell cat requirements.lock pyproject.toml | cksum | cut -d' ' -f1)
+LOCKED := $(shell cat requirements.lock requirements-runtime.lock pyproject.toml | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/.installed-$(LOCKED)
+# What running needs, without what tests and training need; a part of the above.
+RUNTIME := $(VENV)/.runtime-$(LOCKED)
 # Two cores are enough to gain from, and more do not hurt.
 JOBS ?= auto
 # As root, a browser's helpers, and what starts them, can end up with a real-time priority, spin, and stop a machine of two
@@ -15,11 +18,20 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 
 setup: $(STAMP)
 
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@rm -f $(VENV)/.installed-*
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.installed-* $(VENV)/.runtime-*
+	@touch $@ $(RUNTIME)
+
+$(RUNTIME): requirements-runtime.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements-runtime.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.runtime-*
 	@touch $@
 
 check: setup ## Lint, format, types (of scripts too), layers, licences
@@ -42,7 +54,7 @@ test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## 
 train-mini: setup ## Film a household, train reeltalk-mini with three seeds, and set each beside the baselines
 	$(BIN)/python bench/mini.py $(if $(INSTALL),--install)
 
-demo: setup ## A leaderboard from sample answers, offline
+demo: $(RUNTIME) ## A leaderboard from sample answers, offline
 	$(BIN)/python examples/first_leaderboard.py build/demo
 
 sample: build/sample.made ## A small benchmark that films itself, to review: reeltalk review build/sample

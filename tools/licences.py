@@ -1,7 +1,8 @@
-"""Refuse packages under the GPL or AGPL in the runtime lock and in every extra.
+"""Refuse packages under the GPL or AGPL in the runtime and in every extra, and keep the table in THIRD_PARTY.md.
 
 Reads the metadata of the installed packages, follows requirements from reeltalk and each of its extras, and prints
-one line for each package that must not be there. Exit code 1 where there is one.
+one line for each package that must not be there. Exit code 1 where there is one, or where the table is not that of
+the installed packages; with `--write` the table is written anew.
 """
 
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+NOTICES = Path(__file__).parents[1] / "THIRD_PARTY.md"
 
 STRONG_COPYLEFT = re.compile(r"\bA?GPL|GNU (Affero )?General Public", re.IGNORECASE)
 LESSER = re.compile(r"\bLGPL|GNU Lesser|Lesser General Public|GNU Library", re.IGNORECASE)
@@ -63,23 +64,46 @@ def closure(name: str, extra: str | None) -> set[str]:
     return found
 
 
+def needed_by() -> dict[str, list[str]]:
+    """For each package who needs it: the runtime alone, or the extras."""
+    runtime = closure("reeltalk", None)
+    found = {name: ["runtime"] for name in runtime}
+    for extra in sorted(distribution("reeltalk").metadata.get_all("Provides-Extra") or []):
+        for name in closure("reeltalk", extra) - runtime:
+            found.setdefault(name, []).append(f"extra `{extra}`")
+    return dict(sorted(found.items()))
+
+
+def with_table(text: str, rows: list[str]) -> str:
+    """A text whose first table has these rows."""
+    lines = text.split("\n")
+    first = next(number for number, line in enumerate(lines) if line.startswith("| --- |")) + 1
+    last = next(number for number, line in enumerate(lines[first:], first) if not line.startswith("|"))
+    return "\n".join([*lines[:first], *rows, *lines[last:]])
+
+
 def main() -> int:
-    """Check everything that is shipped or offered; the number of refused packages as exit code."""
-    extras = sorted(distribution("reeltalk").metadata.get_all("Provides-Extra") or [])
+    """Check everything that is shipped or offered."""
     refused: dict[str, str] = {}
-    checked: set[str] = set()
-    for extra in [None, *extras]:
-        for name in sorted(closure("reeltalk", extra)):
-            try:
-                licence = licence_of(name)
-            except PackageNotFoundError:
-                continue
-            checked.add(name)
-            if is_refused(licence):
-                refused[name] = f"{licence} (needed by {'the runtime' if extra is None else f'extra {extra!r}'})"
+    rows: list[str] = []
+    for name, users in needed_by().items():
+        try:
+            licence = licence_of(name)
+        except PackageNotFoundError:
+            # An extra that brings too much to be installed here.
+            continue
+        rows.append(f"| {name} | {licence} | {', '.join(users)} |")
+        if is_refused(licence):
+            refused[name] = f"{licence} (needed by {', '.join(users)})"
     for name, why in refused.items():
         print(f"refused: {name}: {why}")
-    print(f"licences: {len(checked)} packages of the runtime and {len(extras)} extras, {len(refused)} refused")
+    print(f"licences: {len(rows)} packages, {len(refused)} refused")
+    written = NOTICES.read_text(encoding="utf-8")
+    if "--write" in sys.argv[1:]:
+        NOTICES.write_text(with_table(written, rows), encoding="utf-8")
+    elif written != with_table(written, rows):
+        print(f"{NOTICES.name} does not list what is installed; run: python tools/licences.py --write")
+        return 1
     return 1 if refused else 0
 
 

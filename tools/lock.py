@@ -1,6 +1,6 @@
-"""Write requirements.lock: every package of the runtime, nearly all extras and the development tools, with hashes.
+"""Write the locks, with hashes: requirements.lock for all that development needs, and of it what the runtime needs.
 
-Runs pip-compile on pyproject.toml. Addresses of package indexes are left out of the file.
+Runs pip-compile on pyproject.toml. Addresses of package indexes are left out of the files.
 """
 
 import subprocess
@@ -14,21 +14,32 @@ BUILD_TOOLS = ["hatchling>=1.27", "editables"]
 """The editable install is built without isolation, so that `make setup` resolves nothing outside the lock."""
 UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
 """Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
+EVERYTHING: Final = "requirements.lock"
+RUNTIME: Final = "requirements-runtime.lock"
+"""What reeltalk needs by itself, so that the first `make demo` does not wait for torch and the tools of tests."""
 
 
 def main() -> None:
-    """Compile the lock in place."""
+    """Compile the locks in place."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = ROOT / "build" / "dev-requirements.in"
-    wanted.parent.mkdir(exist_ok=True)
-    wanted.write_text("\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS]) + "\n", encoding="utf-8")
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    development, runtime = build / "dev-requirements.in", build / "runtime-requirements.in"
+    development.write_text("\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS]) + "\n", encoding="utf-8")
+    # The same versions in both: the second is a part of the first.
+    runtime.write_text("\n".join([*BUILD_TOOLS, f"-c {ROOT / EVERYTHING}"]) + "\n", encoding="utf-8")
     extras = sorted(set(project["project"]["optional-dependencies"]) - UNLOCKED)
+    _compile(EVERYTHING, development, *(f"--extra={extra}" for extra in extras))
+    _compile(RUNTIME, runtime)
+
+
+def _compile(output: str, also: Path, *options: str) -> None:
     command = [
         *(sys.executable, "-m", "piptools", "compile", "--quiet", "--generate-hashes"),
-        *(f"--extra={extra}" for extra in extras),
+        *options,
         *("--strip-extras", "--allow-unsafe", "--no-emit-index-url", "--no-emit-find-links", "--no-header"),
         *("--no-emit-trusted-host", "--no-annotate"),
-        *("--output-file", "requirements.lock", "pyproject.toml", str(wanted.relative_to(ROOT))),
+        *("--output-file", output, "pyproject.toml", str(also.relative_to(ROOT))),
     ]
     subprocess.run(command, cwd=ROOT, check=True)
 

@@ -6,7 +6,7 @@ import sys
 import reeltalk
 
 HEAVY = {
-    "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant",
+    "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant",
     "mlflow",
     "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray", "reportlab",
     "resvg_py", "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",

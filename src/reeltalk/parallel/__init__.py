@@ -2,5 +2,6 @@
 
 from reeltalk.parallel.executor import Call, Executor, Failure, FailureKind, Limits, Outcome
 from reeltalk.parallel.local import LocalExecutor
+from reeltalk.parallel.opening import open_executor
 
-__all__ = ["Call", "Executor", "Failure", "FailureKind", "Limits", "LocalExecutor", "Outcome"]
+__all__ = ["Call", "Executor", "Failure", "FailureKind", "Limits", "LocalExecutor", "Outcome", "open_executor"]
