@@ -6,8 +6,8 @@ import sys
 import reeltalk
 
 HEAVY = {
-    "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2", "mlcroissant",
-    "mlflow",
+    "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
+    "mlcroissant", "mlflow",
     "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray", "reportlab",
     "resvg_py", "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",
     "statsmodels", "svglib", "tenacity", "tokenizers", "torch", "trackio", "transformers", "uvicorn", "wandb",
