@@ -12,6 +12,8 @@ from typing import Final
 ROOT = Path(__file__).parents[1]
 BUILD_TOOLS = ["hatchling>=1.27", "editables"]
 """The editable install is built without isolation, so that `make setup` resolves nothing outside the lock."""
+KEPT_BACK = ["soupsieve<3.0.2", "pymdown-extensions<13.1"]
+"""Later ones need Python 3.11.5, and Debian 12 has 3.11.2. tests/contract/test_imports.py finds such packages."""
 UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
 """Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
 EVERYTHING: Final = "requirements.lock"
@@ -25,7 +27,7 @@ def main() -> None:
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
     development, runtime = build / "dev-requirements.in", build / "runtime-requirements.in"
-    development.write_text("\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS]) + "\n", encoding="utf-8")
+    development.write_text("\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS, *KEPT_BACK]) + "\n", encoding="utf-8")
     # The same versions in both: the second is a part of the first.
     runtime.write_text("\n".join([*BUILD_TOOLS, f"-c {ROOT / EVERYTHING}"]) + "\n", encoding="utf-8")
     extras = sorted(set(project["project"]["optional-dependencies"]) - UNLOCKED)

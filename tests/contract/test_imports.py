@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from importlib.metadata import distributions
+
+from packaging.specifiers import SpecifierSet
 
 import reeltalk
 
@@ -37,3 +40,9 @@ def test_the_public_names_are_exactly_those_promised() -> None:
     assert reeltalk.__all__ == sorted(reeltalk.__all__, key=lambda name: (name.startswith("_"), name))
     assert all(hasattr(reeltalk, name) for name in reeltalk.__all__)
     assert len(reeltalk.__all__) <= 17
+
+
+def test_every_package_runs_on_the_oldest_python_that_we_name() -> None:
+    needs = {found.metadata["Name"]: found.metadata["Requires-Python"] for found in distributions()}
+    too_new = {name: need for name, need in needs.items() if need and "3.11.0" not in SpecifierSet(need)}
+    assert not too_new, "name an older version in tools/lock.py"
