@@ -12,7 +12,7 @@ from typing import Final
 ROOT = Path(__file__).parents[1]
 BUILD_TOOLS = ["hatchling>=1.27", "editables"]
 """The editable install is built without isolation, so that `make setup` resolves nothing outside the lock."""
-KEPT_BACK = ["soupsieve<3.0.2", "pymdown-extensions<13.1"]
+KEPT_BACK = ["soupsieve<3.0.2", "pymdown-extensions<13"]
 """Later ones need Python 3.11.5, and Debian 12 has 3.11.2. tests/contract/test_imports.py finds such packages."""
 UNLOCKED: Final = frozenset({"trackio", "wandb", "mlflow"})
 """Extras for programs of others, which bring a hundred packages; `make test-full` gives them an environment."""
