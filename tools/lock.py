@@ -27,7 +27,9 @@ def main() -> None:
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
     development, runtime = build / "dev-requirements.in", build / "runtime-requirements.in"
-    development.write_text("\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS, *KEPT_BACK]) + "\n", encoding="utf-8")
+    development.write_text(
+        "\n".join([*project["dependency-groups"]["dev"], *BUILD_TOOLS, *KEPT_BACK]) + "\n", encoding="utf-8"
+    )
     # The same versions in both: the second is a part of the first.
     runtime.write_text("\n".join([*BUILD_TOOLS, f"-c {ROOT / EVERYTHING}"]) + "\n", encoding="utf-8")
     extras = sorted(set(project["project"]["optional-dependencies"]) - UNLOCKED)

@@ -133,10 +133,12 @@ def _print_scores(scored: Any, warnings: Iterable[str]) -> None:
     rows = {(row.model, row.metric): row for row in scored.summary}
     models = [info.model for info in scored.info.models]
     width = max(len(name) for name in models)
-    print(" " * width + "".join(f"{metric:>12}" for metric in scored.info.metrics))
+    widths = [max(12, len(metric) + 2) for metric in scored.info.metrics]
+    print(" " * width + "".join(f"{metric:>{wide}}" for metric, wide in zip(scored.info.metrics, widths, strict=True)))
     for model in models:
         values = [rows[model, metric].value for metric in scored.info.metrics]
-        cells = "".join(f"{'not scored':>12}" if value is None else f"{value:>12.4f}" for value in values)
+        told = ("not scored" if value is None else f"{value:.4f}" for value in values)
+        cells = "".join(f"{text:>{wide}}" for text, wide in zip(told, widths, strict=True))
         print(f"{model:<{width}}{cells}")
     for info in scored.info.models:
         notes = [

@@ -87,8 +87,8 @@ class JudgeOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
-    """Judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph, cogme;
-    agree by default."""
+    """Judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph, cogme,
+    rubric, rubric-words, or python:FILE.py:CLASS; agree by default."""
     metrics: str | None = None
     """Comma-separated text metrics, as of `score`; `none` for none."""
     compat: bool | None = None

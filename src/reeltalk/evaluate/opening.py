@@ -11,6 +11,7 @@ from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.kept import KeptPlayer
 from reeltalk.evaluate.playing.player import Player
 from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.extension import PREFIX as PREFIX_OF_OWN
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.inspected import PREFIX
 from reeltalk.store.benchmark import Benchmark
@@ -286,5 +287,10 @@ def _judge(name: str, settings: JudgeSettings, benchmark: Benchmark | None) -> J
             if benchmark is None:
                 raise SettingError("protocol graph looks into a benchmark's graphs; give --bench")
             return GraphJudge(graphs_of(benchmark))
+        case own if own.startswith(PREFIX_OF_OWN):
+            from reeltalk.evaluate.judging.own import own_judge
+
+            return own_judge(own.removeprefix(PREFIX_OF_OWN), PROTOCOLS)
         case _:
-            raise SettingError(f"no judging protocol '{name}'; known are {', '.join(PROTOCOLS)}")
+            known = ", ".join(PROTOCOLS)
+            raise SettingError(f"no judging protocol '{name}'; known are {known}, python:FILE.py:CLASS")

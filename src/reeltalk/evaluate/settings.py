@@ -13,7 +13,7 @@ class ScoreSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metrics: tuple[str, ...] = ("bleu", "meteor", "rouge_l", "cider")
-    """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`."""
+    """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`, `python:FILE.py:FUNCTION` one of your own."""
     language: Literal["auto", "en", "zh"] = "auto"
     """Language of the answers, which decides the tokeniser; `auto` refuses mixed languages."""
     resamples: Annotated[int, Field(ge=100)] = 1000
@@ -86,7 +86,7 @@ class JudgeSettings(BaseModel):
 
     protocols: tuple[str, ...] = ()
     """Names of judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph,
-    cogme, rubric, rubric-words."""
+    cogme, rubric, rubric-words; or python:FILE.py:CLASS for one of your own."""
     metrics: tuple[str, ...] = ()
     """Text metrics, as of `score`."""
     compat: bool = False

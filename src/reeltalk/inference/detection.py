@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError, InputError, MissingExtraError, SettingError
+from reeltalk.extension import PREFIX, made_of
 from reeltalk.inference.graph_model import CONVERTER, convert, files_of
 from reeltalk.schema.knowledge import Box
 from reeltalk.store.atomic import write_bytes
@@ -87,7 +88,7 @@ def open_detector(spec: str) -> Detector:
 
     Args:
         spec: `centernet:PATH`, a folder with centernet.json and centernet.bin or that file; `yolo11:PATH`, an ONNX
-            file; or `rtdetr:PATH`, a folder.
+            file; `rtdetr:PATH`, a folder; or `python:MODULE:CLASS`, a class of the user's own that is a `Detector`.
 
     Raises:
         SettingError: It is no such name, or nothing lies at the path.
@@ -95,7 +96,10 @@ def open_detector(spec: str) -> Detector:
         MissingExtraError: An extra that it needs is not installed.
     """
     kind, colon, place = spec.partition(":")
-    kinds = ", ".join(f"{name}:PATH" for name in DETECTORS)
+    if spec.startswith(PREFIX):
+        detector: Detector = made_of(spec.removeprefix(PREFIX), needs=("name", "signature", "detect")).object
+        return detector
+    kinds = ", ".join([*(f"{name}:PATH" for name in DETECTORS), f"{PREFIX}FILE.py:CLASS"])
     if kind not in DETECTORS or not colon or not place:
         raise SettingError(f"--detector {spec!r}: expected {kinds}")
     path = Path(place).expanduser()

@@ -12,6 +12,7 @@ from reeltalk.metrics import bleu, cider, overlap, rouge
 from reeltalk.metrics import meteor as meteor_metric
 from reeltalk.metrics.corpus import Corpus
 from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.metrics.own import is_own, own_name, own_values
 from reeltalk.metrics.tokenise import TOKENISER, Language, detect_language, tokenise
 
 Floats = NDArray[np.float64]
@@ -54,9 +55,14 @@ def metric_names(metrics: Sequence[str]) -> list[str]:
     if not metrics:
         raise SettingError(f"no metric is named; known are {', '.join(METRICS)}")
     for name in metrics:
-        if name not in METRICS:
-            raise SettingError(f"unknown metric '{name}'; known are {', '.join(METRICS)}")
-    return [produced for name in dict.fromkeys(metrics) for produced in METRICS[name]]
+        if name not in METRICS and not is_own(name):
+            raise SettingError(f"unknown metric '{name}'; known are {', '.join(METRICS)}, python:FILE.py:FUNCTION")
+    wanted = dict.fromkeys(metrics)
+    names = [name for metric in wanted for name in ((own_name(metric),) if is_own(metric) else METRICS[metric])]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingError(f"two metrics are called {twice[0]!r}; give your function another name")
+    return names
 
 
 def score_texts(
@@ -74,7 +80,7 @@ def score_texts(
     Args:
         answers: One text an item.
         references: For each item one or more texts.
-        metrics: Keys of `METRICS`.
+        metrics: Keys of `METRICS`, and `python:MODULE:FUNCTION` for functions of the user's own.
         language: `auto` takes the language of the texts and refuses mixed ones.
         meteor: A running METEOR; needed for `meteor`, and for English only.
         embed: Gives (N, D) unit vectors for N texts; needed for `similarity`.
@@ -135,6 +141,9 @@ def score_texts(
         results["similarity"] = _mean_result(
             "similarity", _similarity(answers, references, embed), f"embedding:{embedder}|pool:max-over-references"
         )
+    for metric in filter(is_own, metrics):
+        values, signature = own_values(metric, answers, references)
+        results[own_name(metric)] = _mean_result(own_name(metric), values, signature)
     return {name: results[name] for name in names}
 
 

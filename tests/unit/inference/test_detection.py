@@ -394,3 +394,21 @@ def test_numbers_that_are_none_and_empty_boxes_are_left_out() -> None:
     assert detection._detections(boxes, scores, np.zeros(4, np.int64), COCO, 0.1) == []
     whole = detection._detections(boxes[3:], np.ones(1, np.float32), np.zeros(1, np.int64), COCO, 0.1)
     assert whole[0].box.area == 1
+
+
+def test_a_class_of_ones_own_is_a_detector(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from reeltalk.inference.detection import Detection\n"
+        "from reeltalk.schema.knowledge import Box\n"
+        "class Whole:\n"
+        "    name = signature = 'whole'\n"
+        "    def detect(self, rgb):\n"
+        "        return [Detection(Box(left=0, top=0, right=1, bottom=1), 'picture', 1.0)]\n"
+        "class Blind:\n"
+        "    name = signature = 'blind'\n",
+        encoding="utf-8",
+    )
+    (found,) = open_detector(f"python:{tmp_path / 'mine.py'}:Whole").detect(picture(90, 160))
+    assert (found.box.right, found.class_name) == (1.0, "picture")
+    with pytest.raises(SettingError, match="the class has no detect"):
+        open_detector(f"python:{tmp_path / 'mine.py'}:Blind")

@@ -4,46 +4,16 @@ The class is the user's code and runs with all rights, as anything that is impor
 """
 
 import asyncio
-import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from reeltalk.errors import BudgetError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
-from reeltalk.store.manifest import hash_file
+from reeltalk.extension import made_of, told
 from reeltalk.video.encode import pixels_of
 
 WANTED: Final = "answer(frames, history, question)"
-
-
-class Made(NamedTuple):
-    """An object of a class of the user's own."""
-
-    object: Any
-    class_name: str
-    sha256: str
-    """First digits of the hash of the class's file."""
-
-
-def made_of(spec: str) -> Made:
-    """An object of a class that is named.
-
-    Args:
-        spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
-
-    Raises:
-        SettingError: There is no such class, or it cannot be made.
-    """
-    module, class_name = _loaded(spec)
-    made = made_object(_class_of(module, class_name, spec), spec)
-    source = getattr(module, "__file__", None)
-    sha256 = hash_file(Path(source))[0][:8] if source and Path(source).is_file() else "built-in"
-    return Made(made, class_name, sha256)
 
 
 class PythonPlayer:
@@ -99,7 +69,7 @@ class PythonPlayer:
         except BudgetError:
             raise
         except Exception as error:
-            return Said(text=None, reason=_told(error))
+            return Said(text=None, reason=told(error))
         if not isinstance(text, str):
             return Said(text=None, reason=f"answer() gave {type(text).__name__}, not a text")
         return Said(text=text)
@@ -113,73 +83,6 @@ class PythonPlayer:
             return await asyncio.to_thread(self._answer, frames, history, question)
 
 
-def loaded_class(spec: str) -> type[Any]:
-    """A class of the user's own.
-
-    Args:
-        spec: `package.module:Class` or `path/to/file.py:Class`.
-
-    Raises:
-        SettingError: There is no such class.
-    """
-    module, class_name = _loaded(spec)
-    return _class_of(module, class_name, spec)
-
-
-def made_object(found: type[Any], spec: str) -> Any:
-    """An object of a class of the user's own, made without arguments.
-
-    Raises:
-        SettingError: It cannot be made.
-    """
-    try:
-        return found()
-    except Exception as error:
-        raise SettingError(
-            f"{spec}: the class cannot be made without arguments: {_told(error)}; give its arguments defaults"
-        ) from error
-
-
-def _class_of(module: ModuleType, class_name: str, spec: str) -> type[Any]:
-    found = getattr(module, class_name, None)
-    if not inspect.isclass(found):
-        raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
-    return found
-
-
-def _loaded(spec: str) -> tuple[ModuleType, str]:
-    where, colon, class_name = spec.rpartition(":")
-    if not colon or not where or not class_name:
-        raise SettingError(f"{spec!r} names no class; give package.module:Class or path/to/file.py:Class")
-    try:
-        return (_from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)), class_name
-    except SettingError:
-        raise
-    except ModuleNotFoundError as error:
-        hint = "install it, or give the path of its file" if error.name == where.split(".")[0] else "install it"
-        raise SettingError(f"{spec}: {error}; {hint}") from error
-    except Exception as error:
-        raise SettingError(f"{spec} cannot be imported: {_told(error)}; mend the module") from error
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise SettingError(f"{path}: no such file; give the path of a Python file, or package.module:Class")
-    name = f"reeltalk_player_{path.stem}"
-    found = importlib.util.spec_from_file_location(name, path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    # Dataclasses look their module up while they are made.
-    sys.modules[name] = module
-    try:
-        found.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
 def _method(made: object, spec: str) -> Callable[..., Any]:
     method: Callable[..., Any] | None = getattr(made, "answer", None)
     if method is None or not callable(method):
@@ -189,8 +92,3 @@ def _method(made: object, spec: str) -> Callable[..., Any]:
     except (TypeError, ValueError):
         raise SettingError(f"{spec}: its method answer does not take (frames, history, question)") from None
     return method
-
-
-def _told(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -93,7 +93,7 @@ def streaming_model(spec: str) -> StreamingModel:
 
         return opened_mini(spec, policy=None)
     if kind == "python" and colon:
-        from reeltalk.evaluate.playing.python_class import made_of
+        from reeltalk.extension import made_of
 
         made = made_of(name)
         begin = getattr(made.object, "stream", None)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.opening import Asking, served
-from reeltalk.evaluate.playing.python_class import PythonPlayer, loaded_class
+from reeltalk.evaluate.playing.python_class import PythonPlayer
 from reeltalk.evaluate.proactive.opening import streaming_model
 from reeltalk.evaluate.talking.chat_stream import MOST_FRAMES, ChatModel
 from reeltalk.evaluate.talking.player_stream import PlayerModel
+from reeltalk.extension import loaded_class
 from reeltalk.inference.stream import StreamingModel
 from reeltalk.llm import Budget, ReplyStore
 

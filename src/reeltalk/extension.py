@@ -1,0 +1,151 @@
+"""Functions and classes of the user's own, by the name that stands on the command line after `python:`.
+
+They run with all rights of the user, as anything that is imported.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from reeltalk.errors import SettingError
+
+PREFIX: Final = "python:"
+"""What stands before such a name where other names are possible, too."""
+
+
+class Made(NamedTuple):
+    """An object of a class of the user's own."""
+
+    object: Any
+    class_name: str
+    sha256: str
+    """First digits of the hash of the class's file."""
+
+
+class Loaded(NamedTuple):
+    """A function of the user's own."""
+
+    function: Callable[..., Any]
+    name: str
+    sha256: str
+    """First digits of the hash of the function's file."""
+
+
+def loaded_function(spec: str) -> Loaded:
+    """A function that is named.
+
+    Args:
+        spec: `package.module:function` or `path/to/file.py:function`.
+
+    Raises:
+        SettingError: There is no such function.
+    """
+    module, name = _loaded(spec)
+    found = getattr(module, name, None)
+    if not callable(found) or inspect.isclass(found):
+        raise SettingError(f"{spec}: {module.__name__} has no function {name!r}; give MODULE:FUNCTION")
+    return Loaded(found, name, _hash_of(module))
+
+
+def loaded_class(spec: str) -> type[Any]:
+    """A class that is named.
+
+    Args:
+        spec: `package.module:Class` or `path/to/file.py:Class`.
+
+    Raises:
+        SettingError: There is no such class.
+    """
+    module, class_name = _loaded(spec)
+    return _class_of(module, class_name, spec)
+
+
+def made_of(spec: str, *, needs: tuple[str, ...] = ()) -> Made:
+    """An object of a class that is named.
+
+    Args:
+        spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
+        needs: Attributes and methods that it must have.
+
+    Raises:
+        SettingError: There is no such class, it cannot be made, or lacks something.
+    """
+    module, class_name = _loaded(spec)
+    made = made_object(_class_of(module, class_name, spec), spec)
+    missing = [name for name in needs if not hasattr(made, name)]
+    if missing:
+        raise SettingError(f"{spec}: the class has no {', '.join(missing)}; it needs {', '.join(needs)}")
+    return Made(made, class_name, _hash_of(module))
+
+
+def made_object(found: type[Any], spec: str) -> Any:
+    """An object of a class of the user's own, made without arguments.
+
+    Raises:
+        SettingError: It cannot be made.
+    """
+    try:
+        return found()
+    except Exception as error:
+        raise SettingError(
+            f"{spec}: the class cannot be made without arguments: {told(error)}; give its arguments defaults"
+        ) from error
+
+
+def told(error: BaseException) -> str:
+    """What somebody's code raised, in one line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _hash_of(module: ModuleType) -> str:
+    source = getattr(module, "__file__", None)
+    if not source or not Path(source).is_file():
+        return "built-in"
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8]
+
+
+def _class_of(module: ModuleType, class_name: str, spec: str) -> type[Any]:
+    found = getattr(module, class_name, None)
+    if not inspect.isclass(found):
+        raise SettingError(f"{spec}: {module.__name__} has no class {class_name!r}; give MODULE:CLASS")
+    return found
+
+
+def _loaded(spec: str) -> tuple[ModuleType, str]:
+    where, colon, name = spec.rpartition(":")
+    if not colon or not where or not name:
+        raise SettingError(f"{spec!r} names no class; give package.module:Class or path/to/file.py:Class")
+    try:
+        return (_from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)), name
+    except SettingError:
+        raise
+    except ModuleNotFoundError as error:
+        hint = "install it, or give the path of its file" if error.name == where.split(".")[0] else "install it"
+        raise SettingError(f"{spec}: {error}; {hint}") from error
+    except Exception as error:
+        raise SettingError(f"{spec} cannot be imported: {told(error)}; mend the module") from error
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise SettingError(f"{path}: no such file; give the path of a Python file, or package.module:Class")
+    name = f"reeltalk_extension_{path.stem}"
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    # Dataclasses look their module up while they are made.
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
