@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from reeltalk.errors import MissingExtraError
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors
 
@@ -84,18 +83,15 @@ def run_samples(
 
     Raises:
         BenchmarkError: The log cannot be written, as on a full disk.
-        MissingExtraError: inspect_ai is not installed.
         BaseException: The first one that `play` or `judging` raised; samples that have begun end before, none begins
             after it.
         KeyboardInterrupt: Ctrl-C.
     """
-    try:
-        from inspect_ai import Task, eval
-        from inspect_ai.dataset import Sample
-        from inspect_ai.scorer import Score, Target, scorer
-        from inspect_ai.solver import TaskState, solver
-    except ImportError:
-        raise MissingExtraError("evaluating", extra="eval") from None
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.scorer import Score, Target, scorer
+    from inspect_ai.solver import TaskState, solver
+
     failures: list[BaseException] = []
     due = len(samples) * (2 if judging is not None else 1)
 

@@ -20,7 +20,6 @@ def opened_mini(spec: str = "mini", *, policy: MemoryPolicy | None, max_words: i
         max_words: Longest answer, in words and pieces of words; never longer than it was made for.
 
     Raises:
-        MissingExtraError: The `mini` extra is not installed.
         InputError: The folder holds no such model.
         SettingError: No folder is named.
     """

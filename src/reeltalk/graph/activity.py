@@ -189,7 +189,6 @@ def read_activity(text: str, *, file: Path | str, name: str) -> ActivityGraph:
 
     Raises:
         InputError: It is malformed; names the line.
-        MissingExtraError: pyoxigraph is not installed.
     """
     return ActivityGraph.of(short_triples(parse(text, file=file)), name=name, file=file, text=text)
 

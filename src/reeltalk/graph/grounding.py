@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reeltalk.errors import MissingExtraError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name, told_name
 
@@ -116,10 +115,8 @@ class Claim:
 
 @cache
 def _stemmer() -> "object":
-    try:
-        import snowballstemmer
-    except ImportError:
-        raise MissingExtraError("checking a summary", extra="graph") from None
+    import snowballstemmer
+
     return snowballstemmer.stemmer("english")
 
 
@@ -161,9 +158,6 @@ def ungrounded(
 
     Returns:
         One claim for each word, event or state; empty where all is grounded.
-
-    Raises:
-        MissingExtraError: The stemmer is not installed.
     """
     objects = _objects(graphs)
     for graph in graphs:

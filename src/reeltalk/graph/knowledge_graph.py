@@ -47,7 +47,6 @@ class KnowledgeGraph:
 
         Raises:
             InputError: A file does not follow its format's grammar; names the line.
-            MissingExtraError: pyoxigraph is not installed.
         """
         graph = cls()
         for name, where, text in graph_texts(source):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
-from reeltalk.errors import InputError, MissingExtraError
+from reeltalk.errors import InputError
 from reeltalk.graph.vocabulary import GRAPH, INSTANCE, NAMESPACES, ONTOLOGY, RDF_TYPE
 
 if TYPE_CHECKING:
@@ -44,15 +44,9 @@ class Triple(NamedTuple):
 
 
 def engine() -> Any:
-    """The RDF library.
+    """The RDF library, loaded where it is first needed."""
+    import pyoxigraph
 
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise MissingExtraError("reading knowledge graphs", extra="graph") from None
     return pyoxigraph
 
 
@@ -74,7 +68,6 @@ def parse(text: str, *, file: Path | str) -> "list[pyoxigraph.Triple]":
 
     Raises:
         InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
-        MissingExtraError: pyoxigraph is not installed.
     """
     return _parse(text, file=file)[0]
 
@@ -146,7 +139,6 @@ def quads_from_triples(text: str, *, name: str, file: Path | str) -> tuple[str, 
 
     Raises:
         InputError: It does not follow its format's grammar; names the line. Or it mixes pseudo and absolute IRIs.
-        MissingExtraError: pyoxigraph is not installed.
     """
     triples, has_pseudo = _parse(text, file=file)
     return quads_of(triples, name=name), has_pseudo

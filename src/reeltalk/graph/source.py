@@ -72,7 +72,6 @@ def read_graphs(source: Path, *, progress: Progress | None = None) -> dict[str, 
 
     Raises:
         InputError: A graph is malformed; names file and line.
-        MissingExtraError: pyoxigraph is not installed.
     """
     texts = list(graph_texts(source))
     graphs: dict[str, ActivityGraph] = {}

@@ -157,7 +157,6 @@ class Yolo11:
 
     Raises:
         InputError: The file is not such a model.
-        MissingExtraError: The `detect` extra is not installed.
     """
 
     name: Final = "yolo11"
@@ -337,10 +336,8 @@ def _detections(
 
 
 def _session(model: Path | bytes) -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise MissingExtraError("this detector", extra="detect") from None
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     # What it warns of is the exporter's concern.
     options.log_severity_level = 3

@@ -31,11 +31,9 @@ class SentenceEmbedder:
     """
 
     def __init__(self) -> None:
-        try:
-            import onnxruntime
-            from tokenizers import BertWordPieceTokenizer
-        except ImportError:
-            raise MissingExtraError("embedding similarity", extra="embed") from None
+        import onnxruntime
+        from tokenizers import BertWordPieceTokenizer
+
         found = importlib.util.find_spec(MODEL_PACKAGE)
         if found is None or not found.submodule_search_locations:
             raise MissingExtraError("embedding similarity", extra="embed")

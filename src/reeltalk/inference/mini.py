@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from reeltalk.errors import InputError, MissingExtraError, ModelError
+from reeltalk.errors import InputError, ModelError
 from reeltalk.inference.mini_pictures import fitted
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, BEGIN, END, INSTRUCTION, QUESTION, SAYS, TOKENIZER, MiniWords
@@ -46,7 +46,6 @@ class MiniModel:
         longest_answer: Words and pieces of words of an answer at most.
 
     Raises:
-        MissingExtraError: onnxruntime or tokenizers is not installed.
         InputError: A file is missing, broken, or does not fit the others.
     """
 
@@ -58,10 +57,8 @@ class MiniModel:
         threads: int = 1,
         longest_answer: int = LONGEST_ANSWER,
     ) -> None:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise MissingExtraError("reeltalk-mini", extra="mini") from None
+        import onnxruntime
+
         self.folder, self.policy, self.longest_answer = folder or FOLDER, policy, longest_answer
         files = {name: _content(self.folder / name) for name in (SHAPE, VISION, DECODER, TOKENIZER)}
         self._digest = hashlib.sha256(b"".join(hashlib.sha256(files[name]).digest() for name in sorted(files)))

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.errors import InputError, MissingExtraError
+from reeltalk.errors import InputError
 
 PAD, UNKNOWN, BEGIN, QUESTION, ANSWER, INSTRUCTION, SAYS, END = range(8)
 SPECIAL: Final = ("<pad>", "<unk>", "<b>", "<q>", "<a>", "<i>", "<s>", "<e>")
@@ -21,15 +21,12 @@ class MiniWords:
         path: Its `tokenizer.json`.
 
     Raises:
-        MissingExtraError: tokenizers is not installed.
         InputError: There is no such file, or it holds no tokenizer with the marks that reeltalk-mini needs.
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            from tokenizers import Tokenizer
-        except ImportError:
-            raise MissingExtraError("reeltalk-mini", extra="mini") from None
+        from tokenizers import Tokenizer
+
         if not path.is_file():
             raise InputError("no such file", file=path, hint="give a folder that reeltalk train mini wrote")
         try:

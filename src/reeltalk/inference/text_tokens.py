@@ -16,7 +16,7 @@ class TextTokens:
 
     Raises:
         InputError: There is no tokenizer, or it cannot be read.
-        MissingExtraError: The library that reads it is not installed.
+        MissingExtraError: It needs transformers, which is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,10 +38,8 @@ class TextTokens:
 
 
 def _read(file: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise MissingExtraError("counting with a tokenizer", extra="mini") from None
+    from tokenizers import Tokenizer
+
     try:
         tokenizer = Tokenizer.from_file(str(file))
     # The library raises a bare Exception for whatever is wrong with the file.

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Sequence
 
-from reeltalk.errors import MissingExtraError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Persistence
@@ -34,13 +33,10 @@ class LanguageModel:
             sees_images: Whether the model takes pictures.
 
         Raises:
-            MissingExtraError: The `openai` package is not installed.
             SettingError: The budget is in money, and the endpoint names no prices.
         """
-        try:
-            import openai
-        except ImportError:
-            raise MissingExtraError("asking a language model", extra="llm") from None
+        import openai
+
         check_prices(endpoint, budget)
         self.endpoint, self.sees_images, self._budget, self._errors = endpoint, sees_images, budget, openai
         self._persistence = Persistence(

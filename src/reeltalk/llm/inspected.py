@@ -10,7 +10,7 @@ import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
-from reeltalk.errors import MissingExtraError, ModelError
+from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Persistence, TransientError
@@ -50,14 +50,11 @@ class InspectModel:
             model_args: What inspect_ai's `get_model` hands on to the provider.
 
         Raises:
-            MissingExtraError: The `eval` extra is not installed, or the package of the provider.
-            ModelError: inspect_ai does not know the model, or a key is missing.
+            ModelError: inspect_ai does not know the model, or a key or the package of its provider is missing.
             SettingError: The budget is in money, and the endpoint names no prices.
         """
-        try:
-            import inspect_ai.model as inspect_model
-        except ImportError:
-            raise MissingExtraError("asking a model through inspect_ai", extra="eval") from None
+        import inspect_ai.model as inspect_model
+
         spec = name.removeprefix(PREFIX)
         self.name, self.sees_images = f"{PREFIX}{spec}", sees_images
         self.endpoint = endpoint or Endpoint(model=spec)

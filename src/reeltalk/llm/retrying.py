@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from reeltalk.errors import MissingExtraError, ModelError
+from reeltalk.errors import ModelError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -38,14 +38,9 @@ class Persistence:
             retries: Calls after the first.
             backoff_s: First wait; each further one is twice as long.
             longest_wait_s: Longest wait, whatever a server asks for.
-
-        Raises:
-            MissingExtraError: The `tenacity` package is not installed.
         """
-        try:
-            import tenacity
-        except ImportError:
-            raise MissingExtraError("asking a language model", extra="llm") from None
+        import tenacity
+
         self._tenacity, self._retries = tenacity, retries
         self._backoff_s, self._longest_wait_s = backoff_s, longest_wait_s
         self._growing = tenacity.wait_exponential(backoff_s, longest_wait_s) + tenacity.wait_random(0, backoff_s)

@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reeltalk.errors import MissingExtraError, ModelError, ReeltalkError
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    GenerateConfig,
+    ResponseSchema,
+    get_model,
+)
+
+from reeltalk.errors import ModelError, ReeltalkError
 from reeltalk.llm.inspected import PREFIX, without_references
 from reeltalk.llm.model import AsyncModel, Endpoint, Message, Reply
 from reeltalk.llm.retrying import TransientError
@@ -26,20 +37,6 @@ from reeltalk.llm.wire import (
     request_fields,
 )
 from reeltalk.schema.record import Json
-
-try:
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageSystem,
-        ChatMessageUser,
-        ContentImage,
-        ContentText,
-        GenerateConfig,
-        ResponseSchema,
-        get_model,
-    )
-except ImportError:
-    raise MissingExtraError("evaluating with a model", extra="eval") from None
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,9 @@ class WireSender:
             endpoint: Which model, and where.
             api_key: Key of the server; a local one usually needs none.
             stream: Let replies come in pieces, so that the time to the first one is known.
-
-        Raises:
-            MissingExtraError: The `openai` package is not installed.
         """
-        try:
-            import openai
-        except ImportError:
-            raise MissingExtraError("asking a language model", extra="llm") from None
+        import openai
+
         self.endpoint, self.stream, self._errors = endpoint, stream, openai
         self._api_key = api_key or "none"
         self._client: Any = None

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from reeltalk.errors import BudgetError, MissingExtraError, ModelError
+from inspect_ai.model import (
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    RetryDecision,
+    get_model,
+    modelapi,
+)
+from inspect_ai.util import AdaptiveConcurrency
+
+from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
 from reeltalk.llm.replies import ReplyStore, reply_key
@@ -26,20 +37,6 @@ from reeltalk.llm.wire import (
     place,
 )
 from reeltalk.schema.record import Json
-
-try:
-    from inspect_ai.model import (
-        GenerateConfig,
-        ModelAPI,
-        ModelOutput,
-        ModelUsage,
-        RetryDecision,
-        get_model,
-        modelapi,
-    )
-    from inspect_ai.util import AdaptiveConcurrency
-except ImportError:
-    raise MissingExtraError("evaluating with a model", extra="eval") from None
 
 PROVIDER: Final = "reeltalk"
 """Under this name inspect_ai's logs show our models."""

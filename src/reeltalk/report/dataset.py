@@ -136,9 +136,7 @@ class DatasetNumbers:
     table_3: DialogueCounts | None = None
     """VDAct's table 3; None without dialogues."""
     graphs: GraphNumbers | None = None
-    """None where there are none, or they cannot be read."""
-    without_graphs: str | None = None
-    """Why graphs that there are were not counted."""
+    """None where there are none."""
 
     @property
     def turns(self) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-from reeltalk.errors import MissingExtraError
 from reeltalk.graph.source import graph_of_clip, read_graphs
 from reeltalk.graph.statistics import (
     DialogueCounter,
@@ -98,10 +97,7 @@ def count(benchmark: Benchmark) -> DatasetNumbers:
             found.skills[rewrite.skill, rewrite.linkage.relation] += 1
             found.drafted = True
     found.table_3 = dialogues.counts(lengths_s) if found.dialogues else None
-    try:
-        found.graphs = _count_graphs(benchmark, lengths_s, clips)
-    except MissingExtraError as missing:
-        found.without_graphs = str(missing)
+    found.graphs = _count_graphs(benchmark, lengths_s, clips)
     return found
 
 

@@ -39,7 +39,6 @@ class Dataset:
     lead: str
     basics: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
-    without_graphs: str | None
 
 
 def dataset_of(benchmark: Benchmark) -> Dataset:
@@ -66,7 +65,7 @@ def dataset_of(benchmark: Benchmark) -> Dataset:
         Section("beside", "Beside other data sets", comparisons=tuple(comparisons(found))),
     )
     kept = tuple(section for section in sections if section.panels or section.comparisons)
-    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept, found.without_graphs)
+    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept)
 
 
 def _lead(found: DatasetNumbers) -> str:

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
+import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
@@ -16,8 +18,6 @@ from reeltalk.inference.detection import COCO, CenterNet, Detector, RtDetr, Yolo
 from reeltalk.inference.graph_model import convert
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-cv2 = pytest.importorskip("cv2")
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,11 @@
-import builtins
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from reeltalk.errors import InputError, MissingExtraError, ModelError
+from reeltalk.errors import InputError, ModelError
 from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.stream import Stream, StreamingModel
 from reeltalk.inference.stream_memory import MemoryPolicy
@@ -159,20 +157,6 @@ def test_what_is_wrong_in_a_folder_is_told(
     with pytest.raises(InputError, match=told) as caught:
         MiniModel(own)
     assert str(own) in str(caught.value)
-
-
-@pytest.mark.parametrize("missing", ["onnxruntime", "tokenizers"])
-def test_a_missing_package_is_named_by_its_extra(folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    there = builtins.__import__
-
-    def refuse(name: str, *arguments: Any, **options: Any) -> Any:
-        if name == missing:
-            raise ImportError(name)
-        return there(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"reeltalk\[mini\]"):
-        MiniModel(folder)
 
 
 def test_times_and_frames_go_together(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """Any model of inspect_ai can be asked."""
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 from scripted_server import Answer, serve
 
-from reeltalk.errors import BudgetError, MissingExtraError, ModelError
+from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Budget, Endpoint, InspectModel, Message, Model, ask_for, json_schema
 from reeltalk.llm.inspected import without_references
 from reeltalk.parallel.threads import map_threads
@@ -18,13 +17,6 @@ from reeltalk.parallel.threads import map_threads
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 
 ENDPOINT = Endpoint(model="any", timeout_s=5, backoff_s=0, max_retries=2)
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
-    with pytest.raises(MissingExtraError, match=r"reeltalk\[eval\]"):
-        InspectModel("mockllm/model")
 
 
 class Part(BaseModel):
@@ -59,7 +51,8 @@ def test_a_schema_is_told_without_references() -> None:
 @pytest.fixture
 def outputs() -> Iterator[Any]:
     """Models whose provider calls a function."""
-    inspect_model = pytest.importorskip("inspect_ai.model", reason="inspect_ai is not installed: the eval extra")
+    import inspect_ai.model as inspect_model
+
     opened: list[InspectModel] = []
 
     def open_model(answer: Any, *, budget: Budget | None = None, **more: Any) -> InspectModel:
@@ -148,7 +141,6 @@ def test_a_late_reply_is_given_up(outputs: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_provider_sends_nothing_again_by_itself() -> None:
-    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: the eval extra")
     script: list[str | Answer] = [Answer(503, {"error": {"message": "busy"}}), '{"parts": []}']
     budget = Budget()
     with serve(lambda _: script.pop(0)) as server:
@@ -162,6 +154,5 @@ def test_a_provider_sends_nothing_again_by_itself() -> None:
 
 
 def test_an_unknown_model_is_named() -> None:
-    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: the eval extra")
     with pytest.raises(ModelError, match="cannot open nobody/knows"):
         InspectModel("nobody/knows")

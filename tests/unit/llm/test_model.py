@@ -1,7 +1,6 @@
 """A language model is asked over HTTP, and whatever a server does becomes a reply or one sentence."""
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from scripted_server import Answer, Server, completion, serve, words
 
 from reeltalk.cli import run
-from reeltalk.errors import BudgetError, MissingExtraError, ModelError, SettingError
+from reeltalk.errors import BudgetError, ModelError, SettingError
 from reeltalk.llm import Budget, Endpoint, LanguageModel, Message, Prompt
 from reeltalk.llm.retrying import retry_after
 from reeltalk.llm.wire import most_prompt_tokens
@@ -239,14 +238,6 @@ def test_what_nobody_counted_counts_as_the_most_possible(told: Told) -> None:
 def test_a_limit_on_cost_needs_prices(told: Told) -> None:
     with pytest.raises(SettingError, match="needs the prices of tiny"):
         LanguageModel(Endpoint(model="tiny", base_url=told.server.base_url), budget=Budget(max_cost=1))
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ("openai", "tenacity"):
-        with monkeypatch.context() as patch:
-            patch.setitem(sys.modules, package, None)
-            with pytest.raises(MissingExtraError, match=r"reeltalk\[llm\]"):
-                LanguageModel(Endpoint(model="tiny"))
 
 
 def test_a_prompt_file_has_a_version(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
-from reeltalk.errors import BenchmarkError, MissingExtraError
+from reeltalk.errors import BenchmarkError
 from reeltalk.graph.statistics import DialogueCounts, count_dialogues
-from reeltalk.report import dataset_counting
 from reeltalk.report.dataset import DatasetNumbers, Spread
 from reeltalk.report.dataset_comparisons import comparisons
 from reeltalk.report.dataset_counting import count, words
@@ -183,16 +182,6 @@ def test_table_3_is_that_of_reeltalk_stats(make: Maker) -> None:
     )
     benchmark = make(content)
     assert count(benchmark).table_3 == count_dialogues(benchmark.read(VIDEOS), benchmark.read(DIALOGUES))
-
-
-def test_graphs_that_cannot_be_read_are_said_to_be_left_out(make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object, **__: object) -> None:
-        raise MissingExtraError("reading graphs", extra="graph")
-
-    monkeypatch.setattr(dataset_counting, "read_graphs", missing)
-    dataset = dataset_of(make(Content(videos=[video("a")], graphs={"g": ""})))
-    assert dataset.without_graphs is not None
-    assert "reeltalk[graph]" in dataset.without_graphs
 
 
 def test_published_data_sets_stand_below_ours() -> None:

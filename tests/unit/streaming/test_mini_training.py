@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("tokenizers")
 
 import torch
 from safetensors.torch import load_file

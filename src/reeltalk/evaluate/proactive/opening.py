@@ -84,7 +84,6 @@ def streaming_model(spec: str) -> StreamingModel:
 
     Raises:
         InputError: The folder holds no such model.
-        MissingExtraError: What it needs is not installed.
         SettingError: There is none of the name, or the class has no such methods.
     """
     kind, colon, name = spec.partition(":")

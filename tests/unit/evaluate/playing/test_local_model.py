@@ -61,7 +61,8 @@ def test_the_name_follows_what_is_in_the_folder(checkpoint: Path) -> None:
 
 
 def test_inspect_ai_finds_and_asks_it(checkpoint: Path) -> None:
-    inspect_model = pytest.importorskip("inspect_ai.model", reason="the eval extra is not installed")
+    import inspect_ai.model as inspect_model
+
     from reeltalk.evaluate import providers
 
     assert providers.NAME == "reeltalk-transformers"
@@ -82,7 +83,6 @@ def test_inspect_ai_finds_and_asks_it(checkpoint: Path) -> None:
 
 
 def test_model_arguments_that_it_does_not_know_are_refused(checkpoint: Path) -> None:
-    pytest.importorskip("inspect_ai.model", reason="the eval extra is not installed")
     from reeltalk.evaluate.providers import TransformersAPI
 
     for arguments, problem in (({"device": "tpu"}, "device 'tpu'"), ({"layers": 3}, "no model argument 'layers'")):

@@ -3,9 +3,6 @@
 import asyncio
 
 import pytest
-
-pytest.importorskip("pyoxigraph", reason="the graph extra is not installed")
-
 from told_households import told
 
 from reeltalk.evaluate.playing.oracle import OraclePlayer

@@ -196,7 +196,6 @@ def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
 
 
 def test_a_server_is_sent_frames_and_history() -> None:
-    pytest.importorskip("inspect_ai", reason="the eval extra is not installed")
     bodies: list[Body] = []
 
     def script(body: Body) -> str:
@@ -215,7 +214,6 @@ def test_a_server_is_sent_frames_and_history() -> None:
 
 
 def test_a_server_that_is_gone_is_a_model_error() -> None:
-    pytest.importorskip("inspect_ai", reason="the eval extra is not installed")
     with opened_streaming_model("tiny", asking("http://127.0.0.1:9/v1")) as model:
         stream: Any = model.stream()
         with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):

@@ -175,7 +175,6 @@ def test_what_is_no_question_and_what_is_no_picture(kind: type[Plain]) -> None:
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers", reason="the train extra is not installed")
-    pytest.importorskip("inspect_ai", reason="the eval extra is not installed")
     from tiny_architectures import save_tiny
 
     return save_tiny("smolvlm", tmp_path_factory.mktemp("models") / "tiny-smolvlm")
