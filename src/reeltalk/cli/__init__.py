@@ -1,6 +1,7 @@
 """The command line: one function a command, each parses, calls and prints."""
 
 from reeltalk.cli import (
+    attaching,
     benchmark,
     calibrating,
     cases,
@@ -29,6 +30,7 @@ from reeltalk.cli.app import app, main, run
 
 __all__ = [
     "app",
+    "attaching",
     "benchmark",
     "calibrating",
     "cases",

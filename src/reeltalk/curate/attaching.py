@@ -1,0 +1,159 @@
+"""Put video files into a benchmark that was imported without them: each file is found by name, looked at and kept."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from reeltalk.curate.records import Ingested
+from reeltalk.curate.sources import SourceVideo, find_videos
+from reeltalk.errors import BenchmarkError
+from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.schema.media import Encoding, Video
+from reeltalk.schema.outcomes import Rejected, StageReport
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import VIDEOS
+from reeltalk.video.records import Probe
+
+STAGE: Final = "attach"
+NAMED: Final = 3
+"""How many names a warning gives."""
+LOOKING: Final = Limits(wall_s=600.0)
+"""What hashing and probing one file may use."""
+
+
+def attach(
+    inputs: Sequence[Path],
+    benchmark: Benchmark,
+    *,
+    executor: Executor,
+    progress: Callable[[str, int, int, float], None] = lambda what, done, total, share: None,
+) -> StageReport:
+    """Copy video files into a benchmark's media, and note their hash, length, frame rate and size in its videos.
+
+    A file belongs to the video whose `file` it is, by its whole path, its name, or its name without ending, or else to
+    the video of that identifier. All else in the rows of videos stays, and so does the stage that wrote them.
+
+    Args:
+        inputs: Video files, and folders to search.
+        benchmark: Has videos; files that it has already are not asked for again.
+        executor: Runs what opens the files.
+        progress: Told how far the work is.
+
+    Raises:
+        BenchmarkError: It has no videos, is a release, or no file belongs to any of them.
+        InputError: An input does not exist.
+    """
+    videos = list(benchmark.read(VIDEOS))
+    if not videos:
+        raise BenchmarkError(
+            f"{benchmark.path} has no videos to which files could belong; 'reeltalk import' makes some"
+        )
+    wanted = [video for video in videos if video.sha256 is None or not benchmark.media.has(video.sha256)]
+    sources, rejected = find_videos(inputs)
+    found, doubtful = _matched(videos, sources)
+    if not found and not doubtful:
+        raise BenchmarkError(
+            f"none of {len(sources):,} files belongs to a video of {benchmark.path}, by name: names such as "
+            f"{videos[0].file or videos[0].id!r} are looked for; rename the files or give another folder"
+        )
+    known: dict[str, Video] = {}
+    pairs = [(video, found[video.id]) for video in wanted if video.id in found]
+    argument = {"judge": False, "pictures": False, "shortest_s": 0.0}
+    calls = (Call({"path": str(source.path), **argument}, LOOKING) for _, source in pairs)
+    for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.ingest:ingest", calls), start=1):
+        video, source = pairs[index]
+        attached, reason = _looked_at(video, outcome)
+        if attached is None:
+            rejected.append(Rejected(table="videos", record_id=video.id, reason=reason, place=str(source.path)))
+        else:
+            if benchmark.media.add(source.path) != attached.sha256:
+                raise BenchmarkError(f"{source.path} changed while it was read; run the command again")
+            known[video.id] = attached
+        progress("attaching videos", done, len(pairs), done / len(pairs))
+    if known:
+        with benchmark.writing(stage=STAGE) as writer:
+            rows = (known.get(video.id, video) for video in videos)
+            writer.add(VIDEOS, rows, work_of=benchmark.manifest.files[VIDEOS.file_name])
+    missing = [video.id for video in wanted if video.id not in known]
+    used = {source.name for source in found.values()}.union(*(names for _, names in doubtful))
+    idle = [source.name for source in sources if source.name not in used]
+    return StageReport(
+        stage=STAGE,
+        counts={"attached": len(known), "there already": len(videos) - len(wanted), "without a file": len(missing)},
+        rejected=tuple(rejected),
+        warnings=tuple(
+            [
+                *(f"{video}: {len(names)} files have its name, as {names[0]}; give one" for video, names in doubtful),
+                *_told("videos still have no file", missing),
+                *_told("files belong to no video", idle),
+            ]
+        ),
+    )
+
+
+def _told(what: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"{len(names):,} {what}: {', '.join(names[:NAMED])}{', …' if len(names) > NAMED else ''}"
+
+
+def _matched(
+    videos: Sequence[Video], sources: Sequence[SourceVideo]
+) -> tuple[dict[str, SourceVideo], list[tuple[str, list[str]]]]:
+    """The file of each video by the video's identifier, and videos for which several files are as good."""
+    named: dict[str, list[SourceVideo]] = defaultdict(list)
+    for source in sources:
+        path = PurePosixPath(source.name)
+        for name in {path.as_posix(), path.with_suffix("").as_posix(), path.name, path.stem}:
+            named[name].append(source)
+    found: dict[str, SourceVideo] = {}
+    doubtful = []
+    for video in videos:
+        for name in _names_of(video):
+            fitting = named.get(name, [])
+            if len(fitting) == 1:
+                found[video.id] = fitting[0]
+            elif fitting:
+                doubtful.append((str(video.id), [source.name for source in fitting]))
+            if fitting:
+                break
+    return found, doubtful
+
+
+def _names_of(video: Video) -> list[str]:
+    """Names that its file may have, the most exact first."""
+    paths = [PurePosixPath(name) for name in (video.file, video.id) if name]
+    names = [name for path in paths for name in (path.as_posix(), path.name, path.stem)]
+    return list(dict.fromkeys(names))
+
+
+def _looked_at(video: Video, outcome: object) -> tuple[Video | None, str]:
+    """The video with what its file says, or why the file cannot be its."""
+    if isinstance(outcome, Failure):
+        return None, f"it cannot be read: {outcome}"
+    found = Ingested.model_validate(outcome)
+    if found.probe is None:
+        return None, found.reason or "it is no video"
+    if video.sha256 is not None and video.sha256 != found.sha256:
+        return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
+    return video.model_copy(update={"sha256": found.sha256, **facts_of(found.probe)}), ""
+
+
+def facts_of(probe: Probe) -> dict[str, object]:
+    """What a file says of its video, as fields of `Video`."""
+    return {
+        "duration_s": probe.duration_s,
+        "frame_rate": probe.frame_rate,
+        "width_px": probe.width_px,
+        "height_px": probe.height_px,
+        "encoding": Encoding(
+            container=probe.container,
+            codec=probe.codec,
+            pixel_format=probe.pixel_format,
+            frames=probe.frames,
+            variable_frame_rate=probe.variable_frame_rate,
+            rotation_deg=probe.rotation_deg,
+            audio_codec=probe.audio_codec,
+            subtitles=probe.subtitles,
+        ),
+    }

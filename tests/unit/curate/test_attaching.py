@@ -1,0 +1,106 @@
+"""Video files find the videos of an imported benchmark, and nothing else of it changes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import sample_videos
+
+from reeltalk.cli import run
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.tables import VIDEOS
+from reeltalk.video.write import write_video
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    write_video(path, map(sample_videos.numbered_picture, range(20)), fps=10)
+    return path
+
+
+@pytest.fixture
+def imported(tmp_path: Path, samples: Path) -> Path:
+    assert run(["import", "svbench", str(samples / "svbench"), str(tmp_path / "benchmark")]) == 0
+    return tmp_path / "benchmark"
+
+
+def files_for(benchmark: Path, folder: Path, film: Path, *, ending: str = ".mp4", below: str = "") -> list[str]:
+    """A copy of the film for each video but the last; gives all names of videos."""
+    names = [video.id for video in Benchmark.open(benchmark).read(VIDEOS)]
+    for number, name in enumerate(names[:-1]):
+        path = folder / below / f"{Path(name).name}{ending}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(film, path)
+        with path.open("ab") as stream:
+            # Files of different content, as real ones are.
+            stream.write(bytes([number]) * 8)
+    return names
+
+
+def test_files_find_their_videos_wherever_they_lie(
+    imported: Path, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = files_for(imported, tmp_path / "raw", film, below="part-1/deep")
+    before = {name: (entry.stage, entry.parents) for name, entry in Benchmark.open(imported).manifest.files.items()}
+    capsys.readouterr()
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    told = capsys.readouterr().out
+    assert f"{len(names) - 1} attached" in told
+    assert f"1 videos still have no file: {names[-1]}" in told
+    opened = Benchmark.open(imported)
+    videos = {video.id: video for video in opened.read(VIDEOS)}
+    path = next((tmp_path / "raw").rglob(f"{names[0]}.mp4"))
+    assert videos[names[0]].sha256 == hash_file(path)[0]
+    assert opened.media.has(videos[names[0]].sha256 or "")
+    assert videos[names[0]].duration_s is not None
+    assert videos[names[-1]].sha256 is None
+    # What import wrote is its work still, so that a second import finds nothing to do but what was added.
+    assert {name: (entry.stage, entry.parents) for name, entry in opened.manifest.files.items()} == before
+    assert run(["validate", str(imported)]) in (0, 1)
+    manifest = (imported / "manifest.json").read_bytes()
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    assert f"0 attached, {len(names) - 1} there already, 1 without a file" in capsys.readouterr().out
+    assert (imported / "manifest.json").read_bytes() == manifest
+
+
+def test_a_file_of_another_content_than_stated_is_not_taken(
+    imported: Path, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = files_for(imported, tmp_path / "raw", film)
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    shutil.rmtree(imported / "media")
+    with (tmp_path / "raw" / f"{names[0]}.mp4").open("ab") as stream:
+        stream.write(b"more")
+    capsys.readouterr()
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 1
+    assert "its content is another than the benchmark states" in capsys.readouterr().out
+
+
+def test_two_files_of_one_name_are_told_and_neither_is_taken(
+    imported: Path, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = files_for(imported, tmp_path / "raw", film, below="a")
+    (tmp_path / "raw/b").mkdir()
+    shutil.copy(film, tmp_path / "raw/b" / f"{names[0]}.mp4")
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    told = capsys.readouterr().out
+    assert f"{names[0]}: 2 files have its name" in told
+    assert f"{len(names) - 2} attached" in told
+
+
+def test_files_that_cannot_belong_or_be_read_are_said(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/holiday.mp4").write_bytes(b"no video at all")
+    assert run(["attach", str(imported), str(tmp_path / "other")]) == 2
+    assert "none of 1 files belongs to a video" in capsys.readouterr().err
+    name = next(iter(Benchmark.open(imported).read(VIDEOS))).id
+    (tmp_path / "other" / f"{name}.mp4").write_bytes(b"no video at all")
+    assert run(["attach", str(imported), str(tmp_path / "other")]) == 1
+    told = capsys.readouterr().out
+    assert "0 attached" in told
+    assert f"rejected {name}: " in told
+    assert run(["attach", str(imported)]) == 2
