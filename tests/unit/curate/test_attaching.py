@@ -28,7 +28,7 @@ def imported(tmp_path: Path, samples: Path) -> Path:
 
 def files_for(benchmark: Path, folder: Path, film: Path, *, ending: str = ".mp4", below: str = "") -> list[str]:
     """A copy of the film for each video but the last; gives all names of videos."""
-    names = [video.id for video in Benchmark.open(benchmark).read(VIDEOS)]
+    names = [str(video.id) for video in Benchmark.open(benchmark).read(VIDEOS)]
     for number, name in enumerate(names[:-1]):
         path = folder / below / f"{Path(name).name}{ending}"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def test_files_find_their_videos_wherever_they_lie(
     assert f"{len(names) - 1} attached" in told
     assert f"1 videos still have no file: {names[-1]}" in told
     opened = Benchmark.open(imported)
-    videos = {video.id: video for video in opened.read(VIDEOS)}
+    videos = {str(video.id): video for video in opened.read(VIDEOS)}
     path = next((tmp_path / "raw").rglob(f"{names[0]}.mp4"))
     assert videos[names[0]].sha256 == hash_file(path)[0]
     assert opened.media.has(videos[names[0]].sha256 or "")
