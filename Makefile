@@ -14,7 +14,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full train-mini demo sample docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -65,6 +65,9 @@ build/sample.made: | setup
 	$(BIN)/reeltalk construct build/sample
 	@touch $@
 	@echo "$(BIN)/reeltalk review build/sample"
+
+dist: setup ## The wheel and the source archive, checked; the wheel alone runs the demo
+	$(BIN)/python tools/check_package.py
 
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean
