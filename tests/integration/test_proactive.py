@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scripted_server import Body, count_images, serve
 
 from reeltalk.cli import run
-from reeltalk.cli.evaluating import media_of
+from reeltalk.evaluate.playing.at_hand import media_of
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.proactive.scoring import score
 from reeltalk.evaluate.proactive.settings import ProactiveSettings

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from reeltalk.benchmarks.preset import Preset
 from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.preset import Preset
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 
 VDACT: Final = Preset(

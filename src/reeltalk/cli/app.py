@@ -4,7 +4,6 @@ Commands live in the modules beside; each imports its stage when it is called, s
 extras stay optional.
 """
 
-import hashlib
 import os
 import sys
 import time
@@ -13,12 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
+from pydantic import ValidationError
 
 from reeltalk import __version__
-from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
+from reeltalk.errors import BenchmarkError, ReeltalkError
+from reeltalk.schema.settings import setting_problem
+from reeltalk.schema.settings import settings_of as settings_of
 
 if TYPE_CHECKING:
     from reeltalk.schema.outcomes import StageReport
+    from reeltalk.stages.finishing import RunReport
 
 USER_ERROR = 2
 INTERRUPTED = 130
@@ -60,10 +63,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        # A settings model is checked by pydantic, whose own words are for programmers.
-        problem = _setting_problem(error.__cause__ or error.__context__)
-        if problem is not None:
-            return _complain(problem)
+        cause = error.__cause__ or error.__context__
+        if isinstance(cause, ValidationError):
+            return _complain(setting_problem(cause))
         return _complain(f"{_sentence(str(error))}; 'reeltalk --help' lists the commands")
     except ReeltalkError as error:
         return _complain(str(error))
@@ -110,6 +112,15 @@ def print_report(report: "StageReport") -> None:
         print(line)
 
 
+def print_run(done: "RunReport") -> int:
+    """Print what became of a run, and give the exit code: 1 where turns have no answer or no score."""
+    for line in done.lines():
+        print(line)
+    for warning in done.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return 0 if done.complete else 1
+
+
 class Bar:
     """Progress with the time that is left: a line that moves on a terminal, now and then a line elsewhere."""
 
@@ -146,49 +157,3 @@ class Bar:
         self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
         self._bar.n = share
         self._bar.refresh()
-
-
-def settings_of(model: Any, /, **values: Any) -> Any:
-    """A settings model from options.
-
-    Raises:
-        SettingError: A value cannot be used; names the option.
-    """
-    from pydantic import ValidationError
-
-    try:
-        return model(**values)
-    except ValidationError as error:
-        raise SettingError(str(_setting_problem(error))) from None
-
-
-def _setting_problem(error: BaseException | None) -> str | None:
-    """What is wrong with an option, where a settings model refused it."""
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return None
-    first = error.errors(include_url=False)[0]
-    problem = _sentence(first["msg"].removeprefix("Value error, "))
-    if not first["loc"]:
-        return problem
-    return f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {problem}"
-
-
-def hash_source(source: Path) -> str:
-    """One hash of a file, or of a folder's file names and contents."""
-    from reeltalk.errors import InputError
-    from reeltalk.store.documents import visible_files
-    from reeltalk.store.manifest import hash_file
-
-    if not source.exists():
-        raise InputError("no such file or folder", file=source, hint="check the path")
-    try:
-        if source.is_file():
-            return hash_file(source)[0]
-        digest = hashlib.sha256()
-        for path in visible_files(source):
-            digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
-        return digest.hexdigest()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=error.filename or source) from None

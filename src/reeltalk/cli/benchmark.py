@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from reeltalk import __version__
-from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, print_report, say
+from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say
 from reeltalk.cli.sharing import HARNESS_DEFAULTS, Harness, write_harness_task
 from reeltalk.cli.training_data import Training, export_for_training
 from reeltalk.curate.settings import CurateSettings
@@ -111,6 +111,7 @@ def import_(
     from reeltalk.formats.registry import load_format
     from reeltalk.schema.outcomes import StageReport
     from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.manifest import hash_source
 
     layout = load_format(format)
     stage, parents = f"import {format}", {"source": hash_source(source)}
@@ -160,17 +161,13 @@ def curate(
     workers
         Videos that are decoded at a time; by default one for each core.
     """
-    from reeltalk.curate.stage import curate as run_stage
-    from reeltalk.parallel import LocalExecutor
-    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.curating import curate as run_stage
 
-    if not videos:
-        raise SettingError("curate needs at least one video or folder of videos")
-    if workers is not None and workers < 1:
-        raise SettingError(f"--workers {workers}: at least one is needed")
-    benchmark = Benchmark.create(into)
     with Bar() as bar:
-        done = run_stage(videos, benchmark, settings, executor=LocalExecutor(workers), progress=bar.show)
+        done = run_stage(
+            *videos, into=into, settings=settings, executor=open_executor(workers=workers), progress=bar.show
+        )
     print_report(done)
     print(f"benchmark: {into}")
     return 0

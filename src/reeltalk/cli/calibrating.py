@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from reeltalk.cli.app import OVERWRITE, app, say, settings_of
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import SettingError
 
 if TYPE_CHECKING:
     from reeltalk.metrics.draws import Statistic
-    from reeltalk.report.calibration import Calibration, CalibrationSettings, Dimension
-    from reeltalk.store.runs import Run
+    from reeltalk.report.calibration import Calibration, Dimension
 
 
 @app.command(sort_key=7)
@@ -60,17 +59,21 @@ def calibrate(
     overwrite
         Replace what is there.
     """
-    from reeltalk.store.runs import read_run
-
-    if not runs:
-        raise SettingError("calibrate needs at least one run; 'reeltalk judge' and 'reeltalk score' write them")
-    opened = [read_run(path) for path in runs]
     if sheet is not None:
         if human or out is not None:
             raise SettingError("--sheet writes a blank sheet and compares nothing; leave out --human and --out")
-        return _write_sheet(opened, sheet, items=items, criteria=criteria, seed=seed, overwrite=overwrite)
+        from reeltalk.stages.calibrating import write_rating_sheet
+
+        rows = write_rating_sheet(
+            *runs, out=sheet, items=items, criteria=criteria.split(","), seed=seed, overwrite=overwrite
+        )
+        say(f"fill in the columns rater and value, then: reeltalk calibrate RUN --human {sheet}")
+        print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
+        return 0
     marks = _marks(pass_mark or [])
     from reeltalk.report.calibration import CalibrationSettings
+    from reeltalk.stages.calibrating import PAGE
+    from reeltalk.stages.calibrating import calibrate as run_stage
 
     settings = settings_of(
         CalibrationSettings,
@@ -80,53 +83,13 @@ def calibrate(
         people_pass=marks.pop("human", None),
         passes=marks,
     )
-    if out is not None and out.exists() and overwrite and not _is_ours(out):
-        raise BenchmarkError(f"{out} holds something that is no calibration, so --overwrite does not replace it")
-    if out is not None and out.exists() and not overwrite and (not out.is_dir() or any(out.iterdir())):
-        raise BenchmarkError(f"{out} exists and is not empty; choose another folder or pass --overwrite")
-    found = _compute(opened, human or [], settings)
+    found = run_stage(*runs, human=human or (), out=out, settings=settings, overwrite=overwrite, tell=say)
     for dimension in found.dimensions:
         _print(dimension)
     _print_counts(found)
     if out is not None:
-        from reeltalk.report.calibration_page import write_calibration_site
-        from reeltalk.store.atomic import writing_directory
-
-        with writing_directory(out, overwrite=overwrite) as folder:
-            write_calibration_site(found, opened, folder)
-        print(f"calibration: {out / 'calibration.html'}")
+        print(f"calibration: {out / PAGE}")
     return 0
-
-
-def _compute(opened: "list[Run]", human: list[Path], settings: "CalibrationSettings") -> "Calibration":
-    from reeltalk.report.calibrate import calibrate as compute
-    from reeltalk.report.human_ratings import human_ratings
-    from reeltalk.report.judge_values import scored
-
-    found = scored(opened)
-    return compute(opened, human_ratings(opened, human, found.answers), found, settings, progress=say)
-
-
-def _write_sheet(opened: "list[Run]", sheet: Path, *, items: int, criteria: str, seed: int, overwrite: bool) -> int:
-    from reeltalk.report.rating_sheet import rating_sheet
-    from reeltalk.store.atomic import write_bytes
-
-    names = tuple(dict.fromkeys(name.strip() for name in criteria.split(",") if name.strip()))
-    if items < 1 or not names:
-        raise SettingError("a sheet needs --items of 1 or more, and --criteria that name something")
-    if sheet.exists() and not overwrite:
-        raise BenchmarkError(f"{sheet} exists and may hold people's work; choose another file or pass --overwrite")
-    text = rating_sheet(opened, items=items, seed=seed, criteria=names)
-    # Spreadsheets know UTF-8 by its mark.
-    write_bytes(sheet, text.encode("utf-8-sig"))
-    rows = text.count("\n") - 1 if "\n" in text else 0
-    say(f"fill in the columns rater and value, then: reeltalk calibrate RUN --human {sheet}")
-    print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
-    return 0
-
-
-def _is_ours(out: Path) -> bool:
-    return out.is_dir() and ((out / "calibration.json").is_file() or not any(out.iterdir()))
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:

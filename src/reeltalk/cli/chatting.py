@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from reeltalk.cli.app import INTERRUPTED, OVERWRITE, app, say
-from reeltalk.cli.asking import endpoint_of
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Count, Limits
 from reeltalk.errors import SettingError
 
@@ -83,6 +82,7 @@ def chat(
     from reeltalk.evaluate.talking.opened import opened_streaming_model
     from reeltalk.evaluate.talking.watching import Watching
     from reeltalk.llm import Budget
+    from reeltalk.stages.asking import endpoint_of
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
     address = video_address(video)

@@ -71,21 +71,13 @@ def compare(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.report.compare import compare as compute
     from reeltalk.report.compare_text import render
     from reeltalk.report.comparison import CompareSettings
-    from reeltalk.report.leaderboard import build
-    from reeltalk.report.paired import column_of
     from reeltalk.report.planning import plan_records, plan_text
+    from reeltalk.stages.comparing import compare as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
-    from reeltalk.store.runs import read_run
 
-    if not runs:
-        raise SettingError("compare needs a run of several models, or two runs; 'evaluate' and 'score' write them")
-    twice = [path for place, path in enumerate(runs) if path.resolve() in {other.resolve() for other in runs[:place]}]
-    if twice:
-        raise BenchmarkError(f"{twice[0]} is given twice; a run equals itself, so give another")
     if power and format in ("csv", "latex", "markdown"):
         raise SettingError(f"--format {format} cannot be had with --power; choose text or json")
     if out is not None and out.exists() and (out.is_dir() or not overwrite):
@@ -104,8 +96,7 @@ def compare(
         anyway=anyway,
         unpaired=unpaired,
     )
-    board = build([read_run(path) for path in runs])
-    found = compute(board, settings, models=[column_of(board, name) for name in model] if model else None)
+    found = run_stage(*runs, models=model or (), settings=settings)
     if power:
         text = write_json(plan_records(found, points)) if format == "json" else plan_text(found, points)
     else:

@@ -1,20 +1,9 @@
 """Commands that play a benchmark to a model, and that say before what it will ask."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, hash_source, say
-from reeltalk.cli.asking import (
-    asking_within,
-    background_of,
-    check_counts,
-    endpoint_of,
-    finish,
-    judging_by,
-    needing_model,
-    prices_of,
-)
+from reeltalk.cli.app import OVERWRITE, Bar, app, print_run, say
 from reeltalk.cli.construction import plan
 from reeltalk.cli.evaluation_options import (
     ANSWERING,
@@ -30,14 +19,7 @@ from reeltalk.cli.evaluation_options import (
     Playing,
     Seconds,
 )
-from reeltalk.errors import BenchmarkError, SettingError
-
-if TYPE_CHECKING:
-    from reeltalk.evaluate.playing.player import Player
-    from reeltalk.evaluate.playing.script import Script, Step
-    from reeltalk.llm import AsyncModel
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.content import Content
+from reeltalk.schema.settings import check_counts
 
 
 @app.command(sort_key=5)
@@ -93,11 +75,7 @@ def evaluate(
         Replace the run that is there.
     """
     from reeltalk.benchmarks import PRESETS
-    from reeltalk.evaluate.playing.frames import FrameServer
-    from reeltalk.evaluate.playing.histories import WrongAnswers
-    from reeltalk.evaluate.playing.modes import Choice, scripts
-    from reeltalk.evaluate.run_folder import RunFolder
-    from reeltalk.evaluate.stage import Played, frames_hash
+    from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(limit=limit, workers=workers)
@@ -105,93 +83,27 @@ def evaluate(
     play = playing.settings(design.play if design else None)
     judge = judging.settings(design.judging if design else None, seed=playing.seed)
     opened = Benchmark.open(benchmark)
-    content = opened.content()
-    chosen = scripts(
-        content,
-        Choice(play.mode, play.units, play.split, play.tasks, play.rounds, limit, play.rejump),
-    )
-    request = {
-        "benchmark": opened.manifest.content_hash,
-        "model": model,
-        "preset": preset,
-        "play": play.model_dump(mode="json"),
-        "judging": judge.model_dump(mode="json"),
-        "answering": answering.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
-        "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
-        "limit": limit,
-        "train": Benchmark.open(train).manifest.content_hash if train else None,
-    }
-    with (
-        RunFolder(out, request, overwrite=overwrite) as folder,
-        Bar() as bar,
-        asking_within(folder, limits) as (store, budget),
-    ):
-        media = media_of(opened, content)
-        server = FrameServer(media, play.frames, folder.frames, workers)
-        answers, sha256 = _answers(model, answers_format)
-        player = _player(
-            model,
+    with Bar() as bar:
+        done = run_stage(
             opened,
-            content,
-            asking=endpoint_of(answering, limits),
-            store=store,
-            budget=budget,
-            picture=server.jpeg,
-            prompt=play.prompt,
-            answers=answers,
-            answers_sha256=sha256,
-            train=(Benchmark.open(train), Benchmark.open(train).content()) if train else None,
+            model=model,
+            out=out,
+            preset=design,
+            play=play,
+            judging=judge,
+            asking=answering,
+            judge_model=judge_model,
+            limits=limits,
+            limit=limit,
+            train=Benchmark.open(train) if train else None,
+            answers_format=answers_format,
+            skip_missing=skip_missing,
             workers=workers,
+            overwrite=overwrite,
+            progress=bar.show,
+            tell=say,
         )
-        if player.player.sees_frames and play.frames.policy != "none":
-            missing = {script.video_id for script in chosen if media(script.video_id) is None}
-            if missing and not skip_missing:
-                raise BenchmarkError(
-                    f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark with "
-                    "'reeltalk fetch' or 'reeltalk import', pass --skip-missing to leave their dialogues out, or "
-                    "--policy none to show no frames"
-                )
-            chosen = [script for script in chosen if script.video_id not in missing]
-            if not chosen:
-                raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is at hand")
-        turns = [
-            (unit.video_id, turn)
-            for units in (content.chains, content.dialogues)
-            for unit in units
-            for turn in unit.turns
-        ]
-        with judging_by(judge, judge_model, limits, opened, store, budget) as judged_by:
-            stage = Played(
-                folder, judged_by, background_of(content, judge), at_a_time=limits.connections, progress=bar.show
-            )
-            evaluation = stage.run(
-                chosen,
-                player.player,
-                play,
-                server,
-                logged=player.logged,
-                wrong=WrongAnswers(turns, seed=play.seed) if play.told == "corrupted" else None,
-                subtitles=lines_spoken(content) if play.subtitles else None,
-                metadata={"benchmark": opened.manifest.name, "preset": preset or "", "model": model},
-            )
-            parts = (
-                *(design.signed(play, judge) if design else ()),
-                *play.signature,
-                ("shown", frames_hash(evaluation.turns)),
-                *player.player.signature,
-            )
-            return finish(
-                folder,
-                evaluation,
-                judged_by,
-                subject=f"{opened.manifest.name}.{play.mode}",
-                signed={player.player.name: parts},
-                sources={player.player.name: player.source},
-                content=content,
-                settings=request | {"benchmark_path": str(benchmark)},
-                kind="evaluate",
-                spent=(budget, player.model, judged_by.model),
-            )
+    return print_run(done)
 
 
 @plan.command(name="evaluate")
@@ -249,10 +161,9 @@ def plan_evaluate(
         Not needed.
     """
     from reeltalk.benchmarks import PRESETS
-    from reeltalk.evaluate.forecast import forecast, lines
-    from reeltalk.evaluate.opening import opened_judges
-    from reeltalk.evaluate.playing.histories import WrongAnswers
-    from reeltalk.evaluate.playing.modes import Choice, scripts
+    from reeltalk.evaluate.forecast import lines
+    from reeltalk.llm.budget import prices_of
+    from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(limit=limit, workers=workers)
@@ -261,38 +172,17 @@ def plan_evaluate(
     judge = judging.settings(design.judging if design else None, seed=playing.seed)
     prices = prices_of(answering.price_in, answering.price_out, "--price")
     judge_prices = prices_of(judge_model.judge_price_in, judge_model.judge_price_out, "--judge-price")
-    opened = Benchmark.open(benchmark)
-    content = opened.content()
-    chosen = scripts(content, Choice(play.mode, play.units, play.split, play.tasks, play.rounds, limit, play.rejump))
-    judges = opened_judges(judge, opened)
-    needing_model(judges, judge_model)
-    if play.frames.policy != "none" and answering.sees == "images":
-        media = media_of(opened, content)
-        missing = {script.video_id for script in chosen if media(script.video_id) is None}
-        if missing and skip_missing:
-            chosen = [script for script in chosen if script.video_id not in missing]
-            if not chosen:
-                raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is at hand")
-        elif missing:
-            say(f"{len(missing):,} videos are not at hand, as '{min(missing)}'; evaluate needs them to show frames")
-    turns = [
-        (unit.video_id, turn) for units in (content.chains, content.dialogues) for unit in units for turn in unit.turns
-    ]
-    found = forecast(
-        chosen,
-        play,
-        _planned_player(model, content, play.prompt, answers_format, opened),
-        judges,
-        durations_s={str(video.id): video.duration_s for video in content.videos},
-        background=background_of(content, judge),
+    found = plan_evaluation(
+        Benchmark.open(benchmark),
         model=model,
-        judge=judge_model.judge or "judge",
-        sees_images=answering.sees == "images",
-        image_tokens=answering.image_tokens,
-        wrong=WrongAnswers(turns, seed=play.seed) if play.told == "corrupted" else None,
-        subtitles=lines_spoken(content) if play.subtitles else None,
-        null_units=judge.null_units,
-        seed=judge.seed,
+        play=play,
+        judging=judge,
+        asking=answering,
+        judge_model=judge_model,
+        limit=limit,
+        answers_format=answers_format,
+        skip_missing=skip_missing,
+        tell=say,
     )
     for line in lines(
         found,
@@ -305,88 +195,3 @@ def plan_evaluate(
     ):
         print(line)
     return 0
-
-
-def _planned_player(
-    spec: str, content: "Content", prompt: str, answers_format: str | None, benchmark: "Benchmark"
-) -> Callable[["AsyncModel"], "Player | None"]:
-    """Who would answer, asking a model that only counts; None where no model is asked."""
-    from reeltalk.evaluate.opening import told_summary
-    from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-
-    kind, colon, _ = spec.partition(":")
-
-    def player(model: "AsyncModel") -> "Player | None":
-        if spec == "oracle" or kind == "mini" or (colon and kind in ("baseline", "python")):
-            return None
-        if colon and kind in ("answers", "human"):
-            answers, sha256 = _answers(spec, answers_format)
-            opened = _player(
-                spec,
-                benchmark,
-                content,
-                asking=None,
-                store=None,
-                budget=None,
-                picture=None,
-                prompt=prompt,
-                answers=answers,
-                answers_sha256=sha256,
-            )
-            return opened.player  # type: ignore[no-any-return]
-        if colon and kind == "summary":
-            from reeltalk.evaluate.playing.summary_player import SummaryPlayer
-
-            summaries = {str(video.id): video.summaries for video in content.videos}
-            return SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
-        return ChatPlayer(model, answer_prompt(prompt))
-
-    return player
-
-
-def _player(*arguments: Any, **options: Any) -> Any:
-    from reeltalk.evaluate.opening import opened_player
-
-    return opened_player(*arguments, **options)
-
-
-def _answers(model: str, format: str | None) -> tuple["Content | None", str]:
-    from reeltalk.formats.registry import load_format
-    from reeltalk.store.benchmark import Benchmark
-
-    if not model.startswith(("answers:", "human:")):
-        return None, ""
-    path = Path(model.partition(":")[2])
-    if (path / "manifest.json").is_file():
-        return Benchmark.open(path).content(), Benchmark.open(path).manifest.content_hash
-    if format is None:
-        raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
-    return load_format(format).read(path), hash_source(path)
-
-
-def media_of(benchmark: "Benchmark", content: "Content") -> Callable[[str], Path | None]:
-    """Gives the file of a video by the video's identifier; None where it is not at hand."""
-    by_id = {str(video.id): video.sha256 for video in content.videos}
-
-    def media(video_id: str) -> Path | None:
-        sha256 = by_id.get(video_id)
-        path = benchmark.media.path(sha256) if sha256 else None
-        return path if path is not None and path.is_file() else None
-
-    return media
-
-
-def lines_spoken(content: "Content") -> Callable[["Script", "Step"], tuple[str, ...]]:
-    """Lines that were spoken in the clips of a turn, up to its moment."""
-    from reeltalk.evaluate.playing.subtitles import subtitles_of, visible_subtitles
-
-    by_unit: dict[str, tuple[str, ...]] = {dialogue.id: dialogue.clip_ids for dialogue in content.dialogues}
-    by_unit |= {chain.id: (chain.clip_id,) for chain in content.chains if chain.clip_id is not None}
-    clips = {str(clip.id): clip for clip in content.clips}
-
-    def spoken(script: "Script", step: "Step") -> tuple[str, ...]:
-        names = by_unit.get(step.source_id, ())
-        lines = subtitles_of(clips[name] for name in names if name in clips)
-        return visible_subtitles(lines, step.asked_at_s)
-
-    return spoken

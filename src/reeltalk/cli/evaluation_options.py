@@ -1,16 +1,21 @@
 """Options of the commands that play and judge."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.app import settings_of
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import (
+    JUDGED_BY_DEFAULT,
+    JudgeModelSettings,
+    JudgeSettings,
+    LimitSettings,
+    ModelSettings,
+    PlaySettings,
+)
 
 Count = Annotated[int, Field(ge=1)]
-Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PRESET_NAMES = Literal["svbench", "mt-video-bench", "vdact", "dramaqa"]
 
@@ -114,7 +119,7 @@ class JudgeOptions(BaseModel):
 
     def settings(self, preset: JudgeSettings | None, *, seed: int | None = None) -> JudgeSettings:
         """The settings, over those of a preset."""
-        start = preset or JudgeSettings(protocols=("agree",), metrics=("bleu", "rouge_l", "cider"))
+        start = preset or JUDGED_BY_DEFAULT
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in JudgeSettings.model_fields
@@ -136,86 +141,15 @@ def _named(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 
 
-class ModelOptions(BaseModel):
-    """How the model that answers is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    base_url: str | None = None
-    """Address of an OpenAI-compatible server (vLLM, SGLang, Ollama, llama.cpp); OpenAI's own by default."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """Environment variable that holds the key."""
-    sees: Literal["images", "text"] = "images"
-    """text: the model is shown no frames."""
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    """Sampling temperature."""
-    max_reply_tokens: Count = 512
-    """Longest answer."""
-    memory: Literal["all", "bounded"] = "all"
-    """What a model that follows streams keeps: all of a video, or a memory that does not grow."""
-    first_token: bool = False
-    """Let answers come in pieces, so that the time to the first token is known."""
-    batch: bool = False
-    """Use the provider's batch API, where inspect_ai offers it: cheaper, and much later."""
-    price_in: Money | None = None
-    """Price of a million tokens of prompt."""
-    price_out: Money | None = None
-    """Price of a million tokens of reply."""
-    image_tokens: Count = 2048
-    """Most tokens that the server counts for one frame: what a budget sets aside for it."""
-
-
-class JudgeModelOptions(BaseModel):
-    """Who judges, and how it is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    judge: str | None = None
-    """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""
-    judge_base_url: str | None = None
-    """Address of the judge's server; OpenAI's own by default."""
-    judge_api_key_env: str = "OPENAI_API_KEY"
-    """Environment variable that holds the judge's key."""
-    judge_max_reply_tokens: Count = 1024
-    """Longest reply of the judge."""
-    judge_price_in: Money | None = None
-    """Price of a million tokens of the judge's prompt."""
-    judge_price_out: Money | None = None
-    """Price of a million tokens of the judge's reply."""
-
-
-class LimitOptions(BaseModel):
-    """How many requests at a time, and what all may cost together."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    connections: Count = 20
-    """Dialogues, and requests to a server, at a time; fewer requests where it says that it is asked too often."""
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
-    """Longest wait for one reply."""
-    max_retries: Annotated[int, Field(ge=0)] = 5
-    """How often a request that failed on the way is sent again."""
-    backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    """Wait before a request is sent again; each further one is twice as long."""
-    max_calls: Count | None = None
-    """Hard limit: requests that may leave, repeated ones included."""
-    max_tokens: Count | None = None
-    """Hard limit: tokens of prompts and replies."""
-    max_cost: Money | None = None
-    """Hard limit: money, by the prices given."""
-    replies: Path | None = None
-    """File in which replies are kept, shared by several runs; the run's own by default."""
-
-
 Playing = Annotated[PlayOptions, Parameter(name="*")]
 JudgingOptions = Annotated[JudgeOptions, Parameter(name="*")]
-Answering = Annotated[ModelOptions, Parameter(name="*")]
-JudgeModel = Annotated[JudgeModelOptions, Parameter(name="*")]
-Limits = Annotated[LimitOptions, Parameter(name="*")]
+Answering = Annotated[ModelSettings, Parameter(name="*")]
+JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*")]
+Limits = Annotated[LimitSettings, Parameter(name="*")]
 PLAYING, JUDGING, ANSWERING, JUDGE_MODEL, LIMITS = (
     PlayOptions(),
     JudgeOptions(),
-    ModelOptions(),
-    JudgeModelOptions(),
-    LimitOptions(),
+    ModelSettings(),
+    JudgeModelSettings(),
+    LimitSettings(),
 )

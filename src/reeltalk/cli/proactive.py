@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App
 
 from reeltalk.cli.app import OVERWRITE, Bar, app, refuse_existing, say, settings_of
-from reeltalk.cli.asking import asking_within, check_counts, endpoint_of
-from reeltalk.cli.evaluating import media_of
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.schema.settings import check_counts
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.playing.frames import FrameServer
@@ -129,6 +128,7 @@ def run(
     from reeltalk.evaluate.proactive.stage import run as play_tasks
     from reeltalk.evaluate.proactive.tuning import read_tuned
     from reeltalk.evaluate.run_folder import RunFolder
+    from reeltalk.stages.asking import asking_within, endpoint_of
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EventLog
 
@@ -374,6 +374,7 @@ def _tasks(benchmark: "Benchmark", split: str | None, kinds: str, limit: int | N
 def _server(
     benchmark: "Benchmark", tasks: "Sequence[ProactiveTask]", settings: ProactiveSettings, folder: "RunFolder"
 ) -> "FrameServer":
+    from reeltalk.evaluate.playing.at_hand import media_of
     from reeltalk.evaluate.playing.frames import FrameServer
 
     media = media_of(benchmark, benchmark.content())

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from reeltalk.cli.app import OVERWRITE, refuse_existing
-from reeltalk.cli.asking import check_counts
 from reeltalk.cli.reviewing import BENCHMARK, DATABASE, opened_project, review
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.schema.settings import check_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

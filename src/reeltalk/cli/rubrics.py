@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from reeltalk.cli.app import app
-from reeltalk.cli.construction import ASK_DEFAULTS, Asking, opened_models
+from reeltalk.cli.app import app, say
+from reeltalk.cli.construction import ASK_DEFAULTS, Asking
 
 if TYPE_CHECKING:
     from reeltalk.construct.writers import Unwritten
@@ -47,6 +47,7 @@ def rubric(
         found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
     else:
         from reeltalk.construct.prompting import PromptedModel
+        from reeltalk.stages.writing_models import opened_models
 
         with opened_models(opened, writer, asking) as models:
             model = PromptedModel(models.open(writer, sees_images=False), language)
@@ -55,7 +56,8 @@ def rubric(
                 return model_rubric(model, turn, history)
 
             found = write_rubrics(opened, write, writer=writer)
-            models.tell_spent()
+            if spent := models.spent():
+                say(spent)
     print(f"rubrics: {found.written:,} of {found.turns:,} turns, {found.items:,} parts; {found.single:,} of one part")
     for reason in found.unwritten[:SHOWN]:
         print(f"  no rubric for {reason}")

@@ -57,14 +57,15 @@ def write_harness_task(harness: str, benchmark: Path, folder: Path, options: Har
         BenchmarkError: There is nothing to ask, or a video is not at hand.
         SettingError: An option does not fit.
     """
-    from reeltalk.cli.evaluating import lines_spoken, media_of
     from reeltalk.evaluate.harnesses.asked import asked_turns
     from reeltalk.evaluate.harnesses.films import write_films
     from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
     from reeltalk.evaluate.harnesses.task import HarnessTask, signature_of, task_name, title_of
     from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
+    from reeltalk.evaluate.playing.at_hand import media_of
     from reeltalk.evaluate.playing.chat import answer_prompt
     from reeltalk.evaluate.playing.modes import Choice, scripts
+    from reeltalk.evaluate.playing.subtitles import lines_spoken
     from reeltalk.evaluate.settings import PlaySettings
     from reeltalk.store.benchmark import Benchmark
 

@@ -11,10 +11,10 @@ from cyclopts import App, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing, say, settings_of
-from reeltalk.cli.asking import check_counts, prices_of
 from reeltalk.cli.evaluation_options import LIMITS, Limits
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.schema.settings import check_counts
 
 if TYPE_CHECKING:
     from reeltalk.construct.tagging.taggers import Tagger
@@ -291,6 +291,8 @@ def _check(options: TaggerOptions) -> None:
         raise SettingError("give --tagger FILE, --tagger household, or --model NAME; one of them")
     if (options.model is not None and options.model != options.model.strip()) or options.model == "":
         raise SettingError(f"--model {options.model!r}: give the name of a model")
+    from reeltalk.llm.budget import prices_of
+
     prices_of(options.price_in, options.price_out, "--price")
 
 

@@ -37,15 +37,11 @@ def film(
     workers
         Videos that are filmed at a time; by default one for each core.
     """
-    from reeltalk.parallel import LocalExecutor
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk.world.film import film as run_stage
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.filming import film as run_stage
 
-    if workers is not None and workers < 1:
-        raise SettingError(f"--workers {workers}: at least one is needed")
-    benchmark = Benchmark.create(into)
     with Bar() as bar:
-        done = run_stage(benchmark, settings, executor=LocalExecutor(workers), progress=bar.show)
+        done = run_stage(into=into, settings=settings, executor=open_executor(workers=workers), progress=bar.show)
     print_report(done)
     print(f"benchmark: {into}")
     return 0

@@ -14,6 +14,7 @@ STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "sce
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
+Money = Annotated[float, Field(ge=0)]
 
 
 class ConstructSettings(BaseModel):
@@ -88,3 +89,38 @@ class ConstructSettings(BaseModel):
             theme_similarity=self.theme_similarity,
             cross_per_video=self.cross_per_video,
         )
+
+
+class AskSettings(BaseModel):
+    """How language models are asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key."""
+    sees: Literal["images", "text"] = "images"
+    """text: the writer sees no images; it is told of detected objects and signed writer:text-only."""
+    judge: str | None = None
+    """Model that judges chains and checklists; the writer itself by default."""
+    probe: str | None = None
+    """Model that is asked every question without the video and with its evidence, as a gate."""
+    connections: Positive = 4
+    """Requests at a time."""
+    max_reply_tokens: Positive = 2048
+    """Longest reply."""
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    """Longest wait for one reply."""
+    max_calls: Positive | None = None
+    """Hard limit: requests that may leave, repeated ones included."""
+    max_tokens: Positive | None = None
+    """Hard limit: tokens of prompts and replies."""
+    max_cost: Money | None = None
+    """Hard limit: money, by the prices given."""
+    price_in: Money | None = None
+    """Price of a million tokens of prompt."""
+    price_out: Money | None = None
+    """Price of a million tokens of reply."""
+    image_tokens: Positive = 2048
+    """Most tokens that the server counts for one image."""

@@ -170,20 +170,17 @@ def opened_player(
         from reeltalk.evaluate.playing.from_file import AnswersPlayer
 
         assert answers is not None
-        models = {answer.model for answer in answers.answers}
-        if len(models) != 1:
-            raise SettingError(f"{name} holds answers of {len(models)} models; give a file that holds those of one")
-        texts = {(a.unit_id, a.turn_index): a.text if a.state == "answered" else None for a in answers.answers}
         # Tables tell people from models by the source.
         source_name = spec if kind == "human" else name
-        return Opened(AnswersPlayer(texts, name=models.pop(), sha256=answers_sha256), (source_name, answers_sha256))
+        player = AnswersPlayer.of(answers, source=name, sha256=answers_sha256)
+        return Opened(player, (source_name, answers_sha256))
     if kind == "summary" and colon:
         from reeltalk.evaluate.playing.summary_player import SummaryPlayer
 
         model = served(name, asking, store, budget)
         summaries = {str(video.id): video.summaries for video in content.videos}
-        player = SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
-        return Opened(player, (spec, ""), model.model, model)
+        teller = SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
+        return Opened(teller, (spec, ""), model.model, model)
     model = served(spec, asking, store, budget, picture)
     return Opened(ChatPlayer(model, answer_prompt(prompt)), (spec, ""), model.model, model)
 

@@ -181,3 +181,19 @@ class Budget:
             f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to go on from the replies "
             "that were kept"
         )
+
+
+def prices_of(price_in: float | None, price_out: float | None, option: str) -> Prices | None:
+    """Both prices of a model, or none.
+
+    Args:
+        price_in: Of a million tokens of prompt.
+        price_out: Of a million tokens of reply.
+        option: What the options are called, as `--price`.
+
+    Raises:
+        SettingError: One is given without the other.
+    """
+    if (price_in is None) != (price_out is None):
+        raise SettingError(f"give both {option}-in and {option}-out, or neither")
+    return None if price_in is None or price_out is None else Prices(input=price_in, output=price_out)

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Json
-from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.documents import parse, read_json, visible_files, write_json
 
 MANIFEST: Final = "manifest.json"
 SCHEMA_VERSION: Final = 1
@@ -87,3 +87,22 @@ def hash_file(path: Path) -> tuple[str, int]:
             digest.update(block)
             size_bytes += len(block)
     return digest.hexdigest(), size_bytes
+
+
+def hash_source(source: Path) -> str:
+    """One hash of a file, or of a folder's file names and contents, SHA-256 in hexadecimal.
+
+    Raises:
+        InputError: There is no such file or folder, or it cannot be read.
+    """
+    if not source.exists():
+        raise InputError("no such file or folder", file=source, hint="check the path")
+    try:
+        if source.is_file():
+            return hash_file(source)[0]
+        digest = hashlib.sha256()
+        for path in visible_files(source):
+            digest.update(f"{hash_file(path)[0]}  {path.relative_to(source).as_posix()}\n".encode())
+        return digest.hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=error.filename or source) from None

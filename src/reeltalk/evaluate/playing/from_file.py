@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from reeltalk.errors import SettingError
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.store.content import Content
 
 
 class AnswersPlayer:
@@ -16,6 +18,24 @@ class AnswersPlayer:
 
     def __init__(self, answers: Mapping[tuple[str, int], str | None], *, name: str, sha256: str = "") -> None:
         self._answers, self._name, self._sha256 = answers, name, sha256
+
+    @classmethod
+    def of(cls, content: Content, *, source: str, sha256: str = "") -> "AnswersPlayer":
+        """The player of a file's answers.
+
+        Args:
+            content: What was read from the file.
+            source: Where that is.
+            sha256: Its hash.
+
+        Raises:
+            SettingError: It holds answers of several models, or of none.
+        """
+        models = {answer.model for answer in content.answers}
+        if len(models) != 1:
+            raise SettingError(f"{source} holds answers of {len(models)} models; give a file that holds those of one")
+        texts = {(a.unit_id, a.turn_index): a.text if a.state == "answered" else None for a in content.answers}
+        return cls(texts, name=models.pop(), sha256=sha256)
 
     @property
     def name(self) -> str:

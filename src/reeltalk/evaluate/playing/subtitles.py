@@ -1,12 +1,14 @@
 """Spoken lines that may be known at a moment: those that have ended."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.schema.media import Clip
+from reeltalk.store.content import Content
 
 LINES: Final = "contained_subs"
 """Where DramaQA's clips keep their lines: `speaker`, `utter`, and `st` and `et` in seconds."""
@@ -44,6 +46,24 @@ def visible_subtitles(subtitles: Sequence[Subtitle], asked_at_s: float | None) -
         asked_at_s: The moment; None for the end of the video.
     """
     return tuple(line.text for line in subtitles if asked_at_s is None or line.end_s <= asked_at_s + HAIR_S)
+
+
+def lines_spoken(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:
+    """Gives the lines that were spoken in the clips of a turn, up to its moment.
+
+    Args:
+        content: The benchmark whose scripts are played.
+    """
+    by_unit: dict[str, tuple[str, ...]] = {dialogue.id: dialogue.clip_ids for dialogue in content.dialogues}
+    by_unit |= {chain.id: (chain.clip_id,) for chain in content.chains if chain.clip_id is not None}
+    clips = {str(clip.id): clip for clip in content.clips}
+
+    def spoken(script: Script, step: Step) -> tuple[str, ...]:
+        names = by_unit.get(step.source_id, ())
+        lines = subtitles_of(clips[name] for name in names if name in clips)
+        return visible_subtitles(lines, step.asked_at_s)
+
+    return spoken
 
 
 def _lines(clip: Clip) -> Iterable[tuple[int, Any]]:

@@ -1,0 +1,46 @@
+"""Settings from values that people gave: what is wrong with one is said as they wrote it."""
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from reeltalk.errors import SettingError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def settings_of(model: type[M], /, **values: Any) -> M:
+    """A settings model from options.
+
+    Args:
+        model: The model.
+        values: Its fields, by name.
+
+    Raises:
+        SettingError: A value cannot be used; names the option.
+    """
+    try:
+        return model(**values)
+    except ValidationError as error:
+        raise SettingError(setting_problem(error)) from None
+
+
+def setting_problem(error: ValidationError) -> str:
+    """What is wrong with an option, where a settings model refused it; pydantic's own words are for programmers."""
+    first = error.errors(include_url=False)[0]
+    words = " ".join(first["msg"].removeprefix("Value error, ").split())
+    problem = (words[:1].lower() + words[1:]).rstrip(".")
+    if not first["loc"]:
+        return problem
+    return f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {problem}"
+
+
+def check_counts(**options: int | None) -> None:
+    """Refuse what counts something and is below 1.
+
+    Raises:
+        SettingError: Names the option.
+    """
+    for name, value in options.items():
+        if value is not None and value < 1:
+            raise SettingError(f"--{name} {value}: it must be at least 1")

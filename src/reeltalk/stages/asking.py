@@ -1,0 +1,161 @@
+"""Whom the stages ask and within what: a model that answers, a model that judges, kept replies, a budget."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+from reeltalk.errors import MissingToolError, SettingError
+from reeltalk.evaluate.judging.judge import Judge
+from reeltalk.evaluate.judging.svbench_compat import streaming_slots
+from reeltalk.evaluate.judging.units import Background, JoinedChains
+from reeltalk.evaluate.opening import Asking, opened_judges, served
+from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings
+from reeltalk.evaluate.stage import Judging
+from reeltalk.formats.svbench_joins import join_inputs
+from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.llm import Budget, Endpoint, ReplyStore
+from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.metrics.scoring import metric_names
+from reeltalk.schema.settings import settings_of
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+
+Tell = Callable[[str], None]
+"""Receives a sentence for people, as that a metric cannot be had here."""
+
+
+@contextlib.contextmanager
+def asking_within(folder: RunFolder, limits: LimitSettings) -> Iterator[tuple[ReplyStore, Budget]]:
+    """What a run asks within: kept replies, and a budget."""
+    with ReplyStore(limits.replies or folder.replies) as store:
+        yield store, Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+
+
+def endpoint_of(answering: ModelSettings, limits: LimitSettings) -> Asking:
+    """How the model that answers is asked.
+
+    Raises:
+        SettingError: The settings cannot be used together.
+    """
+    endpoint = settings_of(
+        Endpoint,
+        model="model",
+        base_url=answering.base_url,
+        temperature=answering.temperature,
+        max_tokens=answering.max_reply_tokens,
+        timeout_s=limits.timeout_s,
+        max_retries=limits.max_retries,
+        backoff_s=limits.backoff_s,
+        image_tokens=answering.image_tokens,
+        price_in=answering.price_in,
+        price_out=answering.price_out,
+    )
+    return Asking(
+        endpoint,
+        api_key=os.environ.get(answering.api_key_env),
+        connections=limits.connections,
+        stream=answering.first_token,
+        batch=answering.batch,
+        sees_images=answering.sees == "images",
+        memory=answering.memory,
+    )
+
+
+@contextlib.contextmanager
+def judging_by(
+    settings: JudgeSettings,
+    options: JudgeModelSettings,
+    limits: LimitSettings,
+    benchmark: Benchmark | None,
+    store: ReplyStore,
+    budget: Budget,
+    *,
+    tell: Tell,
+) -> Iterator[Judging]:
+    """Judges, their model, and what text metrics need.
+
+    Args:
+        settings: By which protocols and metrics.
+        options: The model that judges.
+        limits: How it is asked.
+        benchmark: Holds the graphs that protocol graph looks into.
+        store: Keeps replies.
+        budget: What all requests may cost together.
+        tell: Told why a metric cannot be had.
+
+    Raises:
+        SettingError: A protocol or metric is unknown, or one needs a model and none is given.
+    """
+    if settings.metrics:
+        metric_names(settings.metrics)  # an unknown name is refused before any work
+    judges = opened_judges(settings, benchmark)
+    needing = needing_model(judges, options)
+    model = None
+    if options.judge is not None and needing:
+        endpoint = settings_of(
+            Endpoint,
+            model="judge",
+            base_url=options.judge_base_url,
+            max_tokens=options.judge_max_reply_tokens,
+            timeout_s=limits.timeout_s,
+            max_retries=limits.max_retries,
+            backoff_s=limits.backoff_s,
+            price_in=options.judge_price_in,
+            price_out=options.judge_price_out,
+        )
+        key = os.environ.get(options.judge_api_key_env)
+        asking = Asking(endpoint, api_key=key, connections=limits.connections, sees_images=False)
+        model = served(options.judge, asking, store, budget)
+    with contextlib.ExitStack() as stack:
+        meteor: MeteorProcess | MissingToolError | None = None
+        if "meteor" in settings.metrics:
+            try:
+                meteor = stack.enter_context(MeteorProcess(jar=None))
+            except MissingToolError as missing:
+                tell(f"meteor is not scored: {missing}")
+                meteor = missing
+        yield Judging(
+            settings,
+            judges,
+            model,
+            model.model if model is not None else None,
+            meteor,
+            SentenceEmbedder() if "similarity" in settings.metrics else None,
+        )
+
+
+def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings) -> list[str]:
+    """Protocols that need a model.
+
+    Raises:
+        SettingError: There are some, and no model is given.
+    """
+    needing = [judge.name for judge in judges if judge.needs_model]
+    if needing and options.judge is None:
+        raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
+    return needing
+
+
+def background_of(content: Content, judging: JudgeSettings) -> Background:
+    """What a benchmark knows beside the turns, for judges."""
+    if not (judging.compat and "svbench" in judging.protocols and content.chains):
+        return Background.of(content)
+    joined = [
+        JoinedChains(
+            f"{read.video_id}/{read.language}/joined",
+            read.video_id,
+            tuple(read.chain_ids),
+            tuple(map(tuple, streaming_slots(read.chains, read.links))),
+        )
+        for read in join_inputs(content)
+    ]
+    return Background.of(content, joined)
+
+
+def silent(sentence: str) -> None:
+    """Tell nobody."""
+
+
+def unseen(what: str, done: int, total: int, share: float) -> None:
+    """Show no progress."""

@@ -1,0 +1,150 @@
+"""Construct: a graph or a language model writes chains, linkages, paths, dialogues and checklists about clips."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reeltalk.construct.balance import benchmark_shortfall
+from reeltalk.construct.balance import lines as balance_lines
+from reeltalk.construct.context import VideoContext
+from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.model_writer import ModelWriter
+from reeltalk.construct.probing import Ask
+from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
+from reeltalk.construct.stage import construct as compute
+from reeltalk.construct.step import Progress
+from reeltalk.construct.step import Run as ConstructRun
+from reeltalk.construct.writers import Writer
+from reeltalk.errors import SettingError
+from reeltalk.llm import Message
+from reeltalk.metrics.counting import Counted, counted
+from reeltalk.metrics.counting import lines as counted_lines
+from reeltalk.parallel import Executor, open_executor
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.stages.asking import Tell, silent, unseen
+from reeltalk.stages.writing_models import WritingModels, opened_models
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.tables import CLIPS
+
+GRAPH = "graph"
+"""Name of the writer that needs no model."""
+
+
+@dataclass(frozen=True)
+class ConstructReport:
+    """What was written, and what of it cannot be used."""
+
+    stage: StageReport
+    counted: Counted
+    """The benchmark's units, turns and gates in numbers."""
+    balance: tuple[str, ...] = ()
+    """What is wanting of the balance that the settings ask for, line by line."""
+
+    @property
+    def complete(self) -> bool:
+        """No model gave a reply that cannot be used; the command line exits with 1 where one did."""
+        return not self.counted.malformed
+
+    def lines(self) -> Iterable[str]:
+        """What the command line prints, line by line."""
+        yield from self.stage.lines()
+        yield from counted_lines(self.counted)
+        yield from self.balance
+
+
+def construct(
+    benchmark: Benchmark,
+    *,
+    writer: str = GRAPH,
+    settings: ConstructSettings | None = None,
+    asking: AskSettings | None = None,
+    steps: Sequence[Step] = (),
+    runs: Sequence[Run | Path | str] = (),
+    executor: Executor | None = None,
+    progress: Progress = unseen,
+    tell: Tell = silent,
+) -> ConstructReport:
+    """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
+
+    Call it again to go on after an interruption: replies are kept, and steps whose inputs did not change are passed
+    over.
+
+    Args:
+        benchmark: One with clips.
+        writer: `graph` for videos with graphs; else the name of a model, or `inspect:PROVIDER/MODEL`.
+        settings: What is written, and by which gates it has to pass.
+        asking: How models are asked, and within which limits.
+        steps: Which steps; all by default.
+        runs: Runs with scores, by whose correct answers easy turns are found.
+        executor: Runs what decodes; by default processes of this machine, one for each core.
+        progress: Told how far a step is.
+        tell: Told what was asked of models.
+
+    Raises:
+        SettingError: There is no such writer, or it cannot write so.
+        BenchmarkError: There are no clips, or what people reviewed would be overwritten.
+        BudgetError: A limit would be passed; the same call with a higher one goes on.
+        ModelError: A model cannot be reached.
+    """
+    settings, asking = settings or ConstructSettings(), asking or AskSettings()
+    executor = executor or open_executor()
+    with opened_models(benchmark, writer, asking) as models:
+        report = compute(
+            ConstructRun(
+                benchmark,
+                settings,
+                _writer(benchmark, writer, settings, asking, models, executor),
+                executor,
+                progress,
+                runs=tuple(run.path if isinstance(run, Run) else Path(run) for run in runs),
+                probe=_probe(models, asking),
+                probe_name=asking.probe,
+                probe_sees=asking.sees == "images",
+            ),
+            tuple(steps) or STEPS,
+        )
+        if spent := models.spent():
+            tell(spent)
+    written = Benchmark.open(benchmark.path)
+    balance: tuple[str, ...] = ()
+    if settings.balance is not None:
+        balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
+    return ConstructReport(report, counted(written), balance)
+
+
+def _writer(
+    benchmark: Benchmark,
+    name: str,
+    settings: ConstructSettings,
+    asking: AskSettings,
+    models: WritingModels,
+    executor: Executor,
+) -> Writer:
+    if name == GRAPH:
+        if settings.language != "en":
+            raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
+        return GraphWriter(benchmark, settings)
+    sees_images = asking.sees == "images"
+    context = VideoContext(
+        benchmark, executor, frames=settings.frames, longest_px=settings.frame_width_px, sees_images=sees_images
+    )
+    return ModelWriter(
+        models.open(name, sees_images=sees_images),
+        context=context,
+        clips={clip.id: clip for clip in benchmark.read(CLIPS)},
+        language=settings.language,
+        threads=asking.connections,
+        judge=models.open(asking.judge, sees_images=sees_images) if asking.judge else None,
+    )
+
+
+def _probe(models: WritingModels, asking: AskSettings) -> Ask | None:
+    if asking.probe is None:
+        return None
+    model = models.open(asking.probe, sees_images=asking.sees == "images")
+
+    def ask(prompt: str, images: Sequence[bytes]) -> str:
+        return model.ask([Message("user", prompt, tuple(images))]).text
+
+    return ask

@@ -1,0 +1,126 @@
+"""What became of a run: its tables are written, and what they say is told as lines."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.stage import Evaluation, Judging
+from reeltalk.evaluate.tables import item_rows, tables_of
+from reeltalk.llm import Budget
+from reeltalk.schema.runs import SummaryRow
+from reeltalk.stages.asking import Tell, background_of
+from reeltalk.store.content import Content
+from reeltalk.store.runs import INFO, Run
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A run that was written, and what there is to say about it."""
+
+    run: Run
+    complete: bool
+    """Every turn has an answer and a score; the command line exits with 1 where not."""
+    text: tuple[str, ...]
+    """What the command line prints, line by line, but for warnings and the run's place."""
+    warnings: tuple[str, ...] = ()
+
+    def value(self, metric: str, model: str | None = None) -> float | None:
+        """A number of the run's summary; None where it could not be scored.
+
+        Args:
+            metric: Name, as `agree`.
+            model: Of this model; the run's first one by default.
+
+        Raises:
+            KeyError: The run has no such number.
+        """
+        wanted = model or self.run.info.models[0].model
+        values = {(row.model, row.metric): row.value for row in self.run.summary}
+        return values[wanted, metric]
+
+    def lines(self) -> Iterable[str]:
+        """What the command line prints, line by line."""
+        yield from self.text
+        yield f"run: {self.run.path / INFO}"
+
+
+def finish(
+    folder: RunFolder,
+    evaluation: Evaluation,
+    judging: Judging,
+    *,
+    subject: str,
+    signed: Mapping[str, tuple[tuple[str, str], ...]],
+    sources: Mapping[str, tuple[str, str]],
+    content: Content | None,
+    settings: dict[str, Any],
+    kind: str,
+    spent: tuple[Budget, Any, Any],
+    tell: Tell,
+) -> RunReport:
+    """Write a run's tables.
+
+    Args:
+        folder: The run while it is made.
+        evaluation: Turns and scores.
+        judging: By what was judged.
+        subject: First word of the signatures.
+        signed: For each model, how its answers came about.
+        sources: For each model, where its answers are from, and a hash of that.
+        content: What was played or judged, where it is known.
+        settings: All settings, for `run.json`.
+        kind: The verb that writes the run.
+        spent: The budget, the model that answered, the model that judged.
+        tell: Told what is being computed.
+
+    Raises:
+        BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
+    """
+    budget, player, judge = spent
+    if player is not None and player.peak_memory is not None:
+        settings = settings | {"peak_memory_bytes": dict(player.peak_memory())}
+    info, scored, tables = tables_of(
+        evaluation,
+        judging,
+        subject=subject,
+        signed=signed,
+        sources=sources,
+        background=background_of(content, judging.settings) if content is not None else None,
+        settings=settings | {"signed": {model: [list(part) for part in parts] for model, parts in signed.items()}},
+        kind=kind,
+        progress=tell,
+    )
+    summary, curves = [*tables.summary, *scored.summary], [*tables.curves, *scored.curves]
+    folder.finish(
+        info,
+        answers=evaluation.turns,
+        items=item_rows(evaluation, scored, tables),
+        summary=summary,
+        curves=curves,
+        groups=tables.groups,
+        judged=evaluation.scores,
+    )
+    counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(evaluation.counts.items()))
+    text = [f"turns: {len(evaluation.turns):,} ({counts})", *_summary_lines(summary)]
+    took = budget.spent
+    kept = sum(model.kept for model in (player, judge) if model is not None)
+    if took.calls or kept:
+        text.append(f"asked: {took.calls:,} requests, {took.tokens:,} tokens, {kept:,} replies were kept from before")
+    complete = not any(row.unscored for row in summary) and not evaluation.counts["failed"]
+    return RunReport(Run(folder.path, info, summary, curves), complete, tuple(text))
+
+
+def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
+    width = max((len(row.metric) for row in rows), default=0)
+    wide = max((len(row.model) for row in rows), default=0)
+    for row in rows:
+        value = "not scored" if row.value is None else f"{row.value:.4f}"
+        interval = f"[{row.low:.4f}, {row.high:.4f}]" if row.low is not None and row.high is not None else ""
+        notes = [
+            f"{row.unscored:,} unscored" if row.unscored else "",
+            f"{row.not_applicable:,} not applicable" if row.not_applicable else "",
+            f"withheld, {row.over_scored:.4f} over what was scored" if row.over_scored is not None else "",
+        ]
+        ending = "; ".join(note for note in notes if note)
+        yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()

@@ -1,0 +1,139 @@
+"""Report: runs or a benchmark as a static site, and runs as one table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.report.construction import is_constructed
+from reeltalk.report.curation import is_curated
+from reeltalk.report.objects import has_objects
+from reeltalk.report.published.records import published as published_numbers
+from reeltalk.report.scenarios import has_scenarios, scenarios_of
+from reeltalk.report.settings import ReportSettings
+from reeltalk.report.stage import (
+    TableFormat,
+    render_table,
+    write_construction_report,
+    write_curation_report,
+    write_dataset_report,
+    write_object_report,
+    write_report,
+    write_scenario_report,
+)
+from reeltalk.store.atomic import writing_directory
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run, read_run
+
+ALONE: Final = "{} is a benchmark: its report is a site of its own, from it alone"
+NO_RUNS: Final = "report needs at least one run; 'reeltalk score' writes them"
+
+
+def report(
+    *subjects: Run | Benchmark | Path | str,
+    out: Path | str,
+    settings: ReportSettings | None = None,
+    benchmark: Benchmark | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write runs, or one benchmark, as a static site that opens from disk.
+
+    The same runs give the same bytes; no page asks for anything from a network.
+
+    Args:
+        subjects: Runs, or one benchmark, or their folders.
+        out: Folder of the site that appears.
+        settings: What to show beyond the runs.
+        benchmark: What the runs were played on; the site then shows its videos, evidence and tags.
+        overwrite: Replace the report that is there.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        SettingError: There is nothing to report, or a setting is for runs and a benchmark is given.
+        BenchmarkError: The runs hold no scores, or `out` holds something else.
+        InputError: A run's file is damaged.
+    """
+    out, settings = Path(out), settings or ReportSettings()
+    opened = opened_subjects(subjects)
+    runs = [subject for subject in opened if isinstance(subject, Run)]
+    for name in settings.published:
+        published_numbers(name)
+    if not runs:
+        _refuse_settings_of_sites(settings)
+    if settings.media != "none" and benchmark is None:
+        raise SettingError(f"--media {settings.media} needs --bench, the benchmark that holds the videos")
+    if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
+        raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
+    with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
+        if isinstance(opened[0], Benchmark):
+            _write_benchmark_report(opened[0], folder)
+        else:
+            write_report(runs, folder, settings=settings, benchmark=benchmark)
+    return out / "index.html"
+
+
+def runs_table(*runs: Run | Path | str, format: TableFormat, settings: ReportSettings | None = None) -> str:
+    """The leaderboard of runs as text.
+
+    Args:
+        runs: Runs, or their folders.
+        format: json, csv, latex or markdown.
+        settings: Refused where they are for a site.
+
+    Raises:
+        SettingError: No run is given, one is a benchmark, or a setting is for a site.
+        BenchmarkError: The runs hold no scores.
+        InputError: A run's file is damaged.
+    """
+    opened = opened_subjects(runs)
+    if isinstance(opened[0], Benchmark):
+        raise SettingError(ALONE.format(opened[0].path))
+    if settings is not None:
+        _refuse_settings_of_sites(settings)
+    return render_table([run for run in opened if isinstance(run, Run)], format)
+
+
+def _refuse_settings_of_sites(settings: ReportSettings) -> None:
+    if settings.human is not None:
+        raise SettingError("--human compares judges of runs with people, on a site: give runs, and --format html")
+    if settings.figures or settings.tables or settings.about:
+        raise SettingError("--figures, --tables and --about are for a site about runs, in the format html")
+    if settings.published:
+        raise SettingError("--published lays numbers beside those of runs, on a site: give runs, and --format html")
+
+
+def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Run | Benchmark]:
+    """What is to be reported: runs, or one benchmark.
+
+    Raises:
+        SettingError: There is nothing, or a benchmark beside something else.
+        BenchmarkError: A folder is neither.
+    """
+    if not subjects:
+        raise SettingError(NO_RUNS)
+    found: list[Run | Benchmark] = []
+    for subject in subjects:
+        if not isinstance(subject, Run | Benchmark):
+            path = Path(subject)
+            subject = Benchmark.open(path) if (path / "manifest.json").is_file() else read_run(path)
+        found.append(subject)
+    benchmarks = [subject for subject in found if isinstance(subject, Benchmark)]
+    if benchmarks and len(found) > 1:
+        raise SettingError(ALONE.format(benchmarks[0].path))
+    return found
+
+
+def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
+    """What there is to show of a benchmark: its curation, scenarios, what was constructed, objects, or its numbers."""
+    if not is_curated(benchmark) and has_scenarios(benchmark):
+        write_scenario_report(benchmark.manifest.name, scenarios_of(benchmark), folder, benchmark=benchmark)
+    elif not is_curated(benchmark) and is_constructed(benchmark):
+        write_construction_report(benchmark, folder)
+    elif not is_curated(benchmark) and has_objects(benchmark):
+        write_object_report(benchmark, folder)
+    elif is_curated(benchmark):
+        write_curation_report(benchmark, folder)
+    else:
+        write_dataset_report(benchmark, folder)

@@ -1,0 +1,134 @@
+"""Score: text metrics over answers that exist already, written as a run."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from reeltalk.errors import BenchmarkError, MissingToolError, SettingError
+from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
+from reeltalk.evaluate.score import Scored
+from reeltalk.evaluate.score import score as compute
+from reeltalk.evaluate.settings import ScoreSettings
+from reeltalk.formats.registry import load_format
+from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.stages.asking import Tell, silent
+from reeltalk.stages.finishing import RunReport
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import hash_source
+from reeltalk.store.runs import Run, write_run
+
+
+def score(
+    *answers: Path | str,
+    out: Path | str,
+    settings: ScoreSettings | None = None,
+    format: str | None = None,
+    benchmark: Benchmark | None = None,
+    model: str | None = None,
+    meteor_jar: Path | None = None,
+    overwrite: bool = False,
+    tell: Tell = silent,
+) -> RunReport:
+    """Score models' answers with text metrics, with intervals clustered by source video.
+
+    Args:
+        answers: Answer files or folders in a published layout, or benchmarks that hold answers.
+        out: Folder of the run that appears.
+        settings: Metrics, language and resampling.
+        format: Layout of the answers; not needed for a benchmark.
+        benchmark: Supplies questions and references, in place of those in the answer files.
+        model: Name of the model; the file's stem by default.
+        meteor_jar: Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
+        overwrite: Replace the run that is there.
+        tell: Told before each model, and what cannot be had here.
+
+    Raises:
+        SettingError: A metric is unknown, the language cannot be told, or no layout is named.
+        BenchmarkError: There are no answers to score, or `out` is taken.
+        InputError: A source is missing or damaged.
+        MissingToolError: `meteor_jar` cannot be run.
+    """
+    out, settings = Path(out), settings or ScoreSettings()
+    if not answers:
+        raise SettingError("score needs at least one file or folder of answers")
+    if out.exists() and not overwrite and (not out.is_dir() or any(out.iterdir())):
+        raise BenchmarkError(f"{out} exists and is not empty; choose another folder or pass --overwrite")
+    known = benchmark.content() if benchmark else None
+    sets: list[AnswerSet] = []
+    warnings: list[str] = []
+    for path in map(Path, answers):
+        if (path / "manifest.json").is_file():
+            content, sha256 = Benchmark.open(path).content(), Benchmark.open(path).manifest.content_hash
+        elif format is None:
+            raise SettingError(f"{path} is no benchmark, so --format must name its layout, as '--format vdact'")
+        else:
+            content, sha256 = load_format(format).read(path), hash_source(path)
+        warnings += content.warnings
+        sets += answer_sets(content, source=str(path), sha256=sha256, benchmark=known, model=model)
+    with _meteor("meteor" in settings.metrics, meteor_jar, tell) as meteor:
+        scored = compute(
+            with_distinct_names(sets),
+            settings,
+            subject=f"{format or 'benchmark'}.answers",
+            meteor=meteor,
+            embedder=SentenceEmbedder() if "similarity" in settings.metrics else None,
+            expected=expected_items(known, sets) if known else frozenset(),
+            progress=tell,
+        )
+    write_run(
+        out,
+        scored.info,
+        answers=scored.answers,
+        items=scored.items,
+        summary=scored.summary,
+        curves=scored.curves,
+        overwrite=overwrite,
+    )
+    # Answers that a published file lacks are told, and are no failure of ours.
+    return RunReport(
+        Run(out, scored.info, scored.summary, scored.curves),
+        complete=True,
+        text=tuple(_lines(scored)),
+        warnings=tuple(warnings),
+    )
+
+
+@contextlib.contextmanager
+def _meteor(wanted: bool, jar: Path | None, tell: Tell) -> Iterator[MeteorProcess | MissingToolError | None]:
+    """A warm METEOR, or the reason why there is none."""
+    if not wanted:
+        yield None
+        return
+    try:
+        process = MeteorProcess(jar=jar)
+    except MissingToolError as missing:
+        if jar is not None:
+            raise
+        tell(f"meteor is not scored: {missing}")
+        yield missing
+        return
+    with process:
+        yield process
+
+
+def _lines(scored: Scored) -> Iterable[str]:
+    rows = {(row.model, row.metric): row for row in scored.summary}
+    models = [info.model for info in scored.info.models]
+    width = max(len(name) for name in models)
+    widths = [max(12, len(metric) + 2) for metric in scored.info.metrics]
+    yield " " * width + "".join(f"{metric:>{wide}}" for metric, wide in zip(scored.info.metrics, widths, strict=True))
+    for model in models:
+        values = [rows[model, metric].value for metric in scored.info.metrics]
+        told = ("not scored" if value is None else f"{value:.4f}" for value in values)
+        cells = "".join(f"{text:>{wide}}" for text, wide in zip(told, widths, strict=True))
+        yield f"{model:<{width}}{cells}"
+    for info in scored.info.models:
+        notes = [
+            f"{len(info.duplicates):,} duplicate ids (first row kept)" if info.duplicates else "",
+            f"{len(info.missing):,} missing" if info.missing else "",
+            f"{len(info.mismatched):,} with other wording than the first model's" if info.mismatched else "",
+            *(f"{count:,} not scored: {reason}" for reason, count in info.not_scored.items()),
+        ]
+        if any(notes):
+            yield f"{info.model}: {'; '.join(note for note in notes if note)}"
