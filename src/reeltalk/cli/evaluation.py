@@ -147,11 +147,11 @@ def report(
         most_frames=most_frames,
     )
     if format == "html":
-        subjects = opened_subjects(runs)
         if out is None:
+            opened_subjects(runs)  # what is no run is told first
             raise SettingError("report needs --out DIR, the folder of the site")
         index = run_stage(
-            *subjects,
+            *runs,
             out=out,
             settings=settings,
             benchmark=Benchmark.open(bench) if bench else None,

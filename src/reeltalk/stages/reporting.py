@@ -56,14 +56,14 @@ def report(
         InputError: A run's file is damaged.
     """
     out, settings = Path(out), settings or ReportSettings()
+    if settings.media != "none" and benchmark is None:
+        raise SettingError(f"--media {settings.media} needs --bench, the benchmark that holds the videos")
     opened = opened_subjects(subjects)
     runs = [subject for subject in opened if isinstance(subject, Run)]
     for name in settings.published:
         published_numbers(name)
     if not runs:
         _refuse_settings_of_sites(settings)
-    if settings.media != "none" and benchmark is None:
-        raise SettingError(f"--media {settings.media} needs --bench, the benchmark that holds the videos")
     if overwrite and out.exists() and not (out / "index.html").is_file() and (out.is_file() or any(out.iterdir())):
         raise BenchmarkError(f"{out} holds something that is no report, so --overwrite does not replace it")
     with writing_directory(out, overwrite=overwrite, lasting=False) as folder:
