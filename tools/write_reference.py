@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that follow from the code: commands, tables, labels, errors.
+"""Write the pages of docs/reference that follow from the code: Python names, commands, tables, labels, errors.
 
 Run after a change of any of them; a test compares the pages with what this prints.
 """
@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+from api_reference import api
 from rich.console import Console
 
 from reeltalk import errors
@@ -98,6 +99,7 @@ def published_numbers() -> str:
 
 
 PAGES = {
+    "api.md": api,
     "commands.md": commands,
     "tables.md": tables,
     "labels.md": labels,

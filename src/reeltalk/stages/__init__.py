@@ -1,18 +1,33 @@
-"""The stages as verbs, each what a command of the same name does: typed settings in, a report out, nothing printed.
+"""The stages as verbs, each what the command of its name does: typed settings in, a report out, nothing printed.
 
     from reeltalk import Benchmark
-    from reeltalk.stages import evaluate, report
+    from reeltalk.stages import PlaySettings, evaluate, report
 
-    done = evaluate(Benchmark.open("benchmarks/household"), model="baseline:blind", out="runs/blind")
+    kitchen = Benchmark.open("benchmarks/kitchen")
+    done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=PlaySettings(mode="streaming"))
     report(done.run, out="site")
 
-What a verb needs is imported when the verb is first named, so that importing this costs nothing.
+What a name needs is imported when it is first used, so that importing this costs nothing.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from reeltalk.construct.settings import AskSettings, ConstructSettings
+    from reeltalk.curate.settings import CurateSettings
+    from reeltalk.evaluate.playing.settings import FrameSettings
+    from reeltalk.evaluate.settings import (
+        JudgeModelSettings,
+        JudgeSettings,
+        LimitSettings,
+        ModelSettings,
+        PlaySettings,
+        ScoreSettings,
+    )
+    from reeltalk.report.calibration import CalibrationSettings
+    from reeltalk.report.comparison import CompareSettings
+    from reeltalk.report.settings import ReportSettings
     from reeltalk.stages.calibrating import calibrate, write_rating_sheet
     from reeltalk.stages.comparing import compare
     from reeltalk.stages.constructing import ConstructReport, construct
@@ -24,10 +39,25 @@ if TYPE_CHECKING:
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.stages.reporting import report, runs_table
     from reeltalk.stages.scoring import score
+    from reeltalk.world.settings import FilmSettings
 
 __all__ = [
+    "AskSettings",
+    "CalibrationSettings",
+    "CompareSettings",
     "ConstructReport",
+    "ConstructSettings",
+    "CurateSettings",
+    "FilmSettings",
+    "FrameSettings",
+    "JudgeModelSettings",
+    "JudgeSettings",
+    "LimitSettings",
+    "ModelSettings",
+    "PlaySettings",
+    "ReportSettings",
     "RunReport",
+    "ScoreSettings",
     "calibrate",
     "compare",
     "construct",
@@ -43,24 +73,38 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "ConstructReport": "constructing",
-    "RunReport": "finishing",
-    "calibrate": "calibrating",
-    "compare": "comparing",
-    "construct": "constructing",
-    "curate": "curating",
-    "evaluate": "evaluating",
-    "film": "filming",
-    "judge": "judging",
-    "plan_evaluation": "planning",
-    "report": "reporting",
-    "runs_table": "reporting",
-    "score": "scoring",
-    "write_rating_sheet": "calibrating",
+    "AskSettings": "reeltalk.construct.settings",
+    "ConstructSettings": "reeltalk.construct.settings",
+    "CurateSettings": "reeltalk.curate.settings",
+    "FrameSettings": "reeltalk.evaluate.playing.settings",
+    "JudgeModelSettings": "reeltalk.evaluate.settings",
+    "JudgeSettings": "reeltalk.evaluate.settings",
+    "LimitSettings": "reeltalk.evaluate.settings",
+    "ModelSettings": "reeltalk.evaluate.settings",
+    "PlaySettings": "reeltalk.evaluate.settings",
+    "ScoreSettings": "reeltalk.evaluate.settings",
+    "CalibrationSettings": "reeltalk.report.calibration",
+    "CompareSettings": "reeltalk.report.comparison",
+    "ReportSettings": "reeltalk.report.settings",
+    "calibrate": "reeltalk.stages.calibrating",
+    "write_rating_sheet": "reeltalk.stages.calibrating",
+    "compare": "reeltalk.stages.comparing",
+    "ConstructReport": "reeltalk.stages.constructing",
+    "construct": "reeltalk.stages.constructing",
+    "curate": "reeltalk.stages.curating",
+    "evaluate": "reeltalk.stages.evaluating",
+    "film": "reeltalk.stages.filming",
+    "RunReport": "reeltalk.stages.finishing",
+    "judge": "reeltalk.stages.judging",
+    "plan_evaluation": "reeltalk.stages.planning",
+    "report": "reeltalk.stages.reporting",
+    "runs_table": "reeltalk.stages.reporting",
+    "score": "reeltalk.stages.scoring",
+    "FilmSettings": "reeltalk.world.settings",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

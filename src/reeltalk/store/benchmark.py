@@ -46,12 +46,13 @@ class Benchmark:
         self.media = MediaStore(path)
 
     @classmethod
-    def create(cls, path: Path, *, name: str | None = None) -> "Benchmark":
+    def create(cls, path: Path | str, *, name: str | None = None) -> "Benchmark":
         """Make an empty benchmark; one that exists and is empty of tables is opened.
 
         Raises:
             BenchmarkError: `path` holds something else, or cannot be written.
         """
+        path = Path(path)
         if path.is_dir() and any(
             entry.name not in (LOCK,) and not entry.name.startswith(PARTIAL_PREFIX) for entry in path.iterdir()
         ):
@@ -70,13 +71,14 @@ class Benchmark:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path) -> "Benchmark":
+    def open(cls, path: Path | str) -> "Benchmark":
         """Open a benchmark, finishing a write that was interrupted after it counted.
 
         Raises:
             BenchmarkError: `path` is no benchmark.
             InputError: Its manifest is damaged.
         """
+        path = Path(path)
         if (path / COMMIT).is_dir():
             unfinished = cls(path, Manifest(name="unfinished"))
             with unfinished._locked():

@@ -36,6 +36,16 @@ class Run:
     summary: list[SummaryRow]
     curves: list[CurvePoint]
 
+    @classmethod
+    def open(cls, path: Path | str) -> "Run":
+        """Open a run.
+
+        Raises:
+            BenchmarkError: `path` is no run.
+            InputError: A file of it is damaged; names the place.
+        """
+        return read_run(Path(path))
+
     @property
     def name(self) -> str:
         """The name of the run's folder."""

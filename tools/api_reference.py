@@ -1,0 +1,143 @@
+"""The page of the public Python names: signatures, fields and docstrings, read from the source."""
+
+import ast
+import inspect
+import re
+import textwrap
+from typing import Any
+
+import reeltalk
+from reeltalk import stages
+
+WIDTH = 100
+
+OPENING = """# Python API
+
+What the command line does, a script does with the verbs of `reeltalk.stages`: they take typed settings, print nothing, go on where
+they were stopped, and give back what became of the work. `examples/` has a script for each how-to.
+
+```python
+from reeltalk import Benchmark
+from reeltalk.stages import PlaySettings, evaluate, report
+
+kitchen = Benchmark.open("benchmarks/kitchen")
+done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=PlaySettings(mode="streaming"))
+print(*done.lines(), sep="\\n")
+report(done.run, out="site")
+```
+
+A verb stands in `reeltalk.stages` and not in `reeltalk`, where `evaluate`, `curate`, `construct` and `report` are packages. All else
+can be imported from its module. Errors are those of [Errors](errors.md): each has `ReeltalkError` above it. `progress` is told
+`(what, done, total, share)`, as `print` would take it; `tell` is told sentences for people.
+"""
+
+
+def api() -> str:
+    """The page."""
+    parts = [OPENING, "## reeltalk\n"]
+    parts += [_noun(name) for name in reeltalk.__all__ if inspect.isclass(getattr(reeltalk, name))]
+    verbs = [name for name in stages.__all__ if inspect.isfunction(getattr(stages, name))]
+    classes = [name for name in stages.__all__ if inspect.isclass(getattr(stages, name))]
+    settings = [name for name in classes if name.endswith("Settings")]
+    parts += ["## reeltalk.stages\n", *(_function(getattr(stages, name), level=3) for name in verbs)]
+    parts += ["## What verbs give back\n", *(_record(name) for name in classes if name not in settings)]
+    parts += ["## Settings\n", "Models of pydantic; a value that cannot be used is refused when they are made.\n"]
+    parts += [_record(name) for name in settings]
+    return "\n".join(parts)
+
+
+def _noun(name: str) -> str:
+    """A class that holds data: what it is for, and its methods in a line each."""
+    kind = getattr(reeltalk, name)
+    lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
+    for tree in _tree(kind).body:
+        if isinstance(tree, ast.FunctionDef) and not tree.name.startswith("_"):
+            is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in tree.decorator_list)
+            called = tree.name if is_property else f"{tree.name}({', '.join(_parameters(tree.args, methods=True))})"
+            lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(tree) or '')}")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _record(name: str) -> str:
+    """A class whose fields are set or read: each field with its default and what it says."""
+    kind = getattr(stages, name)
+    lines = [f"### {name}\n", f"`{kind.__module__}.{name}`: {_first_paragraph(kind)}\n"]
+    body = _tree(kind).body
+    for field, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id[0] != "_":
+            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            default = f" = {ast.unparse(field.value)}" if field.value is not None else ""
+            told = f": {_paragraph(str(said))}" if said else ""
+            lines.append(f"- `{field.target.id}: {_plain(field.annotation)}{default}`{told}")
+        elif isinstance(field, ast.FunctionDef) and not field.name.startswith("_"):
+            is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in field.decorator_list)
+            if not (is_property and name.endswith("Settings")):
+                called = field.name if is_property else f"{field.name}({', '.join(_parameters(field.args, methods=True))})"
+                lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(field) or '')}")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _function(function: Any, *, level: int) -> str:
+    tree = _tree(function)
+    assert isinstance(tree, ast.FunctionDef)
+    found = ", ".join(_parameters(tree.args))
+    gives = f" -> {ast.unparse(tree.returns)}" if tree.returns is not None else ""
+    signature = f"{function.__name__}({found}){gives}"
+    if len(signature) > WIDTH:
+        signature = f"{function.__name__}(\n    " + ",\n    ".join(_parameters(tree.args)) + f",\n){gives}"
+    return f"{'#' * level} {function.__name__}\n\n```text\n{signature}\n```\n\n{_sections(inspect.getdoc(function) or '')}\n"
+
+
+def _sections(text: str) -> str:
+    """A docstring in Google's style as Markdown: arguments and errors become lists."""
+    shown: list[str] = []
+    for block in re.split(r"\n\n(?=\S)", text):
+        head, _, rest = block.partition("\n")
+        if head in ("Args:", "Raises:"):
+            items = re.split(r"\n(?=\S)", textwrap.dedent(rest))
+            pairs = [re.split(r":\s", _paragraph(item), maxsplit=1) for item in items]
+            shown.append("**Raises**\n" if head == "Raises:" else "**Takes**\n")
+            shown[-1] += "".join(f"\n- `{name}`: {said}" for name, said in pairs)
+        elif head == "Returns:":
+            shown.append(f"**Gives** {_paragraph(rest)}")
+        else:
+            shown.append(_paragraph(block))
+    return "\n\n".join(shown)
+
+
+def _tree(thing: Any) -> Any:
+    return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
+
+
+def _parameters(found: ast.arguments, *, methods: bool = False) -> list[str]:
+    text = ast.unparse(found)
+    parts = _split(text)
+    return [part for part in parts if not (methods and part in ("self", "cls"))]
+
+
+def _split(text: str) -> list[str]:
+    """Parameters between commas that stand in no bracket."""
+    depth, parts = 0, [""]
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip().replace("'", '"') for part in parts if part.strip()]
+
+
+def _plain(annotation: ast.expr) -> str:
+    """A type without the bounds that `Annotated` adds."""
+    text = ast.unparse(annotation)
+    while found := re.search(r"Annotated\[(\w+), [^\[\]]*(?:\([^()]*\))?\]", text):
+        text = text.replace(found[0], found[1])
+    return text.replace("'", '"')
+
+
+def _first_paragraph(kind: type) -> str:
+    return _paragraph((inspect.getdoc(kind) or "").split("\n\n")[0])
+
+
+def _paragraph(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split())
