@@ -13,8 +13,8 @@ WIDTH = 100
 
 OPENING = """# Python API
 
-What the command line does, a script does with the verbs of `reeltalk.stages`: they take typed settings, print nothing, go on where
-they were stopped, and give back what became of the work. `examples/` has a script for each how-to.
+What the command line does, a script does with the verbs of `reeltalk.stages`: they take typed settings, print nothing,
+go on where they were stopped, and give back what became of the work. `examples/` has a script for each how-to.
 
 ```python
 from reeltalk import Benchmark
@@ -26,9 +26,9 @@ print(*done.lines(), sep="\\n")
 report(done.run, out="site")
 ```
 
-A verb stands in `reeltalk.stages` and not in `reeltalk`, where `evaluate`, `curate`, `construct` and `report` are packages. All else
-can be imported from its module. Errors are those of [Errors](errors.md): each has `ReeltalkError` above it. `progress` is told
-`(what, done, total, share)`, as `print` would take it; `tell` is told sentences for people.
+A verb stands in `reeltalk.stages` and not in `reeltalk`, where `evaluate`, `curate`, `construct` and `report` are
+packages. All else can be imported from its module. Errors are those of [Errors](errors.md): each has `ReeltalkError`
+above it. `progress` is told `(what, done, total, share)`, as `print` would take it; `tell` is told sentences for people.
 """
 
 
@@ -72,7 +72,8 @@ def _record(name: str) -> str:
         elif isinstance(field, ast.FunctionDef) and not field.name.startswith("_"):
             is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in field.decorator_list)
             if not (is_property and name.endswith("Settings")):
-                called = field.name if is_property else f"{field.name}({', '.join(_parameters(field.args, methods=True))})"
+                given = ", ".join(_parameters(field.args, methods=True))
+                called = field.name if is_property else f"{field.name}({given})"
                 lines.append(f"- `{called}`: {_paragraph(ast.get_docstring(field) or '')}")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -34,6 +34,6 @@ __all__ = [
     "Signature",
     "Turn",
     "Video",
-    "__version__",
     "stages",
+    "__version__",
 ]
