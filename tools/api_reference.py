@@ -28,7 +28,8 @@ report(done.run, out="site")
 
 A verb stands in `reeltalk.stages` and not in `reeltalk`, where `evaluate`, `curate`, `construct` and `report` are
 packages. All else can be imported from its module. Errors are those of [Errors](errors.md): each has `ReeltalkError`
-above it. `progress` is told `(what, done, total, share)`, as `print` would take it; `tell` is told sentences for people.
+above it. `progress` is told `(what, done, total, share)`, as `print` would take it; `tell` is told sentences for
+people.
 """
 
 
@@ -86,7 +87,8 @@ def _function(function: Any, *, level: int) -> str:
     signature = f"{function.__name__}({found}){gives}"
     if len(signature) > WIDTH:
         signature = f"{function.__name__}(\n    " + ",\n    ".join(_parameters(tree.args)) + f",\n){gives}"
-    return f"{'#' * level} {function.__name__}\n\n```text\n{signature}\n```\n\n{_sections(inspect.getdoc(function) or '')}\n"
+    told = _sections(inspect.getdoc(function) or "")
+    return f"{'#' * level} {function.__name__}\n\n```text\n{signature}\n```\n\n{told}\n"
 
 
 def _sections(text: str) -> str:

@@ -34,6 +34,6 @@ __all__ = [
     "Signature",
     "Turn",
     "Video",
-    "stages",
     "__version__",
+    "stages",
 ]
