@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from reeltalk.errors import SettingError
+from reeltalk.errors import ReeltalkError, SettingError
 
 PREFIX: Final = "python:"
 """What stands before such a name where other names are possible, too."""
@@ -66,36 +66,42 @@ def loaded_class(spec: str) -> type[Any]:
     return _class_of(module, class_name, spec)
 
 
-def made_of(spec: str, *, needs: tuple[str, ...] = ()) -> Made:
+def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
     """An object of a class that is named.
 
     Args:
-        spec: `package.module:Class` or `path/to/file.py:Class`; the class is made without arguments.
+        spec: `package.module:Class` or `path/to/file.py:Class`.
+        arguments: What the class is made with.
         needs: Attributes and methods that it must have.
 
     Raises:
         SettingError: There is no such class, it cannot be made, or lacks something.
     """
     module, class_name = _loaded(spec)
-    made = made_object(_class_of(module, class_name, spec), spec)
+    made = made_object(_class_of(module, class_name, spec), spec, *arguments)
     missing = [name for name in needs if not hasattr(made, name)]
     if missing:
         raise SettingError(f"{spec}: the class has no {', '.join(missing)}; it needs {', '.join(needs)}")
     return Made(made, class_name, _hash_of(module))
 
 
-def made_object(found: type[Any], spec: str) -> Any:
-    """An object of a class of the user's own, made without arguments.
+def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
+    """An object of a class of the user's own.
 
     Raises:
         SettingError: It cannot be made.
     """
     try:
-        return found()
+        return found(*arguments)
+    except ReeltalkError:
+        raise
     except Exception as error:
-        raise SettingError(
-            f"{spec}: the class cannot be made without arguments: {told(error)}; give its arguments defaults"
-        ) from error
+        how, hint = (
+            (f"with {len(arguments)} arguments", "mend the class")
+            if arguments
+            else ("without arguments", "give its arguments defaults")
+        )
+        raise SettingError(f"{spec}: the class cannot be made {how}: {told(error)}; {hint}") from error
 
 
 def told(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from reeltalk.cli.app import Bar, app, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
+from reeltalk.extension import PREFIX
 
 DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
 Settings = Annotated[ConstructSettings, Parameter(name="*")]
@@ -39,7 +40,8 @@ def construct(
     benchmark
         A benchmark with clips.
     writer
-        `graph` for videos with graphs; else the name of a model, as its server knows it, or inspect:PROVIDER/MODEL.
+        `graph` for videos with graphs; else the name of a model, as its server knows it, inspect:PROVIDER/MODEL, or
+        python:FILE.py:CLASS for a class of your own.
     steps
         Which steps: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
     run
@@ -101,8 +103,8 @@ def plan_construct(
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import CLIPS, VIDEOS
 
-    if writer == "graph":
-        print("the graph asks no model: no requests, no tokens, no money")
+    if writer == "graph" or writer.startswith(PREFIX):
+        print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
     prices = prices_of(asking.price_in, asking.price_out, "--price")
     opened = Benchmark.open(benchmark)

@@ -16,6 +16,7 @@ from reeltalk.construct.step import Progress
 from reeltalk.construct.step import Run as ConstructRun
 from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError
+from reeltalk.extension import PREFIX, made_of
 from reeltalk.llm import Message
 from reeltalk.metrics.counting import Counted, counted
 from reeltalk.metrics.counting import lines as counted_lines
@@ -29,6 +30,10 @@ from reeltalk.store.tables import CLIPS
 
 GRAPH = "graph"
 """Name of the writer that needs no model."""
+WRITES = (
+    "signature", "threads", "chain", "judge", "linkages", "rewrite", "caption", "suitability", "dialogue", "checklist",
+)  # fmt: skip
+"""What a writer of one's own must have."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ def construct(
 
     Args:
         benchmark: One with clips.
-        writer: `graph` for videos with graphs; else the name of a model, or `inspect:PROVIDER/MODEL`.
+        writer: `graph` for videos with graphs; else the name of a model, `inspect:PROVIDER/MODEL`, or
+            `python:MODULE:CLASS` for a class of one's own that is made with the benchmark and the settings.
         settings: What is written, and by which gates it has to pass.
         asking: How models are asked, and within which limits.
         steps: Which steps; all by default.
@@ -125,6 +131,9 @@ def _writer(
         if settings.language != "en":
             raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
         return GraphWriter(benchmark, settings)
+    if name.startswith(PREFIX):
+        own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
+        return own
     sees_images = asking.sees == "images"
     context = VideoContext(
         benchmark, executor, frames=settings.frames, longest_px=settings.frame_width_px, sees_images=sees_images
