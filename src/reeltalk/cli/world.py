@@ -91,7 +91,9 @@ def play(
     from reeltalk.video.write import write_video
     from reeltalk.world.camera import Camera
     from reeltalk.world.house import ROOM_ORDER
-    from reeltalk.world.simulation import begin, carry_out, read_program
+    from reeltalk.world.program import read_program
+    from reeltalk.world.simulation import carry_out
+    from reeltalk.world.situation import begin
 
     settings = FilmSettings(width_px=width_px, fps=fps, labels=labels, first_house=house, houses=1)
     if room not in ROOM_ORDER:
@@ -167,7 +169,8 @@ def graphs(
     from reeltalk.store.atomic import writing_directory
     from reeltalk.world.activities import activities, perform
     from reeltalk.world.facts import activity_triples
-    from reeltalk.world.simulation import CannotError, begin
+    from reeltalk.world.program import CannotError
+    from reeltalk.world.situation import begin
 
     built = _house(house)
     written = triples = 0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.construct.facts import Told, is_news, told_facts
-from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.question import Question
+from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import Asked, forms_of, identity, rests_on, word
 

@@ -16,7 +16,8 @@ from reeltalk.construct.graph_chains import is_guessable
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.statements import Statement, statement, told_together
 from reeltalk.graph import phrases
-from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.question import Question
+from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.wording import Asked, fill, form_of, forms_of, identity, rests_on, split_of, turn_of, word
 from reeltalk.schema.dialogue import Turn

@@ -7,7 +7,7 @@ from typing import Final
 
 from reeltalk.construct.graph_video import Part
 from reeltalk.graph.linked import METHODS, linked_questions
-from reeltalk.graph.questions import Question
+from reeltalk.graph.question import Question
 from reeltalk.graph.wording import turn_of, word
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import derive_id

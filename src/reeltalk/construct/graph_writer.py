@@ -19,7 +19,7 @@ from reeltalk.construct.writers import Judged, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
 from reeltalk.graph.asking import stories
-from reeltalk.graph.questions import Question
+from reeltalk.graph.question import Question
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.graph.wording import form_of, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn

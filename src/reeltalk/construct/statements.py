@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
-from reeltalk.graph.questions import Question
+from reeltalk.graph.question import Question
 from reeltalk.graph.wording import fill
 
 STATEMENTS: Final = Path(__file__).parent / "statements.toml"

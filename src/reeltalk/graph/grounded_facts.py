@@ -12,7 +12,7 @@ from typing import Final
 from reeltalk.graph.activity import ActivityGraph, agent_of
 from reeltalk.graph.grounded_clauses import Classes, Clause
 from reeltalk.graph.grounded_words import ANY
-from reeltalk.graph.questions import rooms_known
+from reeltalk.graph.questions_of_scenes import rooms_known
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of
 

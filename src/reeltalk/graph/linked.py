@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from reeltalk.graph import phrases
-from reeltalk.graph.questions import Question, rooms_known
+from reeltalk.graph.question import Question
+from reeltalk.graph.questions_of_scenes import rooms_known
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 

@@ -18,7 +18,9 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
-from reeltalk.graph.questions import ABSENT, ROOM_NAMES, fits, objects_of, rooms_known
+from reeltalk.graph.question import ROOM_NAMES, objects_of
+from reeltalk.graph.questions_of_acts import fits
+from reeltalk.graph.questions_of_scenes import ABSENT, rooms_known
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.graph.wording import fill, split_of

@@ -17,7 +17,8 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
-from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.question import Question
+from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval

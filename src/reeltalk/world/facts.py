@@ -25,7 +25,7 @@ from reeltalk.graph.vocabulary import (
     plain_name,
 )
 from reeltalk.world.house import ROOM_HEIGHT_M, ROOM_WIDTH_M, House
-from reeltalk.world.simulation import Situation, Step
+from reeltalk.world.situation import Situation, Step
 
 CLOSE_M: Final = 1.5
 FACING_M: Final = 5.0

@@ -38,11 +38,13 @@ from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.video.write import write_video
 from reeltalk.world.activities import Activity, activities, perform, program
-from reeltalk.world.camera import Camera, View
+from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.house import ROOM_ORDER, House, build_house
+from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.simulation import CannotError, Step, begin
+from reeltalk.world.shots import View
+from reeltalk.world.situation import Step, begin
 
 STAGE: Final = "world film"
 _CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")

@@ -3,20 +3,7 @@
 from typing import Final
 
 from reeltalk.video.canvas import Canvas
-from reeltalk.world.palette import (
-    DARK,
-    GLOW,
-    INK,
-    LEAF,
-    METAL,
-    PORCELAIN,
-    SCREEN_OFF,
-    STEEL,
-    WATER,
-    named,
-    shade,
-    wood,
-)
+from reeltalk.world.palette import DARK, GLOW, INK, LEAF, METAL, PORCELAIN, SCREEN_OFF, STEEL, WATER, named, shade, wood
 
 
 def _chair(c: Canvas, x: float, y: float, w: float, h: float, colour: str | None, values: frozenset[str]) -> None:

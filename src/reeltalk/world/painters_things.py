@@ -3,17 +3,7 @@
 from typing import Final
 
 from reeltalk.video.canvas import Canvas
-from reeltalk.world.palette import (
-    DARK,
-    GLASS,
-    LEAF,
-    METAL,
-    PORCELAIN,
-    STEEL,
-    Colour,
-    named,
-    shade,
-)
+from reeltalk.world.palette import DARK, GLASS, LEAF, METAL, PORCELAIN, STEEL, Colour, named, shade
 
 
 def _carton(c: Canvas, x: float, y: float, w: float, h: float, body: Colour, label: Colour) -> None:

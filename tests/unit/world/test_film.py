@@ -25,12 +25,14 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.store.validate import validate
 from reeltalk.video.stream import open_video, rgb
 from reeltalk.world.activities import activities, perform
-from reeltalk.world.camera import Camera, Shot
+from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.film import film, plan
 from reeltalk.world.house import COLOURS, build_house
+from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.simulation import CannotError, Step, begin
+from reeltalk.world.shots import Shot
+from reeltalk.world.situation import Step, begin
 
 SMALL = FilmSettings(scenarios=3, houses=3, seed=5, width_px=320, fps=2)
 

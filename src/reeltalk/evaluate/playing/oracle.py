@@ -16,7 +16,8 @@ from reeltalk.graph.activity import ActivityGraph, read_activity
 from reeltalk.graph.asking import stories
 from reeltalk.graph.checking import Checker, checks, linked_checks
 from reeltalk.graph.linked import linked_questions
-from reeltalk.graph.questions import Question, questions
+from reeltalk.graph.question import Question
+from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import fill, form_of
 from reeltalk.schema.intervals import Interval

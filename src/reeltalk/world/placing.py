@@ -1,0 +1,68 @@
+"""Where objects are seen in a picture of a room, and which is drawn before which."""
+
+from typing import Final
+
+from reeltalk.graph.vocabulary import class_of
+from reeltalk.video.canvas import Point
+from reeltalk.world.house import KINDS, House
+from reeltalk.world.situation import Situation
+
+DROP_M: Final = {"front": 0.4, "floor": 0.3}
+"""How much lower what stands before the back wall is seen."""
+MOST_SHOWN_INSIDE: Final = 6
+SHELVES: Final = {
+    "fridge": (3, 2, 0.12, 0.47),
+    "kitchencabinet": (2, 4, 0.06, 0.31),
+    "closet": (2, 3, 0.08, 0.42),
+    "bathroomcabinet": (2, 3, 0.06, 0.3),
+    "microwave": (1, 2, 0.06, 0.0),
+    "laundrybasket": (1, 1, 0.34, 0.0),
+    "dishbowl": (1, 1, 0.05, 0.0),
+}
+"""Shelves, places on each, height of the lowest and the distance of the next, of what one can see into."""
+
+
+def place_of(house: House, situation: Situation, name: str) -> Point:
+    """Where an object is seen: what is inside of something stands on its shelves."""
+    state = situation.things[name]
+    drop = _drop_m(house, situation, name)
+    if not state.inside or state.support not in situation.things:
+        return state.x_m, state.y_m - drop
+    holder = situation.things[state.support]
+    inside = sorted(n for n, other in situation.things.items() if other.support == state.support and other.inside)
+    place = inside.index(name)
+    holder_class = class_of(state.support)
+    shelves, per_shelf, first, step = SHELVES.get(holder_class, (1, MOST_SHOWN_INSIDE, 0.08, 0.0))
+    width = KINDS[holder_class].width_m - 0.16
+    column = place // shelves if shelves > 1 else place
+    across = holder.x_m - width / 2 + width * (column % per_shelf + 0.5) / per_shelf
+    return across, holder.y_m + first + step * (place % shelves) - drop
+
+
+def _drop_m(house: House, situation: Situation, name: str) -> float:
+    """How much lower an object is seen, by what it rests on in the end."""
+    while (support := situation.things[name].support) in situation.things:
+        name = support
+    return DROP_M.get(house.things[name].layer, 0.0) if support != "character1" else 0.0
+
+
+def drawing_order(house: House, situation: Situation, room: str, layer: str) -> list[str]:
+    """Objects of a layer from the back to the front: what supports comes before what it supports."""
+    children: dict[str, list[str]] = {}
+    for name, state in situation.things.items():
+        if state.room == room and state.support != "character1":
+            children.setdefault(state.support, []).append(name)
+    ordered: list[str] = []
+
+    def add(name: str) -> None:
+        ordered.append(name)
+        closed = "CLOSED" in situation.things[name].values
+        for child in sorted(children.get(name, ())):
+            if not situation.things[child].inside or (not closed and class_of(name) in SHELVES):
+                add(child)
+
+    roots = [n for n in children.get(room, ()) if house.things[n].layer == layer]
+    # What was put on something of another layer is drawn with that.
+    for name in sorted(roots, key=lambda n: (KINDS[class_of(n)].height_m < 0.1, n)):
+        add(name)
+    return ordered

@@ -1,0 +1,103 @@
+"""Where the camera looks from step to step: the whole room, or nearer at what the person does."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reeltalk.world.house import DOOR_X_M, ROOM_WIDTH_M, House
+from reeltalk.world.situation import Step
+
+View = Literal["switching", "fixed"]
+NEAR_WIDTH_M: Final = 4.6
+FLOOR_BELOW_M: Final = 0.62
+"""How much floor is seen before the back wall's foot."""
+MARGIN_M: Final = 0.75
+"""Space that the person keeps to the edge of a near view."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A part of a room that is seen without moving the camera."""
+
+    room: str
+    left_m: float
+    width_m: float
+
+
+def moments(house: House, steps: Sequence[Step], *, fps: int, view: View) -> Iterator[tuple[float, Step, float, Shot]]:
+    """When a frame is due, and what it shows.
+
+    Args:
+        house: Where.
+        steps: What is filmed.
+        fps: Frames a second.
+        view: How the camera moves.
+
+    Yields:
+        The frame's time in seconds, the step that goes on, the share of it that has passed, and what is seen.
+    """
+    starts = [0.0]
+    for step in steps:
+        starts.append(starts[-1] + step.duration_s)
+    shots = _shots(house, steps, view)
+    index = 0
+    for number in range(math.ceil(round(starts[-1] * fps, 6))):
+        time_s = number / fps
+        while index + 1 < len(steps) and time_s >= starts[index + 1] - 1e-9:
+            index += 1
+        share = (time_s - starts[index]) / steps[index].duration_s
+        yield time_s, steps[index], share, shots[index][_part(house, steps[index], share)]
+
+
+def _shots(house: House, steps: Sequence[Step], view: View) -> list[tuple[Shot, Shot]]:
+    """The view of each step before and after the person changed rooms; a near view is kept while it serves."""
+    chosen: list[tuple[Shot, Shot]] = []
+    last: Shot | None = None
+    for step in steps:
+        before, after = step.before.agent, step.after.agent
+        whole = [Shot(room, 0.0, ROOM_WIDTH_M) for room in (before.room, after.room)]
+        if view == "fixed" or step.command.action == "walk":
+            chosen.append((whole[0], whole[1]))
+            last = None
+            continue
+        points = [before.x_m, after.x_m]
+        top = 2.4 if step.command.action in ("jump", "stretch") else 1.85
+        if step.command.main is not None and step.command.main in step.after.things:
+            state = step.after.things[step.command.main]
+            if state.room == after.room:
+                points.append(state.x_m)
+                kind = house.things[step.command.main].kind
+                top = max(top, state.y_m + kind.height_m)
+        near = _near(after.room, points, top, last)
+        chosen.append((near, near))
+        last = near
+    return chosen
+
+
+def _near(room: str, points: Sequence[float], top_m: float, last: Shot | None) -> Shot:
+    low, high = min(points) - MARGIN_M, max(points) + MARGIN_M
+    if last is not None and last.room == room and last.left_m <= low and high <= last.left_m + last.width_m:
+        return last
+    if high - low > NEAR_WIDTH_M or top_m > NEAR_WIDTH_M * 9 / 16 - FLOOR_BELOW_M:
+        return Shot(room, 0.0, ROOM_WIDTH_M)
+    left = min(max((low + high - NEAR_WIDTH_M) / 2, 0.0), ROOM_WIDTH_M - NEAR_WIDTH_M)
+    return Shot(room, round(left, 2), NEAR_WIDTH_M)
+
+
+def path(house: House, step: Step) -> list[tuple[float, float]]:
+    """The ways of a walk, each within one room."""
+    before, after = step.before.agent, step.after.agent
+    if before.room == after.room:
+        return [(before.x_m, after.x_m)]
+    out, into = DOOR_X_M[house.rooms[before.room].door], DOOR_X_M[house.rooms[after.room].door]
+    return [(before.x_m, out), (into, after.x_m)]
+
+
+def _part(house: House, step: Step, share: float) -> int:
+    """0 before the person has left the first room, 1 after."""
+    if not step.moved_room:
+        return 0
+    lengths = [abs(b - a) for a, b in path(house, step)]
+    walked = share * step.duration_s / max(step.duration_s - 0.3, 0.1) * sum(lengths)
+    return int(walked > lengths[0])
