@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from record import ROOT, record
-from reeltalk.construct.bank import sight_objects
 from reeltalk.construct.objects import ObjectSettings
+from reeltalk.construct.sighting import sight_objects
 from reeltalk.inference.detection import CenterNet, Detector
 from reeltalk.metrics.identity import IdentityScores, score_identities
 from reeltalk.parallel import LocalExecutor

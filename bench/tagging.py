@@ -42,7 +42,7 @@ from reeltalk.construct.tagging.measure import told as shown  # noqa: E402
 from reeltalk.construct.tagging.taggers import LinearTagging  # noqa: E402
 from reeltalk.construct.tagging.turns import Asked  # noqa: E402
 from reeltalk.formats.registry import load_format  # noqa: E402
-from reeltalk.graph.activity import read_activity  # noqa: E402
+from reeltalk.graph.activity_reading import read_activity  # noqa: E402
 from reeltalk.graph.asking import stories, write_dialogues  # noqa: E402
 from reeltalk.graph.story import Story  # noqa: E402
 from reeltalk.graph.wording import dialogue  # noqa: E402

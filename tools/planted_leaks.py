@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.asking import stories
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import Asked, dialogue, turn_of, word

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from reeltalk.cli.app import OVERWRITE, Bar, app, refuse_existing
-from reeltalk.cli.graph import ROOMS, read_known
+from reeltalk.cli.graph_reading import ROOMS, read_known
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.scenario import ComposeSettings
 
@@ -49,8 +49,9 @@ def compose(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.graph.scenario import PAPER_CANDIDATES, check
-    from reeltalk.graph.scenario import compose as run
+    from reeltalk.graph.scenario import PAPER_CANDIDATES
+    from reeltalk.graph.scenario_constraints import check
+    from reeltalk.graph.scenario_search import compose as run
     from reeltalk.graph.source import write_scenarios
     from reeltalk.store.atomic import write_bytes
 
@@ -114,7 +115,7 @@ def check(
     activities
         JSON object, by activity, of what the graphs lack.
     """
-    from reeltalk.graph.scenario import check as find
+    from reeltalk.graph.scenario_constraints import check as find
     from reeltalk.graph.source import known_activities, read_scenarios
 
     given = read_scenarios(scenarios)

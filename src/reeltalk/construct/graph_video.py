@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reeltalk.errors import InputError
-from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import SPLITS

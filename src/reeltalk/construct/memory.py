@@ -11,78 +11,27 @@ and were never seen together, and split when one is seen where it was left while
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.construct.memory_tracks import (
+    EDGE,
+    STRAIGHT,
+    Corners,
+    MemorySettings,
+    Numbers,
+    Observation,
+    Place,
+    Track,
+    View,
+    area_of,
+    corners_of,
+    likeness,
+    overlaps,
+)
 from reeltalk.metrics.matching import assign
-from reeltalk.schema.knowledge import Box, Share
 from reeltalk.video.appearance import Appearance, similarities
-
-Numbers = NDArray[np.float64]
-Corners = NDArray[np.float64]
-"""(N, 4): left, top, right, bottom."""
-
-
-class MemorySettings(BaseModel):
-    """Thresholds of the memory bank. Similarities are those of `video.appearance`, 0 to 1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    same_view: Share = 0.8
-    """Frames whose whole pictures are at least this alike show one place, even where too few objects say so."""
-    place_matches: Annotated[int, Field(ge=1)] = 3
-    """So many objects must stand as a place has them for a frame to show it."""
-    place_share: Share = 0.4
-    """And so great a share of the objects of the frame."""
-    settled_share: Share = 0.7
-    """Where so many objects stand as before, the camera has not moved and no other place is tried."""
-    position_iou: Share = 0.3
-    """An object stands where it stood if its box overlaps at least so much."""
-    position_weight: Share = 0.5
-    """What position counts against appearance where both speak."""
-    min_match: Share = 0.35
-    """Least sum of both at which an object is one of the place's."""
-    min_visual: Share = 0.3
-    """Objects less alike than this are not matched, however near."""
-    reach_per_s: Annotated[float, Field(ge=0)] = 0.35
-    """How far an object may move in a second, in widths of the picture."""
-    reach_s: Annotated[float, Field(ge=0)] = 3.0
-    """How long after it was last seen an object may be looked for near where it was."""
-    other_class: Share = 0.2
-    """What is taken off for another class at the same position: detectors change their minds."""
-    loose_visual: Share = 0.55
-    """An object that is at no known position is one that is loose if they are at least this alike."""
-    settled_visual: Share = 0.94
-    """And one that was never seen to leave its position only if they are this alike."""
-    merge_visual: Share = 0.94
-    """Two identities that were never seen together become one if they are at least this alike."""
-    mature: Annotated[int, Field(ge=1)] = 3
-    """A track is compared for merging after so many sightings."""
-    moved_share: Annotated[float, Field(ge=0)] = 0.5
-    """An object moved if its middle moved by this share of its size."""
-    restless_share: Share = 0.15
-    """An identity that moved in this share of its sightings is always loose, also while it rests: people and pets."""
-    restless_moves: Annotated[int, Field(ge=1)] = 3
-    """And at least so many times."""
-    new_view: Share = 0.85
-    """An object that looks less alike than this to all its kept views adds a view."""
-    most_places: Annotated[int, Field(ge=1)] = 60
-    """How many places are compared with a frame, those that were seen last: a film has a new one in every shot."""
-    most_views: Annotated[int, Field(ge=1)] = 6
-    """How many views of a track are kept."""
-
-
-class Observation(NamedTuple):
-    """One object in one frame, as the bank is told of it."""
-
-    box: Box
-    class_name: str
-    colour: str
-    appearance: Appearance
 
 
 class Change(NamedTuple):
@@ -93,78 +42,6 @@ class Change(NamedTuple):
     kept: int
     other: int
     similarity: float
-
-
-class _View(NamedTuple):
-    """How a frame lies in its place: a point x of the frame is `x * scale + (left, top)` of the place."""
-
-    scale: float
-    left: float
-    top: float
-
-    def to_place(self, boxes: Corners) -> Corners:
-        return np.asarray(boxes * self.scale + np.array([self.left, self.top] * 2), np.float64)
-
-    def to_frame(self, boxes: Corners) -> Corners:
-        return np.asarray((boxes - np.array([self.left, self.top] * 2)) / self.scale, np.float64)
-
-
-EDGE: Final = 0.005
-"""A box that comes so near to the picture's edge may be cut off by it."""
-_STRAIGHT: Final = _View(1.0, 0.0, 0.0)
-
-
-@dataclass
-class _Track:
-    """An object at a place."""
-
-    number: int
-    identity: int
-    place: int
-    box: Numbers
-    """In the place."""
-    views: list[Appearance]
-    classes: Counter[str]
-    colours: Counter[str]
-    first_s: float
-    last_s: float
-    moved_s: float
-    """When it last moved; minus infinity where it never did."""
-    seen: int = 0
-    moves: int = 0
-    missed: int = 0
-    """In how many frames since it was last seen its position was in view and it was not there."""
-    unsure: bool = False
-    """Linked to an identity that was not known to have left its position."""
-
-    @property
-    def class_name(self) -> str:
-        return min(self.classes, key=lambda name: (-self.classes[name], name))
-
-    def is_loose(self, settings: MemorySettings) -> bool:
-        return self.missed > 0 or self.last_s - self.moved_s <= settings.reach_s
-
-    def look_at(self, observation: Observation, settings: MemorySettings) -> None:
-        self.classes[observation.class_name] += 1
-        self.colours[observation.colour] += 1
-        self.seen += 1
-        self.missed = 0
-        alike = float(similarities(observation.appearance[None], np.stack(self.views)).max()) if self.views else 0.0
-        if alike < settings.new_view:
-            if len(self.views) == settings.most_views:
-                # The second oldest goes: the first is what it was found as.
-                self.views.pop(1 if len(self.views) > 1 else 0)
-            self.views.append(observation.appearance)
-
-
-@dataclass
-class _Place:
-    """What stood where in one view."""
-
-    number: int
-    tracks: list[_Track] = field(default_factory=list)
-    picture: Appearance | None = None
-    last_s: float = 0.0
 
 
 class MemoryBank:
@@ -178,12 +55,12 @@ class MemoryBank:
         self.settings = settings or MemorySettings()
         self.changes: list[Change] = []
         """Merges and splits so far."""
-        self._places: list[_Place] = []
-        self._tracks: list[_Track] = []
+        self._places: list[Place] = []
+        self._tracks: list[Track] = []
         self._identities = 0
         self._together: set[tuple[int, int]] = set()
-        self._place: _Place | None = None
-        self._view = _STRAIGHT
+        self._place: Place | None = None
+        self._view = STRAIGHT
 
     def see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
         """Take a frame.
@@ -197,20 +74,20 @@ class MemoryBank:
             For each object the number of its track; `identity_of` says whose it is in the end.
         """
         # Their order in the list decides nothing.
-        order = sorted(range(len(objects)), key=lambda n: (*_corners(objects[n : n + 1])[0], objects[n].class_name))
+        order = sorted(range(len(objects)), key=lambda n: (*corners_of(objects[n : n + 1])[0], objects[n].class_name))
         tracks = dict(zip(order, self._see(pts_s, picture, [objects[n] for n in order]), strict=True))
         return [tracks[n] for n in range(len(objects))]
 
     def _see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
-        boxes = _corners(objects)
+        boxes = corners_of(objects)
         place = self._find_place(picture, objects, boxes)
-        tracks: list[_Track | None] = [None] * len(objects)
+        tracks: list[Track | None] = [None] * len(objects)
         rivals = place.tracks
         for row, column in self._at_their_places(pts_s, objects, boxes, rivals):
             tracks[row] = rivals[column]
         self._note_missing(rivals, [track for track in tracks if track is not None], boxes)
         self._link(pts_s, place, objects, boxes, tracks)
-        found: list[_Track] = []
+        found: list[Track] = []
         for observation, corners, track in zip(objects, boxes, tracks, strict=True):
             if track is None:
                 track = self._begin(pts_s, place, corners, self._identities)
@@ -247,7 +124,7 @@ class MemoryBank:
 
     # Where the frame is.
 
-    def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> _Place:
+    def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> Place:
         settings, current = self.settings, self._place
         if current is not None and objects:
             stay, _ = self._agreement(current, objects, boxes, self._view)
@@ -255,7 +132,7 @@ class MemoryBank:
                 # The camera may drift: what stands still tells how far.
                 self._view = self._refined(current, objects, boxes, self._view)
                 return current
-        best: tuple[float, int, _View] | None = None
+        best: tuple[float, int, View] | None = None
         if objects:
             for place in sorted(self._places, key=lambda p: (-p.last_s, p.number))[: settings.most_places]:
                 for view in self._candidates(place, objects, boxes):
@@ -271,14 +148,14 @@ class MemoryBank:
             alike = float(similarities(picture[None], current.picture[None])[0, 0])
             if alike >= settings.same_view or not objects:
                 return current
-        self._place = _Place(len(self._places))
+        self._place = Place(len(self._places))
         self._places.append(self._place)
-        self._view = _STRAIGHT
+        self._view = STRAIGHT
         return self._place
 
-    def _candidates(self, place: _Place, objects: Sequence[Observation], boxes: Corners) -> list[_View]:
+    def _candidates(self, place: Place, objects: Sequence[Observation], boxes: Corners) -> list[View]:
         """Views in which one object stands as the place has it; each pair of a class gives one."""
-        views = [self._view, _STRAIGHT] if place is self._place else [_STRAIGHT]
+        views = [self._view, STRAIGHT] if place is self._place else [STRAIGHT]
         inside = np.asarray((boxes[:, :2] > EDGE).all(axis=1) & (boxes[:, 2:] < 1 - EDGE).all(axis=1))
         for number, observation in enumerate(objects):
             if not inside[number]:
@@ -294,25 +171,23 @@ class MemoryBank:
                 scale = float(np.sqrt(ratio[0] * ratio[1]))
                 middle = (boxes[number, :2] + boxes[number, 2:]) / 2
                 offset = (track.box[:2] + track.box[2:]) / 2 - middle * scale
-                views.append(_View(scale, float(offset[0]), float(offset[1])))
+                views.append(View(scale, float(offset[0]), float(offset[1])))
         return views
 
-    def _agreement(
-        self, place: _Place, objects: Sequence[Observation], boxes: Corners, view: _View
-    ) -> tuple[float, int]:
+    def _agreement(self, place: Place, objects: Sequence[Observation], boxes: Corners, view: View) -> tuple[float, int]:
         """How much of a frame stands as a place has it: sum of overlaps, and number of objects that do."""
         if not place.tracks:
             return 0.0, 0
-        iou = _overlaps(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
+        iou = overlaps(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects])
         best = np.where(same, iou, 0.0).max(axis=1)
         good = best >= 0.5
         return float(best[best >= self.settings.position_iou].sum()), int(good.sum())
 
-    def _refined(self, place: _Place, objects: Sequence[Observation], boxes: Corners, view: _View) -> _View:
+    def _refined(self, place: Place, objects: Sequence[Observation], boxes: Corners, view: View) -> View:
         """The view that fits the corners of all objects that stand as before, by least squares."""
         known = np.stack([track.box for track in place.tracks])
-        iou = _overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
+        iou = overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
         pairs = list(assign(np.where(same, iou, 0.0), least=0.6))
@@ -329,23 +204,23 @@ class MemoryBank:
         found, _, rank, _ = np.linalg.lstsq(rows, there[inner], rcond=None)
         if rank < 3 or not 0.2 < found[0] < 5:
             return view
-        return _View(float(found[0]), float(found[1]), float(found[2]))
+        return View(float(found[0]), float(found[1]), float(found[2]))
 
-    def _is_still(self, track: _Track) -> bool:
+    def _is_still(self, track: Track) -> bool:
         return track.last_s - track.moved_s > self.settings.reach_s
 
     # Which object is which.
 
     def _at_their_places(
-        self, pts_s: float, objects: Sequence[Observation], boxes: Corners, tracks: Sequence[_Track]
+        self, pts_s: float, objects: Sequence[Observation], boxes: Corners, tracks: Sequence[Track]
     ) -> list[tuple[int, int]]:
         """Objects that stand, or still move, where the place has them."""
         if not tracks or not objects:
             return []
         settings = self.settings
         there = self._view.to_frame(np.stack([track.box for track in tracks]))
-        iou = _overlaps(boxes, np.clip(there, 0, 1))
-        visual = _alike(objects, tracks)
+        iou = overlaps(boxes, np.clip(there, 0, 1))
+        visual = likeness(objects, tracks)
         middles = (boxes[:, None, :2] + boxes[:, None, 2:] - there[None, :, :2] - there[None, :, 2:]) / 2
         distance = np.linalg.norm(middles, axis=2)
         waited = np.array([pts_s - track.last_s for track in tracks])
@@ -358,14 +233,14 @@ class MemoryBank:
         allowed = (position > 0) & ((visual >= settings.min_visual) | (iou >= 0.5))
         return assign(np.where(allowed, score, 0.0), least=settings.min_match)
 
-    def _note_missing(self, tracks: Sequence[_Track], found: Sequence[_Track], boxes: Corners) -> None:
+    def _note_missing(self, tracks: Sequence[Track], found: Sequence[Track], boxes: Corners) -> None:
         seen = {track.number for track in found}
         for track in tracks:
             if track.number in seen:
                 continue
             there = self._view.to_frame(track.box[None])[0]
             inside = np.clip(there, 0, 1)
-            area, full = _area(inside), _area(there)
+            area, full = area_of(inside), area_of(there)
             if full <= 0 or area < 0.8 * full:
                 continue
             low, high = np.maximum(boxes[:, :2], inside[:2]), np.minimum(boxes[:, 2:], inside[2:])
@@ -377,16 +252,16 @@ class MemoryBank:
     def _link(
         self,
         pts_s: float,
-        place: _Place,
+        place: Place,
         objects: Sequence[Observation],
         boxes: Corners,
-        tracks: list[_Track | None],
+        tracks: list[Track | None],
     ) -> None:
         """Give objects at no known position to identities that were seen elsewhere."""
         open_ones = [row for row, track in enumerate(tracks) if track is None]
         present = {track.identity for track in tracks if track is not None}
         wanted = {objects[row].class_name for row in open_ones}
-        by_identity: dict[int, list[_Track]] = {}
+        by_identity: dict[int, list[Track]] = {}
         for track in self._tracks:
             if track.seen and track.identity not in present:
                 by_identity.setdefault(track.identity, []).append(track)
@@ -396,7 +271,7 @@ class MemoryBank:
             return
         candidates = [objects[row] for row in open_ones]
         visual = np.stack(
-            [_alike(candidates, by_identity[track.identity]).max(axis=1) for track in free],
+            [likeness(candidates, by_identity[track.identity]).max(axis=1) for track in free],
             axis=1,
         )
         agrees = np.array([[o.class_name == track.class_name for track in free] for o in candidates])
@@ -416,12 +291,12 @@ class MemoryBank:
                 begun.unsure = not loose[column]
                 tracks[row] = begun
 
-    def _is_restless(self, tracks: Sequence[_Track]) -> bool:
+    def _is_restless(self, tracks: Sequence[Track]) -> bool:
         moves, seen = sum(track.moves for track in tracks), sum(track.seen for track in tracks)
         return moves >= self.settings.restless_moves and moves >= self.settings.restless_share * seen
 
-    def _begin(self, pts_s: float, place: _Place, corners: Numbers, identity: int) -> _Track:
-        track = _Track(
+    def _begin(self, pts_s: float, place: Place, corners: Numbers, identity: int) -> Track:
+        track = Track(
             number=len(self._tracks),
             identity=identity,
             place=place.number,
@@ -437,8 +312,8 @@ class MemoryBank:
         place.tracks.append(track)
         return track
 
-    def _update(self, pts_s: float, track: _Track, observation: Observation, box: Numbers, corners: Numbers) -> None:
-        size = max(1e-6, float(np.sqrt(_area(track.box))))
+    def _update(self, pts_s: float, track: Track, observation: Observation, box: Numbers, corners: Numbers) -> None:
+        size = max(1e-6, float(np.sqrt(area_of(track.box))))
         moved = float(np.linalg.norm((box[:2] + box[2:] - track.box[:2] - track.box[2:]) / 2))
         cut = bool((corners < EDGE).any() or (corners > 1 - EDGE).any())
         if not cut:
@@ -452,22 +327,22 @@ class MemoryBank:
         track.last_s = pts_s
         track.look_at(observation, self.settings)
 
-    def _return(self, pts_s: float, track: _Track) -> None:
+    def _return(self, pts_s: float, track: Track) -> None:
         """An identity that is seen at an old place of its own: was it brought back, or did it never leave?"""
         others = [t for t in self._tracks if t.identity == track.identity and t is not track]
         for other in others:
             if other.unsure and other.first_s > track.last_s and other.seen and not other.is_loose(self.settings):
                 self._split(pts_s, track, other)
 
-    def _split_doubles(self, pts_s: float, found: Sequence[_Track]) -> None:
+    def _split_doubles(self, pts_s: float, found: Sequence[Track]) -> None:
         """Two objects of one frame are two."""
-        first: dict[int, _Track] = {}
+        first: dict[int, Track] = {}
         for track in sorted(found, key=lambda t: (t.first_s, t.number)):
             if track.identity in first:
                 self._split(pts_s, first[track.identity], track)
             first.setdefault(track.identity, track)
 
-    def _split(self, pts_s: float, kept: _Track, other: _Track) -> None:
+    def _split(self, pts_s: float, kept: Track, other: Track) -> None:
         alike = float(similarities(np.stack(kept.views), np.stack(other.views)).max()) if other.views else 0.0
         old, new = kept.identity, self._identities
         self._identities += 1
@@ -475,7 +350,7 @@ class MemoryBank:
         other.unsure = False
         self.changes.append(Change(pts_s, "split", old, new, alike))
 
-    def _merge(self, pts_s: float, track: _Track) -> None:
+    def _merge(self, pts_s: float, track: Track) -> None:
         """Join a track that has been seen often enough to a loose identity that it equals."""
         own = [t for t in self._tracks if t.identity == track.identity]
         rivals = sorted({t.identity for t in self._tracks} - {track.identity})
@@ -502,32 +377,6 @@ class MemoryBank:
             if a != b
         }
         self.changes.append(Change(pts_s, "merge", kept, other, best[0]))
-
-
-def _corners(objects: Sequence[Observation]) -> Corners:
-    return np.array([(o.box.left, o.box.top, o.box.right, o.box.bottom) for o in objects], np.float64).reshape(-1, 4)
-
-
-def _area(box: Numbers) -> float:
-    return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
-
-
-def _overlaps(first: Corners, second: Corners) -> Numbers:
-    """Intersection over union of (N, 4) with (M, 4) corners; 0 with what has no area."""
-    low = np.maximum(first[:, None, :2], second[None, :, :2])
-    high = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    common = np.maximum(high - low, 0).prod(axis=2)
-    area_a = np.maximum(first[:, 2:] - first[:, :2], 0).prod(axis=1)
-    area_b = np.maximum(second[:, 2:] - second[:, :2], 0).prod(axis=1)
-    union: Numbers = area_a[:, None] + area_b[None] - common
-    return np.where(union > 0, common / np.maximum(union, 1e-12), 0.0)
-
-
-def _alike(objects: Sequence[Observation], tracks: Sequence[_Track]) -> Numbers:
-    """(N, M) greatest similarity of each object to any view of each track."""
-    looks = np.stack([o.appearance for o in objects])
-    columns = [similarities(looks, np.stack(track.views)).max(axis=1) for track in tracks]
-    return np.stack(columns, axis=1).astype(np.float64)
 
 
 def _most(votes: Counter[str]) -> str:

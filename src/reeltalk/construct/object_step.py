@@ -1,7 +1,7 @@
 """The step that finds objects and tells which sightings are of one."""
 
-from reeltalk.construct.bank import sight_objects
 from reeltalk.construct.objects import ObjectSettings
+from reeltalk.construct.sighting import sight_objects
 from reeltalk.construct.step import Run
 from reeltalk.construct.writers import DescribesObjects, Unwritten, Writer
 from reeltalk.errors import SettingError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.construct.frames import LONGEST_PX
-from reeltalk.construct.memory import MemorySettings
+from reeltalk.construct.memory_tracks import MemorySettings
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box
 from reeltalk.schema.media import SampledFrame, Video

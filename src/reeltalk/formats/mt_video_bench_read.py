@@ -1,7 +1,7 @@
 """Reads MT-Video-Bench's files, of both versions, into typed records."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -9,15 +9,23 @@ from typing import Any, Final
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
 from reeltalk.formats.mt_video_bench_documents import ORDER, Documents, Shape, as_extra, number_of
+from reeltalk.formats.mt_video_bench_entries import (
+    Entry,
+    SourceJson,
+    checklist_of,
+    entries_of,
+    round_index_of,
+    scores_of,
+)
 from reeltalk.formats.mt_video_bench_layout import FORMAT, event_of, round_of
 from reeltalk.formats.source_form import with_form
 from reeltalk.schema.answers import Answer, AnswerState
-from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
+from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, Name
-from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import parse, placed, read_json
 
@@ -27,31 +35,6 @@ LOOKED_FOR: Final = (
     "answer_refusal, topic_shifting, proactive_interaction"
 )
 UNNAMED_JUDGE: Final = "unnamed"
-
-
-@dataclass
-class _File:
-    name: str
-    """Relative to the imported folder."""
-    path: Path
-    kind: str
-    value: Json
-
-    @property
-    def task(self) -> str:
-        return layout.task_of(self.path.stem)
-
-
-@dataclass
-class _Entry:
-    """One dialogue of an `mtqa` file, however it is nested."""
-
-    event: str | int
-    rounds: dict[str, Any]
-    unknown: dict[str, Json]
-    shape: Shape
-    place: str
-    rounds_place: str
 
 
 @dataclass
@@ -106,7 +89,7 @@ class Reader:
         content.answers = [answer for rows in self.answers.values() for answer in rows]
         content.scores = [score for rows in self.scores.values() for score in rows]
 
-    def _collect(self) -> list[_File]:
+    def _collect(self) -> list[SourceJson]:
         if not self.source.exists():
             raise InputError("no such file or folder", file=self.source, hint="check the path")
         single = self.source.is_file()
@@ -125,10 +108,10 @@ class Reader:
             kind = layout.kind_of(value, name)
             if kind is None:
                 raise InputError("not a file of MT-Video-Bench", file=path, place="$", value=value, hint=LOOKED_FOR)
-            files.append(_File(name, path, kind, value))
+            files.append(SourceJson(name, path, kind, value))
         return files
 
-    def _add_file(self, file: _File, records: Iterable[str], **extra: Json) -> None:
+    def _add_file(self, file: SourceJson, records: Iterable[str], **extra: Json) -> None:
         kept = {key: value for key, value in extra.items() if value not in (None, "", {}, [])}
         with placed(file.path, "file name"):
             self.files[file.name] = SourceFile(
@@ -137,7 +120,7 @@ class Reader:
 
     # ── dialogues ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _read_mtqa(self, file: _File) -> None:
+    def _read_mtqa(self, file: SourceJson) -> None:
         ids: list[str] = []
         shapes: list[Shape] = []
         answer_keys: list[str] = []
@@ -146,7 +129,7 @@ class Reader:
         for video, value in parse(layout.Videos, file.value, file=file.path).items():
             _name(video, file, f"$.{video}")
             self.videos.setdefault(video, Video(id=VideoId(video), file=f"{video.removesuffix('.mp4')}.mp4"))
-            for entry in _entries(value, file, f"$.{video}"):
+            for entry in entries_of(value, file, f"$.{video}"):
                 dialogue_id = _name(f"{file.task}/{video}/{event_of(entry.event)}", file, entry.place)
                 if dialogue_id in self.dialogues:
                     raise InputError(
@@ -196,7 +179,7 @@ class Reader:
             event_prefix=_event_prefix(event_keys),
         )
 
-    def _turns(self, file: _File, entry: _Entry, dialogue_id: str) -> tuple[Turn, ...]:
+    def _turns(self, file: SourceJson, entry: Entry, dialogue_id: str) -> tuple[Turn, ...]:
         numbered: dict[int, Turn] = {}
         for key, value in entry.rounds.items():
             number, place = round_of(key), f"{entry.rounds_place}.{key}"
@@ -223,7 +206,7 @@ class Reader:
             for index, (number, turn) in enumerate(sorted(numbered.items()))
         )
 
-    def _dialogue(self, file: _File, video: str, event: str) -> Dialogue:
+    def _dialogue(self, file: SourceJson, video: str, event: str) -> Dialogue:
         dialogue = self.dialogues.get(f"{file.task}/{video}/{event_of(event)}")
         if dialogue is None:
             raise InputError(
@@ -234,13 +217,13 @@ class Reader:
             )
         return dialogue
 
-    def _once(self, file: _File, place: str, what: str, *key: str) -> None:
+    def _once(self, file: SourceJson, place: str, what: str, *key: str) -> None:
         other = self.listed.setdefault((file.kind, *key), file.name)
         if other != file.name or (file.name, *key) in self.listed:
             raise InputError(f"{what} stand twice, here and in {other}", file=file.path, place=place, value=key[-1])
         self.listed[file.name, *key] = file.name
 
-    def _turn_index(self, file: _File, place: str, dialogue: Dialogue, number: int) -> int:
+    def _turn_index(self, file: SourceJson, place: str, dialogue: Dialogue, number: int) -> int:
         index = self.rounds[dialogue.id].get(number)
         if index is None:
             raise InputError(f"dialogue '{dialogue.id}' has no round {number}", file=file.path, place=place)
@@ -248,7 +231,7 @@ class Reader:
 
     # ── checklists ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _read_checklist(self, file: _File) -> None:
+    def _read_checklist(self, file: SourceJson) -> None:
         ids: list[str] = []
         keys: list[str] = []
         order: dict[str, Json] = {}
@@ -259,12 +242,12 @@ class Reader:
                 found: list[int] = []
                 for index, row in enumerate(rows):
                     place = f"$.{video}.{event}[{index}]"
-                    number = _round_index(row, file, place)
+                    number = round_index_of(row, file, place)
                     turn_index = self._turn_index(file, f"{place}.round index", dialogue, number)
                     if number in found:
                         raise InputError(f"round {number} has two checklists", file=file.path, place=place)
                     found.append(number)
-                    self.checklists[dialogue.id][turn_index] = _checklist(row, file, place)
+                    self.checklists[dialogue.id][turn_index] = checklist_of(row, file, place)
                 if found != sorted(found):
                     order[dialogue.id] = [*found]
                 ids.append(dialogue.id)
@@ -273,7 +256,7 @@ class Reader:
 
     # ── answers and results ───────────────────────────────────────────────────────────────────────────────────────
 
-    def _read_answers(self, file: _File) -> None:
+    def _read_answers(self, file: SourceJson) -> None:
         names = layout.names_above(file.name)
         if not names:
             raise InputError(
@@ -301,7 +284,7 @@ class Reader:
                 keys.append(event)
         self._add_file(file, ids, task=file.task, model=model, event_prefix=_event_prefix(keys))
 
-    def _read_results(self, file: _File) -> None:
+    def _read_results(self, file: SourceJson) -> None:
         model, judge = self._model_and_judge(file)
         ids: list[str] = []
         keys: list[str] = []
@@ -319,12 +302,12 @@ class Reader:
                     row = parse(layout.RoundResult, value, file=file.path, place=place)
                     turn_index = self._turn_index(file, place, dialogue, number)
                     unit = (model, judge, dialogue.id)
-                    self.scores.setdefault(unit, []).extend(_scores(file, place, unit, turn_index, row))
+                    self.scores.setdefault(unit, []).extend(scores_of(file, place, unit, turn_index, row))
                 ids.append(dialogue.id)
                 keys.append(event)
         self._add_file(file, ids, task=file.task, model=model, judge=judge, event_prefix=_event_prefix(keys))
 
-    def _model_and_judge(self, file: _File) -> tuple[str, str]:
+    def _model_and_judge(self, file: SourceJson) -> tuple[str, str]:
         names = layout.names_above(file.name)
         if not names:
             raise InputError(
@@ -345,7 +328,7 @@ class Reader:
             self.content.warnings.append(warning)
         return folder, UNNAMED_JUDGE
 
-    def _read_summary(self, file: _File) -> None:
+    def _read_summary(self, file: SourceJson) -> None:
         rows = file.value if isinstance(file.value, list) else [file.value]
         for index, row in enumerate(rows):
             place = f"$[{index}]" if isinstance(file.value, list) else "$"
@@ -354,45 +337,8 @@ class Reader:
         self._add_file(file, (), summary=file.value)
 
 
-def _name(text: str, file: _File, place: str) -> str:
+def _name(text: str, file: SourceJson, place: str) -> str:
     return parse(Name, text, file=file.path, place=place)
-
-
-def _entries(value: Json, file: _File, place: str) -> Iterator[_Entry]:
-    if isinstance(value, dict):
-        for key, member in value.items():
-            fields = parse(dict[str, Any], member, file=file.path, place=f"{place}.{key}")
-            yield _entry(key, fields, file, f"{place}.{key}", Shape(by_name=True, keyed=True))
-        return
-    for index, item in enumerate(parse(list[dict[str, Any]], value, file=file.path, place=place)):
-        at = f"{place}[{index}]"
-        names = [key for key in item if layout.is_event_key(key)]
-        if "event_index" not in item and len(item) == 1 and names:
-            fields = parse(dict[str, Any], item[names[0]], file=file.path, place=f"{at}.{names[0]}")
-            yield _entry(names[0], fields, file, f"{at}.{names[0]}", Shape(keyed=True))
-            continue
-        if "event_index" not in item:
-            raise InputError("a required field is missing", file=file.path, place=f"{at}.event_index", value=None)
-        event: str | int = parse(
-            layout.EventIndex,  # type: ignore[arg-type]
-            item["event_index"],
-            file=file.path,
-            place=f"{at}.event_index",
-        )
-        yield _entry(event, item, file, at, Shape())
-
-
-def _entry(event: str | int, fields: dict[str, Any], file: _File, place: str, shape: Shape) -> _Entry:
-    unknown = {key: member for key, member in fields.items() if shape.keyed or key != "event_index"}
-    if "mtqa" in fields:
-        rounds = parse(dict[str, Any], unknown.pop("mtqa"), file=file.path, place=f"{place}.mtqa")
-        return _Entry(event, rounds, unknown, shape, place, f"{place}.mtqa")
-    rounds = {key: member for key, member in fields.items() if round_of(key) is not None}
-    if not rounds:
-        raise InputError("neither mtqa nor rounds", file=file.path, place=place, value=sorted(fields))
-    unknown = {key: member for key, member in unknown.items() if key not in rounds}
-    direct = Shape(by_name=shape.by_name, keyed=shape.keyed, direct=True)
-    return _Entry(event, rounds, unknown, direct, place, place)
 
 
 def _unless(value: str, usual: str) -> str | None:
@@ -401,72 +347,3 @@ def _unless(value: str, usual: str) -> str | None:
 
 def _event_prefix(keys: list[str]) -> str | None:
     return "event_" if keys and layout.is_event_key(keys[0]) else None
-
-
-def _round_index(row: dict[str, Any], file: _File, place: str) -> int:
-    if "round index" not in row:
-        raise InputError("a required field is missing", file=file.path, place=f"{place}.round index")
-    value = row["round index"]
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 5:
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 10_000:
-        raise InputError("not the number of a round", file=file.path, place=f"{place}.round index", value=value)
-    return value
-
-
-def _checklist(row: dict[str, Any], file: _File, place: str) -> Checklist:
-    parts: dict[int, dict[str, str]] = {}
-    extra: dict[str, Json] = {}
-    for key, value in row.items():
-        match = layout.CHECKLIST_KEY.fullmatch(key)
-        if match is None:
-            if key != "round index":
-                extra[key] = value
-            continue
-        if not isinstance(value, str):
-            raise InputError("not a text", file=file.path, place=f"{place}.{key}", value=value)
-        parts.setdefault(int(match[2]), {})[match[1]] = value
-    items: list[ChecklistItem] = []
-    for number, part in sorted(parts.items()):
-        for letter in "QA":
-            if letter not in part:
-                raise InputError("a required field is missing", file=file.path, place=f"{place}.{letter}{number}")
-        expected = part["A"].strip().casefold()
-        if expected not in ("yes", "no"):
-            raise InputError("neither Yes nor No", file=file.path, place=f"{place}.A{number}", value=part["A"])
-        own = {} if number == len(items) + 1 else {"number": number}
-        items.append(ChecklistItem(question=part["Q"], expected=expected == "yes", extra=own))
-    return Checklist(items=tuple(items), extra=extra)
-
-
-def _scores(
-    file: _File, place: str, unit: tuple[str, str, str], turn_index: int, row: layout.RoundResult
-) -> Iterator[JudgedScore]:
-    def score(criterion: str, value: float | None, extra: dict[str, Json], at: str) -> JudgedScore:
-        with placed(file.path, at):
-            return JudgedScore(
-                unit="turn",
-                unit_id=unit[2],
-                turn_index=turn_index,
-                model=unit[0],
-                judge=unit[1],
-                criterion=criterion,
-                value=value,
-                state=ScoreState.SCORED if value is not None else ScoreState.UNSCORED,
-                reason=None if value is not None else "the judge gave no accuracy",
-                extra=extra,
-            )
-
-    named = {} if row.CHECKLISTS_EVAL is None else {"CHECKLISTS_EVAL": row.CHECKLISTS_EVAL}
-    yield score(layout.CRITERION, row.ACC, {**named, **row.unknown}, place)
-    runs: list[str] = []
-    for index, run in enumerate(row.ALL_RUNS):
-        at = f"{place}.ALL_RUNS[{index}]"
-        name = str(run.run_id)
-        if name in runs:
-            raise InputError("this run stands twice", file=file.path, place=f"{at}.run_id", value=run.run_id)
-        runs.append(name)
-        extra: dict[str, Json] = {"run_id": run.run_id} if not isinstance(run.run_id, str) else {}
-        if run.results is not None:
-            extra["results"] = run.results
-        yield score(f"{layout.RUN}{name}", run.acc, {**extra, **run.unknown}, at)

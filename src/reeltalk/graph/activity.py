@@ -5,24 +5,13 @@ situation N until the next. So the version at situation k is the greatest N ≤ 
 objects but name their Shapes, hence states and shapes are kept apart.
 """
 
-import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from reeltalk.errors import InputError
-from reeltalk.graph.rdf import Triple, parse, short_triples
-from reeltalk.graph.vocabulary import AGENT, HOLDING, ROOMS, SPATIAL, class_of
-
-_VERSION = re.compile(r"(?:shape_)?state(\d+)_(.+)")
-_EVENT = re.compile(r"event(\d+)_(.+)")
-_SITUATION = re.compile(r"home_situation(\d+)_(.+)")
-_OBJECT: Final = r"[a-z_]*[a-z]\d+"
-LONGEST_S: Final = 1e6
-KINDS: Final = (*SPATIAL, *HOLDING, "between")
+from reeltalk.graph.rdf import Triple
+from reeltalk.graph.vocabulary import AGENT, ROOMS, class_of
 
 
 class Shape(NamedTuple):
@@ -70,7 +59,7 @@ class ActivityEvent:
 
 @dataclass(frozen=True)
 class ActivityGraph:
-    """What one activity graph says. Made by `read_activity` or `ActivityGraph.of`."""
+    """What one activity graph says. Made by `read_activity` or `activity_of`."""
 
     name: str
     """As the file is named: `Watch_television3_scene1`."""
@@ -88,21 +77,6 @@ class ActivityGraph:
     category: str | None = None
     warnings: tuple[str, ...] = ()
     """What is odd about it and does no harm."""
-
-    @classmethod
-    def of(cls, triples: Iterable[Triple], *, name: str, file: Path | str, text: str = "") -> "ActivityGraph":
-        """Build it from triples.
-
-        Args:
-            triples: The statements of one activity.
-            name: The activity.
-            file: Where they come from, for errors.
-            text: The file's content, so that errors name the line.
-
-        Raises:
-            InputError: The graph contradicts itself or lacks what it must have; names the line.
-        """
-        return _Reader(tuple(triples), name=name, file=file, text=text).graph()
 
     @property
     def node(self) -> str:
@@ -177,288 +151,6 @@ class ActivityGraph:
 def _latest(versions: Sequence[int], situation: int) -> int | None:
     place = bisect_right(versions, situation)
     return versions[place - 1] if place else None
-
-
-def read_activity(text: str, *, file: Path | str, name: str) -> ActivityGraph:
-    """Read an activity graph in any RDF format, full or curated.
-
-    Args:
-        text: The file's content.
-        file: Where it was read; its end decides the format.
-        name: The activity.
-
-    Raises:
-        InputError: It is malformed; names the line.
-    """
-    return ActivityGraph.of(short_triples(parse(text, file=file)), name=name, file=file, text=text)
-
-
-class _Reader:
-    """Turns triples into an `ActivityGraph`, checking as it goes."""
-
-    def __init__(self, triples: tuple[Triple, ...], *, name: str, file: Path | str, text: str) -> None:
-        self.triples, self.name, self.file, self.text = triples, name, file, text
-        self.suffix = name.lower()
-        self.scene = self.suffix.rsplit("_", 1)[-1]
-        self.by_predicate: dict[str, list[Triple]] = defaultdict(list)
-        for triple in triples:
-            self.by_predicate[triple.predicate].append(triple)
-
-    def fail(
-        self, problem: str, triple: Triple | None = None, *, node: str = "", hint: str | None = None
-    ) -> InputError:
-        parts = [_local(part) for part in triple] if triple else [_local(node)] if node else []
-        return InputError(problem, file=self.file, line=_line(self.text, parts), hint=hint)
-
-    def graph(self) -> ActivityGraph:
-        self._check_suffix()
-        events = self._events()
-        values = self._states()
-        placed, shapes = self._shapes()
-        self._check_situations(len(events))
-        self._check_support(placed)
-        return ActivityGraph(
-            name=self.name,
-            events=events,
-            triples=self.triples,
-            values=values,
-            placed=placed,
-            shapes=shapes,
-            classes={
-                self._object(triple.subject, triple): triple.object
-                for triple in self.by_predicate["rdf:type"]
-                if self._is_object(triple.subject)
-            },
-            attributes=self._attributes(),
-            category=self._category(),
-            warnings=self._warnings(values, shapes, len(events)),
-        )
-
-    def _attributes(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for triple in self.by_predicate["attribute"]:
-            found[self._object(triple.subject, triple)].append(triple.object)
-        return {name: tuple(sorted(values)) for name, values in found.items()}
-
-    def _category(self) -> str | None:
-        for triple in self.by_predicate["rdf:type"]:
-            if _local(triple.subject) == self.suffix and triple.object.startswith("ho:"):
-                return triple.object.removeprefix("ho:")
-        return None
-
-    def _check_suffix(self) -> None:
-        activities = {_local(triple.subject): triple for triple in self.by_predicate["hasEvent"]}
-        if not activities:
-            raise self.fail("no activity: nothing has an event", hint="expected a VirtualHome2KG activity graph")
-        for node, triple in activities.items():
-            if node != self.suffix:
-                raise self.fail(
-                    f"the activity is named {node!r} and the file {self.name!r}",
-                    triple,
-                    hint="name the file after the activity",
-                )
-
-    def _events(self) -> tuple[ActivityEvent, ...]:
-        single: dict[str, dict[str, Triple]] = defaultdict(dict)
-        for predicate in ("action", "mainObject", "situationBeforeEvent", "situationAfterEvent", "from", "to"):
-            for triple in self.by_predicate[predicate]:
-                if predicate in single[triple.subject]:
-                    raise self.fail(f"{_local(triple.subject)} has two values of {predicate}", triple)
-                single[triple.subject][predicate] = triple
-        targets: dict[str, list[str]] = defaultdict(list)
-        for triple in self.by_predicate["targetObject"]:
-            targets[triple.subject].append(self._object(triple.object, triple))
-        lengths = {triple.subject: triple for triple in self.by_predicate["time:numericDuration"]}
-        durations = {t.subject: lengths.get(t.object) for t in self.by_predicate["time:hasDuration"]}
-        found: dict[int, ActivityEvent] = {}
-        has_event = {triple.object: triple for triple in self.by_predicate["hasEvent"]}
-        for node, triple in has_event.items():
-            index = self._index(_EVENT, node, triple, "an event")
-            parts = single.get(node, {})
-            for needed in ("action", "situationBeforeEvent", "situationAfterEvent"):
-                if needed not in parts:
-                    raise self.fail(f"{_local(node)} dangles: it has no {needed}", triple)
-            for predicate, situation in (("situationBeforeEvent", index), ("situationAfterEvent", index + 1)):
-                given = self._index(_SITUATION, parts[predicate].object, parts[predicate], "a situation")
-                if given != situation:
-                    raise self.fail(
-                        f"{predicate} of event {index} is situation {given}, not {situation}", parts[predicate]
-                    )
-            if not parts["action"].object.startswith("action/"):
-                raise self.fail(f"{parts['action'].object!r} is no action", parts["action"])
-            length = durations.get(node)
-            found[index] = ActivityEvent(
-                index=index,
-                action=parts["action"].object.removeprefix("action/"),
-                main=self._object(parts["mainObject"].object, parts["mainObject"]) if "mainObject" in parts else None,
-                targets=tuple(sorted(targets.get(node, ()))),
-                from_room=self._object(parts["from"].object, parts["from"]) if "from" in parts else None,
-                to_room=self._object(parts["to"].object, parts["to"]) if "to" in parts else None,
-                duration_s=self._seconds(length) if length else None,
-            )
-        for node, parts in single.items():
-            if node not in has_event:
-                raise self.fail(f"{_local(node)} dangles: no activity has it as an event", next(iter(parts.values())))
-        if sorted(found) != list(range(len(found))):
-            missing = min(set(range(len(found))) - set(found))
-            raise self.fail(f"event {missing} is missing: there are {len(found)} events up to {max(found)}")
-        return tuple(found[index] for index in range(len(found)))
-
-    def _states(self) -> dict[str, dict[int, tuple[str, ...]]]:
-        owners: dict[str, tuple[str, int]] = {}
-        for triple in self.by_predicate["isStateOf"]:
-            name, since = self._version(triple.subject, triple)
-            if self._object(triple.object, triple) != name:
-                raise self.fail(
-                    f"{_local(triple.subject)} is the state of another object, {_local(triple.object)}", triple
-                )
-            owners[triple.subject] = (name, since)
-        values: dict[str, dict[int, list[str]]] = defaultdict(dict)
-        for name, since in owners.values():
-            values[name][since] = []
-        for triple in self.by_predicate["state"]:
-            if triple.subject not in owners:
-                raise self.fail(f"{_local(triple.subject)} dangles: it is the state of no object", triple)
-            name, since = owners[triple.subject]
-            values[name][since].append(triple.object)
-        for triple in self.by_predicate["bbox"]:
-            if triple.subject not in owners:
-                raise self.fail(f"{_local(triple.subject)} dangles: it is the state of no object", triple)
-            if self._version(triple.object, triple) != owners[triple.subject]:
-                raise self.fail("a state's shape is another's", triple)
-        return {
-            name: {since: tuple(sorted(found)) for since, found in sorted(versions.items())}
-            for name, versions in values.items()
-        }
-
-    def _shapes(self) -> tuple[dict[Shape, tuple[Placed, ...]], dict[str, tuple[int, ...]]]:
-        placed: dict[Shape, list[Placed]] = defaultdict(list)
-        shapes: dict[str, set[int]] = defaultdict(set)
-        for triple in self.by_predicate["bbox"]:
-            name, since = self._version(triple.object, triple)
-            shapes[name].add(since)
-        for kind in KINDS:
-            for triple in self.by_predicate[kind]:
-                source = Shape(*self._version(triple.subject, triple))
-                target = Shape(*self._version(triple.object, triple))
-                if source.object == target.object:
-                    raise self.fail(f"{source.object} is {kind} itself", triple)
-                placed[source].append(Placed(kind, target))
-                shapes[source.object].add(source.since)
-                shapes[target.object].add(target.since)
-        # Sorted, so that a graph means the same however its lines are ordered.
-        return (
-            {shape: tuple(sorted(found)) for shape, found in placed.items()},
-            {name: tuple(sorted(found)) for name, found in shapes.items()},
-        )
-
-    def _check_support(self, placed: dict[Shape, tuple[Placed, ...]]) -> None:
-        """Nothing rests on what rests on it."""
-        rests = {
-            shape: [p.target for p in found if p.kind in ("inside", "on") and p.target in placed]
-            for shape, found in placed.items()
-        }
-        done: set[Shape] = set()
-        for start in rests:
-            path: list[Shape] = []
-            stack = [(start, iter(rests[start]))]
-            while stack:
-                shape, targets = stack[-1]
-                if len(path) < len(stack):
-                    path.append(shape)
-                following = next((target for target in targets if target not in done), None)
-                if following is None:
-                    done.add(shape)
-                    stack.pop()
-                    path.pop()
-                elif following in path:
-                    loop = [*path[path.index(following) :], following]
-                    raise self.fail(
-                        "a cycle in support: " + " rests on ".join(step.node for step in loop),
-                        node=f"shape_{following.node}_{self.suffix}",
-                    )
-                else:
-                    stack.append((following, iter(rests[following])))
-
-    def _check_situations(self, events: int) -> None:
-        """Every situation that a state is part of stands before or after an event."""
-        for triple in self.by_predicate["partOf"]:
-            if (given := self._index(_SITUATION, triple.object, triple, "a situation")) > events:
-                raise self.fail(f"situation {given} is missing: the last event ends in situation {events}", triple)
-
-    def _warnings(
-        self, values: dict[str, dict[int, tuple[str, ...]]], shapes: dict[str, tuple[int, ...]], events: int
-    ) -> tuple[str, ...]:
-        # 18 of the 706 released graphs lack their last two events but not the states after them.
-        versions = {since for found in (*values.values(), *shapes.values()) for since in found}
-        beyond = sorted(since for since in versions if since > events)
-        return (f"states begin after the last situation {events}: {', '.join(map(str, beyond))}",) if beyond else ()
-
-    def _seconds(self, triple: Triple) -> float:
-        try:
-            seconds = float(triple.object)
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds < LONGEST_S:
-            raise self.fail(f"a duration is no number of seconds: {triple.object!r}", triple)
-        return seconds
-
-    def _is_object(self, node: str) -> bool:
-        return re.fullmatch(rf"{_OBJECT}_{re.escape(self.scene)}", _local(node)) is not None
-
-    def _object(self, node: str, triple: Triple) -> str:
-        if not self._is_object(node):
-            raise self.fail(
-                f"{_local(node)!r} is no object of {self.scene}", triple, hint=f"expected as tv297_{self.scene}"
-            )
-        return _local(node)[: -len(self.scene) - 1]
-
-    def _index(self, pattern: re.Pattern[str], node: str, triple: Triple, what: str) -> int:
-        match = pattern.fullmatch(_local(node))
-        if match is None or match[2] != self.suffix or len(match[1]) > 6:
-            raise self.fail(f"{_local(node)!r} is not the name of {what} of {self.suffix}", triple)
-        return int(match[1])
-
-    def _match_version(self, node: str) -> tuple[str, int] | None:
-        match = _VERSION.fullmatch(_local(node))
-        ending = f"_{self.suffix}"
-        if match is None or not match[2].endswith(ending) or len(match[1]) > 6:
-            return None
-        name = match[2][: -len(ending)]
-        return (name, int(match[1])) if re.fullmatch(_OBJECT, name) else None
-
-    def _version(self, node: str, triple: Triple) -> tuple[str, int]:
-        found = self._match_version(node)
-        if found is None:
-            raise self.fail(
-                f"{_local(node)!r} is not a state or shape of {self.suffix}",
-                triple,
-                hint=f"expected as state0_tv297_{self.suffix}",
-            )
-        return found
-
-
-def _local(node: str) -> str:
-    return node.removeprefix("ex:")
-
-
-def _line(text: str, parts: list[str]) -> int | None:
-    """The first line that holds all of `parts`, or else the first of them; None where there is no text."""
-    if not text or not parts:
-        return 1 if text else None
-    wanted = [_escaped(part) for part in parts]
-    fallback: int | None = None
-    for number, line in enumerate(text.splitlines(), 1):
-        if wanted[0] in line:
-            if all(part in line for part in wanted):
-                return number
-            fallback = fallback or number
-    return fallback or 1
-
-
-def _escaped(part: str) -> str:
-    # `rdf:type` stands in a file as an IRI, or as `a`.
-    return part.rsplit(":", 1)[-1] if part != "rdf:type" else ""
 
 
 def agent_of(graph: ActivityGraph) -> str:

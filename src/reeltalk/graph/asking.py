@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker
 from reeltalk.graph.source import graph_of_clip
 from reeltalk.graph.story import Story

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.asking import stories
 from reeltalk.graph.proactive import tasks_of
 from reeltalk.graph.story import Story

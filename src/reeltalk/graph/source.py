@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from reeltalk.errors import InputError
-from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.rdf import SUFFIXES, graph_name
 from reeltalk.schema.media import Clip
 from reeltalk.store.documents import parse, read_json, read_text

@@ -17,7 +17,8 @@ from reeltalk.video.canvas import Canvas, Picture, Point, Stencil
 from reeltalk.world.acting import posed
 from reeltalk.world.drawing import paint
 from reeltalk.world.figure import draw
-from reeltalk.world.house import KINDS, House
+from reeltalk.world.house import House
+from reeltalk.world.kinds import KINDS
 from reeltalk.world.palette import GLOW, INK
 from reeltalk.world.placing import drawing_order, place_of
 from reeltalk.world.room_drawing import draw_room

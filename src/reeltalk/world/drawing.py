@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from reeltalk.video.canvas import Canvas
-from reeltalk.world.house import KINDS
+from reeltalk.world.kinds import KINDS
 from reeltalk.world.painters_kitchen import KITCHEN
 from reeltalk.world.painters_rooms import ROOMS
 from reeltalk.world.painters_things import THINGS

@@ -19,10 +19,11 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse, quads_of
-from reeltalk.graph.scenario import ActivityCard, ComposeSettings, compose
+from reeltalk.graph.scenario import ActivityCard, ComposeSettings
+from reeltalk.graph.scenario_search import compose
 from reeltalk.graph.telling import initial_room, tell
 from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits

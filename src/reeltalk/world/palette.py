@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from reeltalk.world.house import COLOURS
+from reeltalk.world.kinds import COLOURS
 
 Colour = tuple[int, int, int]
 

@@ -4,7 +4,8 @@ from typing import Final
 
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.video.canvas import Point
-from reeltalk.world.house import KINDS, House
+from reeltalk.world.house import House
+from reeltalk.world.kinds import KINDS
 from reeltalk.world.situation import Situation
 
 DROP_M: Final = {"front": 0.4, "floor": 0.3}

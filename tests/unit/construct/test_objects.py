@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reeltalk.construct.bank import STAGE, sight_objects
 from reeltalk.construct.frames import FRAMES_A_CALL, parsed, read_frames
 from reeltalk.construct.objects import (
     FoundBox,
@@ -24,6 +23,8 @@ from reeltalk.construct.objects import (
     sample_times,
     unpacked,
 )
+from reeltalk.construct.remembering import STAGE
+from reeltalk.construct.sighting import sight_objects
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detection
 from reeltalk.metrics.identity import score_identities

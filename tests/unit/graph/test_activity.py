@@ -7,7 +7,7 @@ import pytest
 from sample_graphs import EX, LAMP, NAME, ONTOLOGY, event, line, placed, read
 
 from reeltalk.errors import InputError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.rdf import graph_name, ntriples, parse
 
 

@@ -9,7 +9,7 @@ import pytest
 from grounded_references import References
 from sample_graphs import event, line, placed, read, state
 
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.grounded import Ground, Verdict
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import SPLITS, dialogue

@@ -12,7 +12,7 @@ from sample_videos import Numbered
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.grounding import ungrounded
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker, linked_checks
 from reeltalk.graph.linked import METHODS, choose, linked_questions
 from reeltalk.graph.story import Story

@@ -9,7 +9,7 @@ from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.asking import stories as stories_of
 from reeltalk.graph.instructing import write_tasks
 from reeltalk.graph.proactive import ANY_OF, KINDS, LATEST_S, PASSING, proactive_forms, proactive_forms_of, tasks_of

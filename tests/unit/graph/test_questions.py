@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker, checks
 from reeltalk.graph.questions import questions
 from reeltalk.graph.source import graph_texts, read_graphs, read_scenarios, scenario_graphs

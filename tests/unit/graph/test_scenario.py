@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reeltalk.cli import run
-from reeltalk.graph.scenario import VIEWS, ActivityCard, Composed, ComposeSettings, cards, check, compose
+from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards
+from reeltalk.graph.scenario_constraints import check
+from reeltalk.graph.scenario_search import Composed, compose
 from reeltalk.graph.source import read_graphs, read_initial_rooms, read_scenarios
 
 ROOMS = ("kitchen", "bedroom", "bathroom")

@@ -12,7 +12,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.activity_reading import activity_of
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse, short_triples
 from reeltalk.graph.source import read_graphs
@@ -28,7 +28,8 @@ from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.facts import activity_triples
 from reeltalk.world.film import film, plan
-from reeltalk.world.house import COLOURS, build_house
+from reeltalk.world.house import build_house
+from reeltalk.world.kinds import COLOURS
 from reeltalk.world.program import CannotError
 from reeltalk.world.settings import FilmSettings
 from reeltalk.world.shots import Shot
@@ -56,8 +57,8 @@ def test_graphs_say_what_was_simulated(full: bool) -> None:
         house = build_house(number)
         for name, category, steps in performed(number, list(activities())[:: 1 if full else 6]):
             triples = parse(activity_triples(house, name, category, steps), file="full.nt")
-            whole = ActivityGraph.of(short_triples(triples), name=name, file="full.nt")
-            curated = ActivityGraph.of(short_triples(curate_triples(triples)), name=name, file="curated.nt")
+            whole = activity_of(short_triples(triples), name=name, file="full.nt")
+            curated = activity_of(short_triples(curate_triples(triples)), name=name, file="curated.nt")
             situations = [steps[0].before, *(step.after for step in steps)]
             for graph in (whole, curated):
                 assert graph.category == category

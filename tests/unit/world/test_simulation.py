@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from reeltalk.graph.vocabulary import CATEGORIES
 from reeltalk.world.activities import activities, perform, program
-from reeltalk.world.house import KINDS, ROOM_WIDTH_M, House, build_house
+from reeltalk.world.house import ROOM_WIDTH_M, House, build_house
+from reeltalk.world.kinds import KINDS
 from reeltalk.world.program import ACTIONS, CannotError, Command, parse_command
 from reeltalk.world.simulation import carry_out, do
 from reeltalk.world.situation import Situation, begin

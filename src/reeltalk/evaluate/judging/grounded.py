@@ -11,7 +11,7 @@ from typing import Final
 
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.grounded import SIGNATURE, Ground
 from reeltalk.graph.source import graph_of_clip
 from reeltalk.graph.story import Story

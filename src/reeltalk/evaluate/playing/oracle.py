@@ -12,7 +12,8 @@ from typing import Final, Self
 from reeltalk.baselines.answerer import as_option
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.graph import phrases
-from reeltalk.graph.activity import ActivityGraph, read_activity
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.asking import stories
 from reeltalk.graph.checking import Checker, checks, linked_checks
 from reeltalk.graph.linked import linked_questions

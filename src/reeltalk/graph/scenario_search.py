@@ -1,0 +1,198 @@
+"""Composing scenarios: random walks over activities that can follow each other, under all constraints.
+
+Composing is greedy, since the paper gives no order: activities are shuffled by the seed, and in up to `max_first`
+rounds each begins one more scenario, a random walk over the activities that can follow. With A activities, F =
+`max_first`, T = `attempts` and L = `max_activities` that is at most A·F·T walks of L steps, each step one lookup in an
+index by environment and room: O(A·F·T·L), linear in A, never the product of all activities.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, Scenario, adjacent
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Scenarios and how they came about."""
+
+    candidates: dict[str, Scenario]
+    """All that obey the constraints, in the order of acceptance."""
+    sampled: dict[str, Scenario]
+    """The seeded sample of them, or all."""
+    pairs: dict[str, int]
+    """Ordered pairs of activities that can follow each other, and those that each constraint rules out."""
+    walks: dict[str, int]
+    """Walks tried, and those that each constraint rejected."""
+    estimated: int
+    """Activities whose duration is estimated."""
+    not_checkable: tuple[str, ...] = ()
+    """Constraints for which the activities lack what is needed, and how many of them do."""
+    unusable: dict[str, int] = field(default_factory=dict)
+    """Activities that cannot be in any scenario, by reason."""
+
+
+TOO_SHORT, TOO_LONG, FIRST, PAIR, SHARED, AGAIN, FEW = (
+    "too short",
+    "too long",
+    "first activity used too often",
+    "adjacent pair used too often",
+    "shares too much with another scenario",
+    "found before",
+    "no activity can follow",
+)
+
+
+def compose(
+    known: Mapping[str, ActivityCard],
+    settings: ComposeSettings,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Composed:
+    """Build as many scenarios as the greedy walk finds, then draw the sample.
+
+    Args:
+        known: Activities by name.
+        settings: Bounds and seed.
+        progress: Called with rounds done of rounds.
+    """
+    unusable: Counter[str] = Counter()
+    usable = []
+    for card in sorted(known.values(), key=lambda card: card.name):
+        if card.views is not None and not card.views & VIEWS:
+            unusable["no allowed view"] += 1
+        elif card.start_room is None and card.end_room is None:
+            unusable["neither start nor end room is known"] += 1
+        elif card.length_s(settings.seconds_per_event) > settings.max_duration_s:
+            unusable["longer than a scenario"] += 1
+        else:
+            usable.append(card)
+    search = _Search(usable, settings)
+    search.run(progress)
+    candidates = {f"{number:05d}": scenario for number, scenario in enumerate(search.accepted, 1)}
+    sampled = candidates
+    if settings.sample is not None and settings.sample < len(candidates):
+        drawn = sorted(random.Random(f"{settings.seed} sample").sample(sorted(candidates), settings.sample))
+        sampled = {f"{number:05d}": candidates[name] for number, name in enumerate(drawn, 1)}
+    lacking = [
+        (sum(card.views is None for card in usable), "allowed views"),
+        (sum(card.start_room is None or card.end_room is None for card in usable), "start and end rooms"),
+    ]
+    return Composed(
+        candidates=candidates,
+        sampled=sampled,
+        pairs=search.count_pairs(),
+        walks=dict(search.walks),
+        estimated=sum(card.duration_s is None for card in usable),
+        not_checkable=tuple(f"{what}: unknown for {n:,} of {len(usable):,} activities" for n, what in lacking if n),
+        unusable=dict(unusable),
+    )
+
+
+class _Search:
+    def __init__(self, usable: Sequence[ActivityCard], settings: ComposeSettings) -> None:
+        self.usable, self.settings = usable, settings
+        self.random = random.Random(settings.seed)
+        self.accepted: list[Scenario] = []
+        self.walks: Counter[str] = Counter()
+        self._known = {card.name: card for card in usable}
+        self._followers: dict[tuple[str, str], list[ActivityCard]] = defaultdict(list)
+        for card in usable:
+            if card.start_room is not None:
+                self._followers[card.environment, card.start_room].append(card)
+        self._firsts: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._with: dict[str, list[int]] = defaultdict(list)
+        self._seen: set[Scenario] = set()
+
+    def run(self, progress: Callable[[int, int], None] | None) -> None:
+        order = list(self.usable)
+        for done in range(self.settings.max_first):
+            self.random.shuffle(order)
+            before = len(self.accepted)
+            for card in order:
+                self._begin(card)
+            if progress is not None:
+                progress(done + 1, self.settings.max_first)
+            if len(self.accepted) == before:
+                break
+
+    def _begin(self, card: ActivityCard) -> None:
+        for _ in range(self.settings.attempts):
+            self.walks["tried"] += 1
+            scenario, problem = self._walk(card)
+            problem = problem or self._refuse(scenario)
+            if problem is None:
+                self._accept(scenario)
+                return
+            self.walks[problem] += 1
+
+    def _walk(self, card: ActivityCard) -> tuple[Scenario, str | None]:
+        s = self.settings
+        wanted = self.random.randint(s.min_activities, s.max_activities)
+        walk, kinds = [card], {card.kind}
+        length = card.length_s(s.seconds_per_event)
+        while len(walk) < wanted:
+            end = walk[-1]
+            following = self._followers.get((end.environment, end.end_room or ""), [])
+            open_ = [c for c in following if c.kind not in kinds]
+            if not open_:
+                return (), FEW
+            # A pair that is used up is passed over, and counted, rather than ending the walk.
+            free = [c for c in open_ if self._pairs[end.name, c.name] < s.max_pair]
+            self.walks[f"steps passed over: {PAIR}"] += len(open_) - len(free)
+            if not free:
+                return (), PAIR
+            chosen = self.random.choice(free)
+            walk.append(chosen)
+            kinds.add(chosen.kind)
+            length += chosen.length_s(s.seconds_per_event)
+            if length > s.max_duration_s:
+                return (), TOO_LONG
+        if length < s.min_duration_s:
+            return (), TOO_SHORT
+        return tuple(c.name for c in walk), None
+
+    def _refuse(self, scenario: Scenario) -> str | None:
+        if scenario in self._seen:
+            return AGAIN
+        if self._firsts[scenario[0]] >= self.settings.max_first:
+            return FIRST
+        if any(self._pairs[pair] >= self.settings.max_pair for pair in adjacent(scenario)):
+            return PAIR
+        common = Counter(other for activity in scenario for other in self._with[activity])
+        for other, count in common.items():
+            if count > self.settings.max_shared * max(len(scenario), len(self.accepted[other])):
+                return SHARED
+        return None
+
+    def _accept(self, scenario: Scenario) -> None:
+        self._seen.add(scenario)
+        self._firsts[scenario[0]] += 1
+        self._pairs.update(adjacent(scenario))
+        for activity in scenario:
+            self._with[activity].append(len(self.accepted))
+        self.accepted.append(scenario)
+
+    def count_pairs(self) -> dict[str, int]:
+        """Counted from group sizes, never by listing the pairs."""
+        total = len(self.usable) * (len(self.usable) - 1)
+        by_environment = Counter(card.environment for card in self.usable)
+        same_environment = sum(n * (n - 1) for n in by_environment.values())
+        starts = Counter((c.environment, c.start_room) for c in self.usable if c.start_room)
+        joined = sum(
+            starts[c.environment, c.end_room] - (c.start_room == c.end_room) for c in self.usable if c.end_room
+        )
+        kinds = Counter((c.environment, c.start_room, c.kind) for c in self.usable if c.start_room)
+        again = sum(
+            kinds[c.environment, c.end_room, c.kind] - (c.start_room == c.end_room) for c in self.usable if c.end_room
+        )
+        return {
+            "pairs of activities": total,
+            "another environment": total - same_environment,
+            "another room, or a room that is not known": same_environment - joined,
+            "the same activity again": again,
+            "can follow": joined - again,
+        }

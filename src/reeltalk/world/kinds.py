@@ -1,0 +1,133 @@
+"""Classes of objects: how large they are, what can be done with them, and how they may look."""
+
+from dataclasses import dataclass
+from typing import Final
+
+COLOURS: Final = {
+    "red": (196, 62, 58),
+    "orange": (222, 134, 58),
+    "yellow": (232, 196, 84),
+    "green": (104, 158, 92),
+    "blue": (74, 118, 186),
+    "purple": (134, 98, 168),
+    "pink": (226, 146, 166),
+    "brown": (134, 94, 62),
+    "white": (240, 238, 232),
+    "grey": (150, 152, 156),
+    "black": (58, 58, 62),
+}
+"""Names and RGB of the colours that people would call so."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of objects."""
+
+    width_m: float
+    height_m: float
+    can: frozenset[str] = frozenset()
+    """grab, open, switch, sit, lie, read, eat, drink, surface, container, wipe, lookAt, climb, pour."""
+    states: tuple[str, ...] = ("CLEAN",)
+    colours: tuple[str, ...] = ()
+    """Colours that objects of the class come in; none where it always looks the same."""
+
+
+def _kind(width_m: float, height_m: float, can: str = "", states: str = "CLEAN", colours: str = "") -> Kind:
+    return Kind(width_m, height_m, frozenset(can.split()), tuple(sorted(states.split())), tuple(colours.split()))
+
+
+KINDS: Final = {
+    # Furniture and appliances.
+    "fridge": _kind(0.9, 1.9, "open container", "CLEAN CLOSED PLUGGED_IN", "white grey red"),
+    "kitchencounter": _kind(2.0, 0.9, "surface"),
+    "sink": _kind(0.6, 0.12, "surface"),
+    "faucet": _kind(0.25, 0.32, "switch", "CLEAN OFF"),
+    "stove": _kind(0.8, 0.9, "switch surface", "CLEAN OFF PLUGGED_IN"),
+    "kitchencabinet": _kind(1.6, 0.7, "open container", "CLEAN CLOSED", "white brown green"),
+    "kitchentable": _kind(1.5, 0.75, "surface", "CLEAN", "brown white"),
+    "garbagecan": _kind(0.36, 0.55, "container", "CLEAN", "grey green blue"),
+    "microwave": _kind(0.55, 0.32, "open switch container", "CLEAN CLOSED OFF PLUGGED_IN", "grey black white"),
+    "toaster": _kind(0.34, 0.26, "switch container", "CLEAN OFF PLUGGED_IN", "red grey"),
+    "coffeemaker": _kind(0.34, 0.42, "switch", "CLEAN OFF PLUGGED_IN", "black red"),
+    "chair": _kind(0.5, 0.95, "sit", "CLEAN", "brown white blue"),
+    "sofa": _kind(2.1, 0.9, "sit lie surface", "CLEAN", "blue green grey red orange"),
+    "coffeetable": _kind(1.2, 0.45, "surface climb", "CLEAN", "brown white"),
+    "tvstand": _kind(1.5, 0.5, "surface", "CLEAN", "brown black white"),
+    "tv": _kind(1.25, 0.75, "switch lookAt wipe", "CLEAN OFF PLUGGED_IN"),
+    "bookshelf": _kind(1.0, 2.0, "surface", "CLEAN", "brown white"),
+    "floorlamp": _kind(0.42, 1.7, "switch", "CLEAN OFF PLUGGED_IN", "yellow white red"),
+    "radio": _kind(0.4, 0.26, "switch", "CLEAN OFF PLUGGED_IN", "red brown blue"),
+    "wallpictureframe": _kind(0.9, 0.62, "lookAt"),
+    "clock": _kind(0.42, 0.42, "lookAt"),
+    "bed": _kind(2.2, 0.62, "sit lie surface", "CLEAN", "blue red green purple"),
+    "nightstand": _kind(0.5, 0.55, "surface", "CLEAN", "brown white"),
+    "tablelamp": _kind(0.34, 0.44, "switch", "CLEAN OFF PLUGGED_IN", "yellow pink green"),
+    "closet": _kind(1.3, 2.1, "open container", "CLEAN CLOSED", "brown white"),
+    "desk": _kind(1.3, 0.75, "surface", "CLEAN", "brown white"),
+    "computer": _kind(0.62, 0.48, "switch lookAt", "CLEAN OFF PLUGGED_IN"),
+    "bathtub": _kind(1.8, 0.6, "surface", "CLEAN"),
+    "toilet": _kind(0.6, 0.85, "sit", "CLEAN"),
+    "bathroomcounter": _kind(1.3, 0.85, "surface", "CLEAN", "white brown blue"),
+    "bathroomcabinet": _kind(0.9, 0.66, "open container", "CLEAN CLOSED", "white blue"),
+    "washingmachine": _kind(0.7, 0.88, "open switch container", "CLEAN CLOSED OFF PLUGGED_IN"),
+    "towelrack": _kind(0.7, 0.1, "surface"),
+    "lightswitch": _kind(0.16, 0.22, "switch", "CLEAN ON PLUGGED_IN"),
+    "rug": _kind(2.4, 0.06, "", "CLEAN", "red blue green purple"),
+    "orchid": _kind(0.4, 0.7, "lookAt", "CLEAN"),
+    "laundrybasket": _kind(0.55, 0.5, "container surface", "CLEAN", "brown white blue"),
+    # Things that are carried. They are drawn larger than life, so that a person sees what they are.
+    "milk": _kind(0.2, 0.34, "grab drink pour", "CLEAN"),
+    "juice": _kind(0.2, 0.34, "grab drink pour", "CLEAN", "orange red"),
+    "wine": _kind(0.16, 0.42, "grab drink pour", "CLEAN"),
+    "waterglass": _kind(0.16, 0.22, "grab drink", "CLEAN"),
+    "wineglass": _kind(0.16, 0.28, "grab drink", "CLEAN"),
+    "mug": _kind(0.2, 0.2, "grab drink", "CLEAN", "red blue green yellow white"),
+    "plate": _kind(0.36, 0.1, "grab surface", "CLEAN", "white blue"),
+    "dishbowl": _kind(0.3, 0.16, "grab container", "CLEAN", "white yellow blue"),
+    "fryingpan": _kind(0.5, 0.14, "grab surface", "CLEAN"),
+    "apple": _kind(0.18, 0.18, "grab eat", "CLEAN", "red green"),
+    "cupcake": _kind(0.2, 0.24, "grab eat", "CLEAN", "pink brown"),
+    "breadslice": _kind(0.26, 0.22, "grab eat", "CLEAN"),
+    "salmon": _kind(0.38, 0.16, "grab eat", "CLEAN"),
+    "carrot": _kind(0.34, 0.14, "grab eat", "CLEAN"),
+    "cereal": _kind(0.26, 0.38, "grab eat pour", "CLEAN", "yellow red blue"),
+    "cuttingboard": _kind(0.44, 0.1, "grab surface", "CLEAN"),
+    "cutleryknife": _kind(0.3, 0.08, "grab", "CLEAN"),
+    "washingsponge": _kind(0.24, 0.14, "grab", "CLEAN", "yellow green pink"),
+    "book": _kind(0.26, 0.3, "grab read", "CLEAN", "red blue green purple"),
+    "magazine": _kind(0.3, 0.24, "grab read", "CLEAN", "yellow pink"),
+    "remotecontrol": _kind(0.24, 0.1, "grab", "CLEAN"),
+    "cellphone": _kind(0.16, 0.24, "grab", "CLEAN"),
+    "notes": _kind(0.3, 0.22, "grab", "CLEAN"),
+    "pillow": _kind(0.56, 0.26, "grab", "CLEAN", "white blue yellow"),
+    "clothesshirt": _kind(0.46, 0.4, "grab", "CLEAN", "red blue green yellow"),
+    "clothespile": _kind(0.46, 0.3, "grab", "DIRTY"),
+    "slippers": _kind(0.36, 0.14, "grab", "CLEAN", "pink blue brown"),
+    "dumbbell": _kind(0.36, 0.16, "grab", "CLEAN"),
+    "towel": _kind(0.44, 0.5, "grab", "CLEAN", "white blue yellow pink"),
+    "toothbrush": _kind(0.12, 0.3, "grab", "CLEAN", "red blue green"),
+    "toothpaste": _kind(0.28, 0.14, "grab", "CLEAN"),
+    "barsoap": _kind(0.22, 0.14, "grab", "CLEAN", "pink white green"),
+    "facecream": _kind(0.18, 0.2, "grab", "CLEAN", "white pink"),
+    "wateringcan": _kind(0.36, 0.3, "grab pour", "CLEAN", "green blue red"),
+    "paper": _kind(0.24, 0.18, "grab", "CLEAN"),
+}
+
+
+_TOPS_M: Final = {
+    "bed": 0.5,
+    "sofa": 0.45,
+    "bookshelf": 1.18,
+    "towelrack": -0.42,
+    "bathtub": 0.5,
+    "fryingpan": 0.05,
+    "plate": 0.06,
+    "cuttingboard": 0.06,
+    "laundrybasket": 0.36,
+}
+
+
+def top_m(class_name: str) -> float:
+    """Height of the surface on which things lie."""
+    # On a bed and a sofa one lies below the back rest; on a shelf on its middle board.
+    return _TOPS_M.get(class_name, KINDS[class_name].height_m)
