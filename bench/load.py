@@ -24,13 +24,13 @@ import openai
 from numpy.typing import NDArray
 
 from chat_server import ChatServer
+from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
 from reeltalk.evaluate.opening import Asking, served
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.play import NoScreening, play
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.settings import FramePolicy, FrameSettings
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 from reeltalk.evaluate.stage import Judging, Played

@@ -23,6 +23,7 @@ from reeltalk.construct.writers import Judged
 from reeltalk.curate.clips import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.answers import NOT_IN_SOURCE, AnswerSet, answer_sets
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.judging.checklist import ChecklistJudge, self_check
 from reeltalk.evaluate.judging.checklist_compat import official_replies
 from reeltalk.evaluate.judging.judge import JudgeUnit
@@ -34,7 +35,6 @@ from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.player import Past, Seen, ShownFrame
 from reeltalk.evaluate.playing.script import Step
-from reeltalk.evaluate.playing.settings import FrameSettings
 from reeltalk.formats import mt_video_bench, vdact
 from reeltalk.formats.mt_video_bench_layout import event_of
 from reeltalk.llm import MalformedReplyError, Message, Reply, read_record, reply_key

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.preset import Preset
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 

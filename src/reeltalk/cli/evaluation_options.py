@@ -80,7 +80,7 @@ class PlayOptions(BaseModel):
             given["history"] = "none"
         if given.get("mode") == "streaming" and "units" not in given:
             given["units"] = ()
-        from reeltalk.evaluate.playing.settings import FrameSettings
+        from reeltalk.evaluate.frame_settings import FrameSettings
 
         made: PlaySettings = settings_of(PlaySettings, **(own | given), frames=settings_of(FrameSettings, **frames))
         return made

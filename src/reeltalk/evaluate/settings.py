@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.frame_settings import FrameSettings
 
 Count = Annotated[int, Field(ge=1)]
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -6,6 +6,7 @@ from typing import Final
 
 from reeltalk.report.dataset import DatasetNumbers
 from reeltalk.report.published.records import PublishedBenchmark, PublishedTable, Value, published
+from reeltalk.report.published.shown import shown_value
 
 LONG_S: Final = 120.0
 """SVBench calls a data set long where its average video is longer."""
@@ -48,21 +49,6 @@ def comparisons(found: DatasetNumbers) -> list[Comparison]:
     if found.turns:
         tables.append(_mt_video_bench(found))
     return tables
-
-
-def shown_value(value: Value) -> str:
-    """A value of a table as people read it: marks for yes and no, digits in groups, a dash for none.
-
-    Args:
-        value: Of a cell.
-    """
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "✓" if value else "✗"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
 def _svbench(found: DatasetNumbers) -> Comparison:

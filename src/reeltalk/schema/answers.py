@@ -1,13 +1,17 @@
 """What a model answered."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.schema.dialogue import Checklist, TurnRubric
+from reeltalk.schema.dialogue import Checklist, Turn, TurnRubric
 from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Name, Record, Seconds
+
+UnitKind = Literal["chain", "path", "dialogue"]
+"""What is played as one and judged as one."""
+NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
 
 
 class AnswerState(StrEnum):
@@ -24,7 +28,7 @@ class Answer(Record):
     """One model's answer to one turn."""
 
     model: Name
-    unit: Literal["chain", "path", "dialogue"] = "dialogue"
+    unit: UnitKind = "dialogue"
     unit_id: Name
     turn_index: Annotated[int, Field(ge=0)]
     """From 0."""
@@ -76,7 +80,7 @@ class AnsweredTurn(Record):
     text: str
     state: AnswerState = AnswerState.ANSWERED
     labels: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    unit: Literal["chain", "path", "dialogue"] = "dialogue"
+    unit: UnitKind = "dialogue"
     task: Name | None = None
     reason: str | None = None
     """Why there is no answer."""
@@ -90,3 +94,10 @@ class AnsweredTurn(Record):
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
     played: Played | None = None
+
+
+def right_answer(turn: Turn | AnsweredTurn) -> str | None:
+    """The right option where there are options, else the first reference; None where the benchmark withholds it."""
+    if turn.options and turn.correct_option is not None:
+        return turn.options[turn.correct_option]
+    return turn.references[0] if turn.references else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from reeltalk.construct.settings import AskSettings, ConstructSettings
     from reeltalk.curate.settings import CurateSettings
-    from reeltalk.evaluate.playing.settings import FrameSettings
+    from reeltalk.evaluate.frame_settings import FrameSettings
     from reeltalk.evaluate.settings import (
         JudgeModelSettings,
         JudgeSettings,
@@ -76,7 +76,7 @@ _HOMES: Final = {
     "AskSettings": "reeltalk.construct.settings",
     "ConstructSettings": "reeltalk.construct.settings",
     "CurateSettings": "reeltalk.curate.settings",
-    "FrameSettings": "reeltalk.evaluate.playing.settings",
+    "FrameSettings": "reeltalk.evaluate.frame_settings",
     "JudgeModelSettings": "reeltalk.evaluate.settings",
     "JudgeSettings": "reeltalk.evaluate.settings",
     "LimitSettings": "reeltalk.evaluate.settings",

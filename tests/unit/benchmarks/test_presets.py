@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from reeltalk.benchmarks import PRESETS
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.opening import PROTOCOLS
 from reeltalk.evaluate.playing.chat import answer_prompt
-from reeltalk.evaluate.playing.settings import FrameSettings
 from reeltalk.evaluate.preset import FREE
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 from reeltalk.metrics.scoring import metric_names

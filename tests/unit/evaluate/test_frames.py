@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from sample_videos import Numbered, number_of
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
+from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
 from reeltalk.evaluate.playing import decoding
 from reeltalk.evaluate.playing.frames import FrameServer, Screening
 from reeltalk.evaluate.playing.player import Pictures, ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.settings import FramePolicy, FrameSettings
 from reeltalk.parallel import Limits
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval

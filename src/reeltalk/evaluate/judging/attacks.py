@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.evaluate.judging.judge import JudgeUnit, Linked, UnitKind, fenced
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.evaluate.fencing import fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit, Linked
+from reeltalk.schema.answers import AnsweredTurn, UnitKind
 from reeltalk.schema.dialogue import Checklist, ChecklistItem
 
 ATTACKS: Final = Path(__file__).parent / "attacks.toml"

@@ -9,8 +9,7 @@ from typing import Final
 
 from reeltalk.baselines.floors import AlwaysYes, CopiedQuestion
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.playing.reference_player import NO_REFERENCE, right_answer
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, right_answer
 
 BESIDE: Final[dict[str, Callable[[AnsweredTurn], str | None]]] = {
     "reference": right_answer,

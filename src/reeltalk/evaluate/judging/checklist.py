@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from reeltalk.errors import SettingError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
 from reeltalk.evaluate.judging.checklist_measures import COMPAT, checklist_measures
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.turns import no_answer, who

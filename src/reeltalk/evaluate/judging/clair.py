@@ -12,9 +12,10 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from reeltalk.errors import ModelError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure, mean_of
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored

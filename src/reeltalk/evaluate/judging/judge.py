@@ -4,18 +4,14 @@ A model's answer is data: it reaches a judge between fences that our code writes
 our code owns keys, counts and denominators.
 """
 
-import hashlib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.llm.model import AsyncModel
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
 from reeltalk.schema.scoring import JudgedScore, ScoreState
-
-UnitKind = Literal["chain", "path", "dialogue"]
 
 
 @dataclass(frozen=True)
@@ -118,27 +114,4 @@ def unscored(
         video_id=unit.video_id,
         sample=sample,
         replies=replies,
-    )
-
-
-def fenced(text: str) -> str:
-    """A model's answer, or any other text that is data, between fences that it cannot close.
-
-    The fence ends in letters that the text does not hold. They are drawn from the text itself, so that the same text is
-    fenced the same way and a reply can be kept. Characters that cannot be seen are written out.
-    """
-    shown = visible(text)
-    mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:8]
-    while mark in shown:
-        mark = hashlib.sha256(mark.encode()).hexdigest()[:8]
-    return f"<<<DATA {mark}\n{shown}\nDATA {mark}>>>"
-
-
-def visible(text: str) -> str:
-    """A text with what cannot be seen written out: control, format and private characters by their code points."""
-    return "".join(
-        character
-        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Co", "Cn", "Cs")
-        else f"\\u{ord(character):04x}"
-        for character in text.replace("\r\n", "\n")
     )

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Measure, mean_of
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored

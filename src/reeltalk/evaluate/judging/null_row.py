@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from reeltalk.evaluate.judging.judge import JudgeUnit, UnitKind
-from reeltalk.schema.answers import AnswerState
+from reeltalk.evaluate.judging.judge import JudgeUnit
+from reeltalk.schema.answers import AnswerState, UnitKind
 
 NAME: Final = "empty"
 """How the row stands on a leaderboard, as the baseline that answers nothing."""

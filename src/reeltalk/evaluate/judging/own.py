@@ -8,9 +8,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import SettingError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure, mean_of
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.extension import made_of, told

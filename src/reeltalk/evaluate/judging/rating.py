@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.evaluate.judging.judge import fenced, visible
+from reeltalk.evaluate.fencing import fenced, visible
 from reeltalk.llm.structured import MalformedReplyError
 
 MARKER: Final = "So rating="

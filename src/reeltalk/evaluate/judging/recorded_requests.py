@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reeltalk.evaluate.judging.judge import visible
+from reeltalk.evaluate.fencing import visible
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore

@@ -8,13 +8,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import in_context
 from reeltalk.evaluate.judging.asking import Judging, prompt
 from reeltalk.evaluate.judging.checklist import ask_items
 from reeltalk.evaluate.judging.choice import shown_options
 from reeltalk.evaluate.judging.cogme import PERCENT, tagged_questions, weighted
 from reeltalk.evaluate.judging.in_context import agrees_in_context
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.evaluate.judging.turns import NOBODY, no_answer, who

@@ -9,8 +9,9 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored
+from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of, mean_of_groups
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_scores

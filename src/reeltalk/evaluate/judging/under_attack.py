@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 from reeltalk.evaluate.judging.attacks import Attack, NeutralDialogue, attacked_unit, neutral_dialogues, told
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, UnitKind
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.recorded_requests import (
     INVARIANTS,
     EchoModel,
@@ -24,6 +24,7 @@ from reeltalk.evaluate.judging.recorded_requests import (
     broken_invariants,
 )
 from reeltalk.llm.model import AsyncModel
+from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from reeltalk.errors import SettingError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import Judging, ask_rating, prompt
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
 from reeltalk.evaluate.judging.rating import Rating, canonical, vdeval_compat
 from reeltalk.evaluate.judging.rows import scored

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, InputError
-from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.parallel import Call, Failure, Limits, LocalExecutor
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors, write_bytes

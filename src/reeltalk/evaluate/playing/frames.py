@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Final, Self
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.playing.decoding import HAIR_S, Decoder, Film
 from reeltalk.evaluate.playing.player import ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.settings import FrameSettings
 from reeltalk.parallel import Limits
 
 KEPT_BYTES: Final = 64 << 20

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.judging.judge import UnitKind
 from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
 from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval

@@ -1,19 +1,7 @@
 """The reference as a player: what a judge gives to the answer that it is told is right."""
 
-from typing import Final
-
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
-from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.dialogue import Turn
-
-NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
-
-
-def right_answer(turn: Turn | AnsweredTurn) -> str | None:
-    """The right option where there are options, else the first reference; None where the benchmark withholds it."""
-    if turn.options and turn.correct_option is not None:
-        return turn.options[turn.correct_option]
-    return turn.references[0] if turn.references else None
+from reeltalk.schema.answers import NO_REFERENCE, right_answer
 
 
 class ReferencePlayer:

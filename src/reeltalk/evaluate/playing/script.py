@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reeltalk.evaluate.judging.judge import UnitKind
+from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 

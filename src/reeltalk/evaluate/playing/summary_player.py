@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BudgetError, ReeltalkError
-from reeltalk.evaluate.judging.judge import fenced
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt

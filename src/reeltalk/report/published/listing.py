@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Final, Literal
 
-from reeltalk.report.dataset_comparisons import shown_value
 from reeltalk.report.published.records import (
     FILES,
     HOW_WORDS,
@@ -16,6 +15,7 @@ from reeltalk.report.published.records import (
     numbers,
     published,
 )
+from reeltalk.report.published.shown import shown_value
 from reeltalk.store.documents import write_json
 
 ListFormat = Literal["text", "json", "csv", "markdown"]

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from reeltalk.report.dataset_comparisons import shown_value
 from reeltalk.report.published.beside import beside
 from reeltalk.report.published.records import HOW_WORDS, published
+from reeltalk.report.published.shown import shown_value
 from reeltalk.report.site import Site, write_static
 from reeltalk.store.benchmark import Benchmark
 

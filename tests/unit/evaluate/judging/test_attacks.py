@@ -11,8 +11,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BudgetError
+from reeltalk.evaluate.fencing import fenced, visible
 from reeltalk.evaluate.judging.attacks import Attack, attack_items, attacked_unit, neutral_dialogues, told
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced, unscored, visible
+from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.recorded_requests import EchoModel
 from reeltalk.evaluate.judging.under_attack import AttackReport, PerAnswer, attack, echoing, quoting

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.checklist import ChecklistJudge, self_check
 from reeltalk.evaluate.judging.checklist_compat import (
     official_dialogue,
@@ -17,7 +18,7 @@ from reeltalk.evaluate.judging.checklist_compat import (
     official_round,
     official_run_accuracy,
 )
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Measure, grouped
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.resampling import cluster_bootstrap

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.fencing import fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.rubric import RubricJudge, credit_by_tag, earned
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.profile import TaggedAnswer, profile

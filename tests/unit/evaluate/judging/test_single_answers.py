@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.clair import Clair, compat_score
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, fenced
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.lave import Lave, is_binary, kept_references, shown_references
 from reeltalk.evaluate.judging.llm_acc import LlmAcc, compat_verdict
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError, lave_compat

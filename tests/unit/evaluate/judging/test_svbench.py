@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError
+from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.gpt_score import GPTScore
-from reeltalk.evaluate.judging.judge import JudgeUnit, Linked, fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit, Linked
 from reeltalk.evaluate.judging.measures import grouped
 from reeltalk.evaluate.judging.svbench import CRITERIA, NO_ANSWER, SVBenchJudge, leaderboard_average
 from reeltalk.evaluate.judging.svbench_compat import (

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
-from reeltalk.evaluate.judging.judge import JudgeUnit, fenced
+from reeltalk.evaluate.fencing import fenced
+from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import grouped
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError, vdeval_compat
 from reeltalk.evaluate.judging.vdeval import VDEval, model_name_compat
