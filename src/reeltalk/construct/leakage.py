@@ -192,13 +192,6 @@ def _forms(turn: Turn) -> list[tuple[str, str]]:
     return [*forms, ("head", question_head(turn.question))] if is_yes_no(turn.question) else forms
 
 
-def context_share(conversations: Iterable[Conversation], results: Iterable[GateResult]) -> float:
-    """Share of the counted turns that some leak gate flagged; 0 where no turn counts."""
-    leaky = _flagged(results)
-    counted = [(c.id, index) for c in conversations for index, turn in enumerate(c.turns) if is_counted(turn)]
-    return sum(turn in leaky for turn in counted) / len(counted) if counted else 0.0
-
-
 def keep_under(conversations: Sequence[Conversation], results: Iterable[GateResult], share: float) -> list[GateResult]:
     """Which conversations to drop so that no larger share of all turns is answerable without the video.
 

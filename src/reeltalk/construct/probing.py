@@ -6,7 +6,7 @@ A model that fails leaves a turn unchecked, never passed.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -112,18 +112,6 @@ class Probe:
             self._check(conversation, index, condition, duration_s)
             for condition in self.settings.conditions
             if turn.references and (is_counted(turn) or (condition == "evidence" and turn.evidence))
-        ]
-
-    def check_all(
-        self, conversations: Iterable[Conversation], durations_s: dict[str, float] | None = None
-    ) -> list[GateResult]:
-        """Ask about every turn; durations are by video."""
-        durations = durations_s or {}
-        return [
-            result
-            for conversation in conversations
-            for index in range(len(conversation.turns))
-            for result in self.check(conversation, index, duration_s=durations.get(conversation.video_id))
         ]
 
     def _check(

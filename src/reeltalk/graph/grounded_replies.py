@@ -32,7 +32,6 @@ _BESIDE: Final = re.compile(
 )
 """What is told of something else than the place or object itself."""
 _VAGUE: Final = re.compile(r"\b(?:several|few|many|multiple|some|lots|bunch|various|couple|or)\b|\bat least\b")
-_ORDINALS: Final = {"first": 1, "second": 2, "third": 3}
 
 
 def polarity(answer: str) -> Polarity | None:

@@ -4,7 +4,6 @@ The later scene is the one that is being talked about; the earlier one lies befo
 the rewriting catalogue (`schema/rewriting.toml`).
 """
 
-import random
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -260,10 +259,3 @@ def _person(scenes: _Scenes) -> Iterator[Question]:
             params={"part": part},
             slots={"part": part, "are": "are" if part == "trousers" else "is", "colour": word},
         )
-
-
-def choose(questions: list[Question], method: str, *, draw: random.Random, limit: int) -> list[Question]:
-    """Questions that carry out a method of the catalogue, in a seeded order, at most `limit`."""
-    fitting = [question for question in questions if method in METHODS[question.kind]]
-    draw.shuffle(fitting)
-    return fitting[:limit]

@@ -70,11 +70,6 @@ class LinearTagger:
         return tuple((vocabulary, tag) for vocabulary, tags in self.vocabularies.items() for tag in tags)
 
     @property
-    def reads_answers(self) -> bool:
-        """False for one that looks at questions only."""
-        return any(block.field == "answer" for block in self.blocks)
-
-    @property
     def signature(self) -> str:
         """Name and hash of all that its probabilities depend on."""
         return f"linear:{self.name}#{hashlib.sha256(self.to_bytes()).hexdigest()[:8]}"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
@@ -142,11 +142,6 @@ class Database:
                 raise BenchmarkError(
                     f"the review database was made by another version of reeltalk ({error}); update reeltalk"
                 ) from None
-
-    def has_tables(self) -> bool:
-        """True where the database was used before."""
-        with self._errors(mistakes=False):
-            return bool(inspect(self.engine).get_table_names())
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -33,7 +33,6 @@ HAIR_S: Final = 1e-6
 CONNECT_S: Final = 10.0
 SILENCE_S: Final = 15.0
 """A camera that sends nothing for so long is gone."""
-CAMERA_FORMAT: Final = "v4l2"
 NOT_LISTED: Final = "not on whitelist"
 """FFmpeg's words where a camera sends it to another address."""
 

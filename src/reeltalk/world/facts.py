@@ -31,7 +31,6 @@ CLOSE_M: Final = 1.5
 FACING_M: Final = 5.0
 _DEPTH_M: Final = {"wall": 0.05, "back": 0.4, "floor": 1.2, "front": 1.7}
 _AGENT_DEPTH_M: Final = 1.0
-_EYE_M: Final = 1.6
 
 
 class _Box(NamedTuple):

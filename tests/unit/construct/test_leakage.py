@@ -13,7 +13,6 @@ from reeltalk.construct.leakage import (
     HISTORY,
     LeakSettings,
     at_least,
-    context_share,
     keep_under,
     leaks,
 )
@@ -144,7 +143,6 @@ def test_what_needs_no_video_by_design_is_not_checked() -> None:
     assert [is_counted(turn) for turn in (recall, topic, refusal, Turn(question="q"))] == [False] * 4
     dialogue = Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=(recall, topic, refusal))
     assert leaks([dialogue]) == []
-    assert context_share([dialogue], []) == 0.0
 
 
 def test_what_passed_has_a_row_for_each_probe() -> None:
@@ -161,7 +159,6 @@ def test_the_dialogues_that_leak_most_are_dropped_first() -> None:
         GateResult(gate=HABIT, unit="dialogue", unit_id=f"d{d:03}", turn_index=t, outcome=GateOutcome.FLAGGED)
         for d, t in ((0, 0), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1))
     ]
-    assert context_share(dialogues, results) == 6 / 16
 
     def dropped(share: float) -> list[str]:
         kept = keep_under(dialogues, results, share)

@@ -73,7 +73,8 @@ def test_a_model_that_fails_leaves_a_turn_unchecked() -> None:
     def fails(prompt: str, images: Sequence[bytes]) -> str:
         raise ModelError("the server is gone")
 
-    results = Probe(fails, frames).check_all([DIALOGUE], {"v": 30.0})
+    probe = Probe(fails, frames)
+    results = [row for index in range(2) for row in probe.check(DIALOGUE, index, duration_s=30.0)]
     assert len(results) == 10
     assert {r.outcome for r in results} == {GateOutcome.UNCHECKED}
     assert "the server is gone" in str(results[0].reason)

@@ -9,7 +9,7 @@ import pytest
 
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker, linked_checks
-from reeltalk.graph.linked import METHODS, choose, linked_questions
+from reeltalk.graph.linked import METHODS, linked_questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import SPLITS, forms_of, linked_forms, word
 from reeltalk.schema.labels import Relation, Skill
@@ -79,12 +79,3 @@ def test_the_english_has_no_slips_that_a_rule_can_find(pairs: list[tuple[Story, 
                 assert asked.answer[-1] == "."
                 seen += 1
     assert seen > 1000
-
-
-def test_a_method_chooses_what_carries_it_out(pairs: list[tuple[Story, int, dict[str, str]]]) -> None:
-    story, boundary, _ = max(pairs, key=lambda pair: len(pair[0].events))
-    questions = list(linked_questions(story, boundary))
-    chosen = choose(questions, "Events/repetition", draw=random.Random(1), limit=2)
-    assert {question.kind for question in chosen} == {"linked_again"}
-    assert len(chosen) == 2
-    assert choose(questions, "Objects/inference", draw=random.Random(1), limit=2) == []

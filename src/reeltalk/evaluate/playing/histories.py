@@ -8,14 +8,11 @@ import hashlib
 import random
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Literal
 
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.metrics.agree import agrees, is_yes_no, polarity
 from reeltalk.schema.dialogue import Turn
-
-HistoryKind = Literal["golden", "predicted", "none", "corrupted"]
 
 
 class WrongAnswers:

@@ -18,7 +18,6 @@ from reeltalk.schema.tagging import TagProposal
 
 NO_WALK: Final = "review took out a turn or a linkage that it walked along"
 SAME_WALK: Final = "review left it the same walk as another path"
-Move = tuple[str, int, str, int]
 
 
 class _Moves:
