@@ -24,10 +24,10 @@ from reeltalk.errors import InputError, ModelError
 from reeltalk.inference.checkpoint import told, within_memory
 from reeltalk.inference.processor import Tuned
 from reeltalk.schema.lora import LoraSettings
-from reeltalk.streaming import kept_state
+from reeltalk.streaming import lora_checkpoints
 from reeltalk.streaming.collate import IGNORED, Collator, Sequence
 from reeltalk.streaming.dialogues import Dialogues
-from reeltalk.streaming.kept_state import Begun, State
+from reeltalk.streaming.lora_checkpoints import Begun, State
 from reeltalk.streaming.run_record import LOSSES, LossLog
 from reeltalk.streaming.schedule import rate_at
 
@@ -157,7 +157,7 @@ class Loop:
 
     def save(self, step: int) -> None:
         """Write a checkpoint."""
-        kept_state.save(
+        lora_checkpoints.save(
             self.out, State(step=step, begun=self.begun), model=self.model, optimizer=self.optimizer,
             accelerator=self.accelerator, tuned=self.tuned,
         )  # fmt: skip
@@ -171,7 +171,7 @@ class Loop:
 
     def _broken(self, what: str, step: int, names: list[str]) -> str:
         where = f" at sample {', '.join(map(repr, names))}" if names else ""
-        kept = kept_state.latest(self.out)
+        kept = lora_checkpoints.latest(self.out)
         return (
             f"{what} in step {step + 1}{where}; the checkpoint of step {kept[1].step if kept else 0} in {self.out} "
             "is kept. Look at the sample, or begin anew with a smaller --learning-rate or in float32"

@@ -13,11 +13,11 @@ from reeltalk.inference.checkpoint import ADAPTER_CONFIG, Checkpoint, open_check
 from reeltalk.inference.processor import Tuned, checkpoint_hash
 from reeltalk.schema.lora import LoraSettings
 from reeltalk.store.atomic import writing_directory
-from reeltalk.streaming import kept_state
+from reeltalk.streaming import lora_checkpoints
 from reeltalk.streaming.collate import Collator
 from reeltalk.streaming.dialogues import Dialogues
-from reeltalk.streaming.kept_state import Begun, State
 from reeltalk.streaming.lora import add_lora
+from reeltalk.streaming.lora_checkpoints import Begun, State
 from reeltalk.streaming.lora_loop import OUT_OF_MEMORY, Loop, Progress
 from reeltalk.streaming.run_record import RUN, write_run
 
@@ -107,13 +107,13 @@ def train_lora(
         adapted.enable_input_require_grads()
         checkpoint.model.activation_checkpointing_enable({"use_reentrant": False})
     if kept is not None:
-        kept_state.load_adapter(kept[0], adapted)
+        lora_checkpoints.load_adapter(kept[0], adapted)
     weights = [weight for weight in adapted.parameters() if weight.requires_grad]
     optimizer: Any = torch.optim.AdamW(weights, lr=settings.learning_rate, weight_decay=settings.weight_decay)
     with within_memory(OUT_OF_MEMORY):
         model, optimizer = accelerator.prepare(adapted, optimizer)
     if kept is not None and kept[1].step:
-        kept_state.load_optimizer(kept[0], model=model, optimizer=optimizer)
+        lora_checkpoints.load_optimizer(kept[0], model=model, optimizer=optimizer)
 
     if overwrite:
         _clear(out, accelerator)
@@ -131,7 +131,7 @@ def _clear(out: Path, accelerator: Any) -> None:
     """Take away the run that is there, once nothing stands in the way of another."""
     if accelerator.is_main_process:
         (out / RUN).unlink(missing_ok=True)
-        for name in (kept_state.CHECKPOINTS, ADAPTER):
+        for name in (lora_checkpoints.CHECKPOINTS, ADAPTER):
             shutil.rmtree(out / name, ignore_errors=True)
     accelerator.wait_for_everyone()
 
@@ -140,7 +140,7 @@ def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
     """The checkpoint to go on from; None where the run begins."""
     if (out / RUN).is_file():
         raise BenchmarkError(f"the run in {out} is done; choose another --out, or pass --overwrite to begin anew")
-    kept = kept_state.latest(out)
+    kept = lora_checkpoints.latest(out)
     if kept is not None:
         differences = begun.differences(kept[1].begun)
         if differences:
@@ -148,7 +148,7 @@ def _kept(out: Path, begun: Begun) -> tuple[Path, State] | None:
                 f"the run in {out} was begun with something else: {'; '.join(differences)}. Run the command as it was, "
                 "choose another --out, or pass --overwrite to begin anew"
             )
-    elif out.is_dir() and any(path.name != kept_state.CHECKPOINTS for path in out.iterdir()):
+    elif out.is_dir() and any(path.name != lora_checkpoints.CHECKPOINTS for path in out.iterdir()):
         raise BenchmarkError(f"{out} exists and is no run; choose another folder or pass --overwrite")
     return kept
 
@@ -177,11 +177,11 @@ def _within_budget(
 
 def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], left_out: tuple[str, ...]) -> None:
     """Write what remains of the run, then delete its checkpoints."""
-    last = kept_state.latest(out)
+    last = lora_checkpoints.latest(out)
     assert last is not None
     with writing_directory(out / ADAPTER, overwrite=True) as folder:
         for file in last[0].iterdir():
-            if file.name not in (kept_state.OPTIMIZER, kept_state.STATE):
+            if file.name not in (lora_checkpoints.OPTIMIZER, lora_checkpoints.STATE):
                 shutil.copyfile(file, folder / file.name)
     write_run(
         out,
@@ -197,4 +197,4 @@ def _finish(out: Path, checkpoint: Checkpoint, loop: Loop, losses: list[float], 
             "device": str(loop.accelerator.device),
         },
     )
-    shutil.rmtree(out / kept_state.CHECKPOINTS, ignore_errors=True)
+    shutil.rmtree(out / lora_checkpoints.CHECKPOINTS, ignore_errors=True)

@@ -24,10 +24,10 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
+from reeltalk.streaming.mini_state import load_state, save_state
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
 from reeltalk.streaming.speech import optimisers_of, train_speech
-from reeltalk.streaming.train_state import load_state, save_state
 from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
 from reeltalk.streaming.words import train_words
 

@@ -22,11 +22,11 @@ from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.schema.lora import LoraSettings
-from reeltalk.streaming import kept_state, lora_loop
+from reeltalk.streaming import lora_checkpoints, lora_loop
 from reeltalk.streaming.collate import Collator, Sequence
 from reeltalk.streaming.dialogues import Dialogues
-from reeltalk.streaming.kept_state import State
 from reeltalk.streaming.lora import add_lora, linear_layers, merge
+from reeltalk.streaming.lora_checkpoints import State
 from reeltalk.streaming.lora_training import Trained, train_lora
 from reeltalk.streaming.run_record import LossLog
 
@@ -155,16 +155,16 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from reeltalk.schema.lora import LoraSettings
-from reeltalk.streaming import kept_state
+from reeltalk.streaming import lora_checkpoints
 from reeltalk.streaming.lora_training import train_lora
 
-kept = kept_state.save
+kept = lora_checkpoints.save
 def save(out, state, **more):
     # Beyond the second checkpoint; the step after it is in the log and in no checkpoint.
     if state.step == 4:
         os.kill(os.getpid(), signal.SIGKILL)
     kept(out, state, **more)
-kept_state.save = save
+lora_checkpoints.save = save
 data, base, out = map(Path, sys.argv[1:4])
 train_lora(data, base, out, LoraSettings.model_validate_json(sys.argv[4]), cpu=True)
 """
@@ -270,7 +270,7 @@ def test_a_loss_that_is_no_number_names_step_and_sample_and_keeps_the_last_check
     base: Path, data: Path, tmp_path: Path
 ) -> None:
     wild = QUICK.model_copy(update={"save_every": 1})
-    save = kept_state.save
+    save = lora_checkpoints.save
 
     def diverging(out: Path, state: State, *, model: Any, **more: Any) -> None:
         save(out, state, model=model, **more)
@@ -281,7 +281,7 @@ def test_a_loss_that_is_no_number_names_step_and_sample_and_keeps_the_last_check
                         weight.fill_(float("inf"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_state, "save", diverging)
+        patch.setattr(lora_checkpoints, "save", diverging)
         told = r"no number any more in step 5 at sample 'dialogue-\d'; the checkpoint of step 4 .* is kept"
         with pytest.raises(ModelError, match=told):
             trained(data, base, tmp_path / "run", wild)

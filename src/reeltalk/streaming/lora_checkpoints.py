@@ -1,4 +1,4 @@
-"""Checkpoints of a training run: whole or absent, safetensors and JSON only, and enough to go on exactly.
+"""Checkpoints of an adapter in training: whole or absent, safetensors and JSON only, and enough to go on exactly.
 
 A checkpoint holds what was trained, the optimizer's moments and the number of the step. The order of samples and what
 dropout drops follow from the seed and that number, so no generator's state has to be kept.

@@ -1,4 +1,4 @@
-"""Where a training stands, as files: weights, the optimiser's moments and the step, written whole or not at all.
+"""Where the training of reeltalk-mini stands, as a file: weights, moments and the step, written whole or not at all.
 
 Nothing in them is code: tensors are safetensors, the rest is JSON inside the same file.
 """
