@@ -11,28 +11,14 @@ import pytest
 import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from sqlalchemy import select
 from team import Browser, Team, make_team
-from walk_report import find_chromium
 
 from reeltalk.review.tables import AssignmentRow, ResultRow
 from reeltalk.review.web import cookie_name
 
 CLICKS = "addEventListener('pointerdown', () => { window.clicks = (window.clicks || 0) + 1; }, true)"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Chromium]:
-    found = find_chromium()
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -65,8 +51,8 @@ def hand_in(browser: Browser, change: dict[str, dict[str, Any]]) -> None:
     assert browser.api("POST", f"/api/work/{work}/submit").status_code == 200
 
 
-def open_page(chromium: Chromium, team: Team, address: str, who: Browser, path: str, **options: Any) -> Page:
-    context = chromium.new_context(**options)
+def open_page(browser: Chromium, team: Team, address: str, who: Browser, path: str, **options: Any) -> Page:
+    context = browser.new_context(**options)
     name = cookie_name(team.project)
     cookie = who.client.cookies.get(name)
     assert cookie is not None
@@ -89,14 +75,12 @@ def watch(page: Page, problems: list[str]) -> None:
 
 
 @pytest.mark.browser
-def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(
-    chromium: Chromium, team: Team, address: str
-) -> None:
+def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
     judge = team.member("Jo", "adjudicator")
     hand_in(first, {"0": {"question": "Question zero, as Ann puts it?"}, "2": {"references": ["Ann's answer."]}})
     hand_in(second, {"0": {"question": "Question zero, as Ben puts it?"}})
-    page = open_page(chromium, team, address, judge, "/adjudicate")
+    page = open_page(browser, team, address, judge, "/adjudicate")
     page.keyboard.press("Tab")
     page.locator("form[action*=queues] button").focus()
     page.keyboard.press("Enter")
@@ -131,13 +115,13 @@ def test_a_unit_is_decided_from_the_keyboard_and_survives_a_reload(
 
 
 @pytest.mark.browser
-def test_work_is_returned_with_a_note(chromium: Chromium, team: Team, address: str) -> None:
+def test_work_is_returned_with_a_note(browser: Chromium, team: Team, address: str) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
     judge = team.member("Jo", "adjudicator")
     hand_in(first, {"0": {"question": "Ann's?"}})
     hand_in(second, {"0": {"question": "Ben's?"}})
     path = judge.form("/adjudicate/queues/turns/next").headers["location"]
-    page = open_page(chromium, team, address, judge, path)
+    page = open_page(browser, team, address, judge, path)
     page.wait_for_selector(".sides")
     page.keyboard.press("Shift+A")
     page.keyboard.type("The video says another thing.")
@@ -153,7 +137,7 @@ def test_work_is_returned_with_a_note(chromium: Chromium, team: Team, address: s
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_grave_problem_or_scrolls_sideways(
-    chromium: Chromium, team: Team, address: str, width: int, scheme: str
+    browser: Chromium, team: Team, address: str, width: int, scheme: str
 ) -> None:
     first, second = team.member("Ann", "annotator"), team.member("Ben", "annotator")
     owner = team.member("Olga", "owner")
@@ -169,7 +153,7 @@ def test_no_page_has_a_grave_problem_or_scrolls_sideways(
         (first, "/board"),
     ):
         page = open_page(
-            chromium, team, address, who, path, viewport={"width": width, "height": 900}, color_scheme=scheme
+            browser, team, address, who, path, viewport={"width": width, "height": 900}, color_scheme=scheme
         )
         problems: list[str] = []
         watch(page, problems)

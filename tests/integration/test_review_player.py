@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sample_videos import Numbered
 from served_review import ReviewSite, review_of, serving
-from walk_report import ARGUMENTS, find_chromium
 
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 FILM = Numbered("h264-variable.mp4", variable=True)
 """Frames of 40, 80 and 120 ms in turn."""
@@ -42,19 +41,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
 
 
 @pytest.fixture(scope="module")
-def tab(site: ReviewSite) -> "Iterator[Page]":
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH")
-    from playwright.sync_api import sync_playwright
-
+def tab(site: ReviewSite, browser: "Browser") -> "Iterator[Page]":
     headers = {"Authorization": f"Bearer {site.token('player', Role.OWNER)}"}
-    with serving(create_app(site.project)) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(create_app(site.project)) as address:
         opened = browser.new_context(extra_http_headers=headers).new_page()
         opened.goto(address)
         yield opened
-        browser.close()
+        opened.context.close()
 
 
 @pytest.fixture

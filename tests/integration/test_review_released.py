@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ASKED, CHAIN, ServedReview, content, served
 from sqlalchemy import select
-from walk_report import find_chromium
 
 from reeltalk.cli import run
 from reeltalk.review.app import create_app
@@ -24,19 +23,6 @@ ANN = "Xq7ann writes: what does she take?"
 BEN = "Xq7ben writes: which thing does she take?"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    found = find_chromium()
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def review(tmp_path: Path) -> Iterator[ServedReview]:
     filled = content()
@@ -46,9 +32,9 @@ def review(tmp_path: Path) -> Iterator[ServedReview]:
         yield found
 
 
-def open_as(chromium: Browser, review: ServedReview, name: str, role: str = "annotator") -> BrowserContext:
+def open_as(browser: Browser, review: ServedReview, name: str, role: str = "annotator") -> BrowserContext:
     review.join(name, role)
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     review.sign_in(context, name)
     return context
 
@@ -116,14 +102,14 @@ def who_gets(review: ServedReview, people: dict[str, BrowserContext], *words: st
 
 @pytest.mark.browser
 def test_two_blind_people_and_a_third_come_to_a_release(
-    chromium: Browser, review: ServedReview, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    browser: Browser, review: ServedReview, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     people = {
-        "Ann": open_as(chromium, review, "Ann"),
-        "Ben": open_as(chromium, review, "Ben"),
-        "Ada": open_as(chromium, review, "Ada", "adjudicator"),
-        "Olga": open_as(chromium, review, "Olga", "owner"),
-        "Rea": open_as(chromium, review, "Rea", "reader"),
+        "Ann": open_as(browser, review, "Ann"),
+        "Ben": open_as(browser, review, "Ben"),
+        "Ada": open_as(browser, review, "Ada", "adjudicator"),
+        "Olga": open_as(browser, review, "Olga", "owner"),
+        "Rea": open_as(browser, review, "Rea", "reader"),
     }
     pages = {name: context.new_page() for name, context in people.items()}
     review_turns(pages["Ann"], review.work("Ann"), ANN)

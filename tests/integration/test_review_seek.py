@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sample_videos import Numbered, cached
 from served_review import ReviewSite, review_of, serving
-from walk_report import ARGUMENTS, find_chromium
 
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
@@ -21,7 +20,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 FAST = {"deadline": "realtime", "cpu-used": "8"}
 QUIET = {"x265-params": "log-level=error"}
@@ -108,19 +107,13 @@ def site(trimmed: Path, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
 
 
 @pytest.fixture(scope="module")
-def page(site: ReviewSite) -> "Iterator[Page]":
-    chromium = find_chromium()
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH")
-    from playwright.sync_api import sync_playwright
-
+def page(site: ReviewSite, browser: "Browser") -> "Iterator[Page]":
     headers = {"Authorization": f"Bearer {site.token('seeker', Role.OWNER)}"}
-    with serving(create_app(site.project)) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+    with serving(create_app(site.project)) as address:
         tab = browser.new_context(extra_http_headers=headers).new_page()
         tab.goto(address)
         yield tab
-        browser.close()
+        tab.context.close()
 
 
 def played(site: ReviewSite, page: "Page", path: Path, wanted: Sequence[tuple[str, float]]) -> Any:
