@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -75,7 +76,7 @@ class ActivityCard:
     views: frozenset[str] | None = None
     category: str | None = None
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """The activity without its number and environment: `Watch_television3_scene1` is `Watch_television`."""
         return _NUMBER.sub("", self.name)

@@ -31,13 +31,14 @@ CLOSE_M: Final = 1.5
 FACING_M: Final = 5.0
 _DEPTH_M: Final = {"wall": 0.05, "back": 0.4, "floor": 1.2, "front": 1.7}
 _AGENT_DEPTH_M: Final = 1.0
+_Vector = tuple[float, float, float]
 
 
 class _Box(NamedTuple):
     """An axis-parallel box in metres: centre and size, each (x, y, z) with y upwards."""
 
-    centre: tuple[float, float, float]
-    size: tuple[float, float, float]
+    centre: _Vector
+    size: _Vector
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class _Graph:
         self.house, self.steps, self.category = house, steps, category
         self.suffix = name.lower()
         self.lines: list[str] = []
+        self._room_of_floor = {floor: room for room, floor in house.floors.items()}
 
     def text(self) -> str:
         self._events()
@@ -142,8 +144,10 @@ class _Graph:
         situations = [self.steps[0].before, *(step.after for step in self.steps)]
         current: dict[str, _Version] = {}
         for number, situation in enumerate(situations):
-            for name in self._by_support(situation):
-                version = self._version(situation, name, number, current)
+            names = self._by_support(situation)
+            boxes = {name: self._box(situation, name) for name in names}
+            for name in names:
+                version = self._version(situation, name, number, current, boxes)
                 old = current.get(name)
                 if old is not None and (old.values, old.box, old.relations, old.supports) == (
                     version.values,
@@ -192,8 +196,10 @@ class _Graph:
         add_agent()
         return order
 
-    def _version(self, situation: Situation, name: str, number: int, current: dict[str, _Version]) -> _Version:
-        relations = self._relations(situation, name)
+    def _version(
+        self, situation: Situation, name: str, number: int, current: dict[str, _Version], boxes: dict[str, _Box]
+    ) -> _Version:
+        relations = self._relations(situation, name, boxes)
         supports = tuple(
             sorted((target, current[target].since) for kind, target in relations if kind in ("on", "inside"))
         )
@@ -201,7 +207,7 @@ class _Graph:
         if name == AGENT:
             posture = {"sit": "SITTING", "lie": "LYING"}.get(situation.agent.posture)
             values = frozenset({posture} if posture else ())
-        return _Version(number, values, self._box(situation, name), relations, supports)
+        return _Version(number, values, boxes[name], relations, supports)
 
     def _box(self, situation: Situation, name: str) -> _Box:
         if name in situation.things:
@@ -218,12 +224,11 @@ class _Graph:
         height = 0.1 if name.startswith("floor") else ROOM_HEIGHT_M
         return _Box((ROOM_WIDTH_M / 2, height / 2, 1.0), (ROOM_WIDTH_M, height, 2.0))
 
-    def _relations(self, situation: Situation, name: str) -> frozenset[tuple[str, str]]:
+    def _relations(self, situation: Situation, name: str, boxes: dict[str, _Box]) -> frozenset[tuple[str, str]]:
         if name in self.house.rooms:
             return frozenset()
-        room_of_floor = {floor: room for room, floor in self.house.floors.items()}
-        if name in room_of_floor:
-            return frozenset({("inside", room_of_floor[name])})
+        if name in self._room_of_floor:
+            return frozenset({("inside", self._room_of_floor[name])})
         agent = situation.agent
         found: set[tuple[str, str]] = set()
         if name == AGENT:
@@ -234,7 +239,7 @@ class _Graph:
             for hand, held in (("holds_rh", agent.right), ("holds_lh", agent.left)):
                 if held:
                     found.add((hand, held))
-            if agent.gaze and self._distance(situation, AGENT, agent.gaze) < FACING_M:
+            if agent.gaze and _distance(boxes[AGENT].centre, boxes[agent.gaze]) < FACING_M:
                 found.add(("facing", agent.gaze))
         else:
             state = situation.things[name]
@@ -247,17 +252,12 @@ class _Graph:
                 found.add(("on", AGENT))
             else:
                 found.add(("inside" if state.inside else "on", state.support))
-        for other in (*situation.things, AGENT):
-            other_room = agent.room if other == AGENT else situation.things[other].room
-            if other != name and other_room == room and self._distance(situation, name, other) < CLOSE_M:
+        centre = boxes[name].centre
+        here = [other for other, state in situation.things.items() if state.room == room]
+        for other in (*here, AGENT) if agent.room == room else here:
+            if other != name and _distance(centre, boxes[other]) < CLOSE_M:
                 found.add(("close", other))
         return frozenset(found)
-
-    def _distance(self, situation: Situation, name: str, other: str) -> float:
-        """From the centre of one to the box of the other."""
-        centre, box = self._box(situation, name).centre, self._box(situation, other)
-        gaps = [max(0.0, abs(c - o) - size / 2) for c, o, size in zip(centre, box.centre, box.size, strict=True)]
-        return float(sum(gap * gap for gap in gaps) ** 0.5)
 
     def _state(self, name: str, version: _Version, current: dict[str, _Version], number: int) -> None:
         node = self._node(f"state{number}_{name}")
@@ -277,3 +277,12 @@ class _Graph:
         for kind, target in sorted(version.relations):
             target_shape = self._node(f"shape_state{current[target].since}_{target}")
             self._add(shape, f"{ONTOLOGY}{kind}", target_shape)
+
+
+def _distance(centre: _Vector, box: _Box) -> float:
+    """From the centre of one thing to the box of another."""
+    (x, y, z), (other_x, other_y, other_z), (width, height, depth) = centre, box.centre, box.size
+    # In this order, so that graphs keep their last digit.
+    gap_x, gap_y = max(0.0, abs(x - other_x) - width / 2), max(0.0, abs(y - other_y) - height / 2)
+    gap_z = max(0.0, abs(z - other_z) - depth / 2)
+    return float((gap_x * gap_x + gap_y * gap_y + gap_z * gap_z) ** 0.5)
