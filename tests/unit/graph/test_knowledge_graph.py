@@ -12,12 +12,13 @@ from sample_videos import Numbered
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
+from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.grounding import ungrounded
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries
 from reeltalk.graph.rdf import parse
-from reeltalk.graph.source import graph_texts, read_graphs, read_initial_rooms, read_scenarios, scenario_graphs
+from reeltalk.graph.source import graph_texts, read_graphs
 from reeltalk.graph.telling import tell
 
 
@@ -210,17 +211,14 @@ def test_what_the_graph_does_not_say_is_found(text: str, kind: str, said: str) -
     assert said in found[0].text
 
 
-def test_foreign_sentences_are_found_in_real_summaries(shared: Path) -> None:
+def test_foreign_sentences_are_found_in_real_summaries(
+    scenarios: dict[str, list[ActivityGraph]], initial_rooms: dict[str, str]
+) -> None:
     """Official template texts have no claims; a sentence about another scenario's object has."""
-    data = shared / "data/vdact"
-    graphs = read_graphs(data / "kg_activity.zip")
-    rooms = read_initial_rooms(data / "derived/initial_rooms.json")
-    path = data / "derived/scenario_to_activities.json"
-    scenarios = scenario_graphs(read_scenarios(path), graphs, file=path)
     for name in list(scenarios)[::25]:
-        text = tell(scenarios[name], rooms)
-        assert ungrounded(text, scenarios[name], rooms) == []
-        assert ungrounded(text + "He plays the guitar.\n", scenarios[name], rooms)
+        text = tell(scenarios[name], initial_rooms)
+        assert ungrounded(text, scenarios[name], initial_rooms) == []
+        assert ungrounded(text + "He plays the guitar.\n", scenarios[name], initial_rooms)
 
 
 def test_ground_lists_claims_and_exits_with_1(

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
+from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker, checks
 from reeltalk.graph.questions import questions
-from reeltalk.graph.source import graph_texts, read_graphs, read_scenarios, scenario_graphs
+from reeltalk.graph.source import graph_texts
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import SPLITS, dialogue, forms, forms_of, turn_of, word
 from reeltalk.schema.dialogue import Turn
@@ -167,13 +168,11 @@ def test_dialogues_follow_from_their_seed(stories: list[tuple[Story, dict[str, s
     assert dialogue(story, split="train", seed=3)[0] != dialogue(story, split="train", seed=4)[0]
 
 
-def test_released_scenarios_can_be_asked_about_too(shared: Path, full: bool) -> None:
+def test_released_scenarios_can_be_asked_about_too(
+    shared: Path, full: bool, scenarios: dict[str, list[ActivityGraph]]
+) -> None:
     """Without times and rooms there are fewer kinds, and SPARQL still agrees."""
-    data = shared / "data/vdact"
-    texts = {name: text for name, _, text in graph_texts(data / "kg_activity.zip")}
-    graphs = read_graphs(data / "kg_activity.zip")
-    path = data / "derived/scenario_to_activities.json"
-    scenarios = scenario_graphs(read_scenarios(path), graphs, file=path)
+    texts = {name: text for name, _, text in graph_texts(shared / "data/vdact/kg_activity.zip")}
     for name in list(scenarios)[:: 10 if full else 100]:
         checker = Checker({graph.name: texts[graph.name] for graph in scenarios[name]})
         asked = questions(Story(scenarios[name]))

@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reeltalk.cli import run
+from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards
 from reeltalk.graph.scenario_constraints import check
 from reeltalk.graph.scenario_search import Composed, compose
-from reeltalk.graph.source import read_graphs, read_initial_rooms, read_scenarios
+from reeltalk.graph.source import read_scenarios
 
 ROOMS = ("kitchen", "bedroom", "bathroom")
 
@@ -98,12 +99,12 @@ def test_what_cannot_be_checked_is_never_satisfied() -> None:
     assert compose(known, ComposeSettings()).candidates == {"00001": ("Eat1_scene1", "Cook1_scene1")}
 
 
-def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(shared: Path) -> None:
-    data = shared / "data/vdact"
-    graphs = read_graphs(data / "kg_activity.zip")
-    known = cards(graphs, initial_rooms=read_initial_rooms(data / "derived/initial_rooms.json"))
-    scenarios = read_scenarios(data / "derived/scenario_to_activities.json")
-    for constraint in check(scenarios, known, ComposeSettings()):
+def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(
+    shared: Path, released: dict[str, ActivityGraph], initial_rooms: dict[str, str]
+) -> None:
+    known = cards(released, initial_rooms=initial_rooms)
+    composed = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
+    for constraint in check(composed, known, ComposeSettings()):
         if constraint.basis == "checked":
             assert (constraint.holds, constraint.fails, constraint.unknown) == (1000, 0, 0), constraint.line
         else:
