@@ -54,8 +54,8 @@ test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## 
 train-mini: setup ## Film a household, train reeltalk-mini with three seeds, and set each beside the baselines
 	$(BIN)/python bench/mini.py $(if $(INSTALL),--install)
 
-demo: $(RUNTIME) ## A leaderboard from sample answers, offline
-	$(BIN)/python examples/first_leaderboard.py build/demo
+demo: $(RUNTIME) ## A household from film to leaderboard, offline; run again to go on
+	$(BIN)/reeltalk demo --out build/demo
 
 sample: build/sample.made ## A small benchmark that films itself, to review: reeltalk review build/sample
 

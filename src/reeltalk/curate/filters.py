@@ -3,7 +3,7 @@
 from typing import Final
 
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.schema.outcomes import FilterResult
+from reeltalk.schema.outcomes import FilterResult, Screening
 
 FILTERS: Final = ("duration", "quality", "aesthetic", "shots", "mean shot", "flow")
 """Names of the filters in the order in which they are applied; the cheap ones come first."""
@@ -81,6 +81,26 @@ def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
     elif mean_px > high:
         reason = f"its mean optical flow is {mean_px:.1f} px, above {high:g}"
     return _result("flow", mean_px, low, high, reason)
+
+
+def broken_bounds(settings: CurateSettings, screening: Screening) -> list[str]:
+    """Why other settings would have rejected a video, by what was measured of it.
+
+    Args:
+        settings: The other settings.
+        screening: What was measured.
+    """
+    measured = {result.filter: result.value for result in screening.filters if result.value is not None}
+    found = []
+    if "duration" in measured:
+        found.append(duration(settings, measured["duration"]))
+    if "shots" in measured:
+        found.append(shots(settings, round(measured["shots"]), stopped_at_s=None))
+    if "mean shot" in measured:
+        found.append(mean_shot(settings, measured["mean shot"]))
+    if "flow" in measured:
+        found.append(flow(settings, measured["flow"]))
+    return [result.reason for result in found if result.reason is not None]
 
 
 def _result(name: str, value: float, low: float | None, high: float | None, reason: str | None) -> FilterResult:

@@ -99,6 +99,7 @@ HUMAN: Final = "human:"
 BASELINES: Final = ("baseline:", "oracle", HUMAN)
 SAID_BY_A_MODEL: Final = frozenset(
     {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
+    | {"weights", "memory", "choices"}
 )
 """Signature parts that a baseline has otherwise than a model, or not at all, and is compared with one all the same."""
 

@@ -83,6 +83,8 @@ def test_a_baseline_compares_with_models_though_it_has_no_prompt() -> None:
     assert differing_parts([model, blind], frozenset()) == []
     other = (info("baseline:blind"), row("b|data:1|mode:dialogue|shown:3|baseline:blind|judge:k"))
     assert differing_parts([model, other], frozenset()) == ["judge"]
+    mini = (info("mini"), row("b|data:1|mode:dialogue|shown:2|weights:w|memory:all|choices:not told|judge:j"))
+    assert differing_parts([mini, blind], frozenset()) == []
 
 
 def test_two_models_with_other_prompts_do_not_compare() -> None:

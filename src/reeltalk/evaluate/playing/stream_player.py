@@ -119,7 +119,7 @@ class StreamPlayer:
             ("weights", self._model.name),
             ("memory", self._memory),
             ("sampling", "greedy"),
-            *(() if self._tells_options else (("options", "not told"),)),
+            *(() if self._tells_options else (("choices", "not told"),)),
         )
 
     @property

@@ -1,0 +1,217 @@
+"""START HERE: the whole system in a few verbs, on videos that film themselves and whose every fact is known.
+
+A simulated household is filmed; the files are curated by their pixels alone; the facts of every clip that was found so
+are written as graphs; question chains, linkages, paths, dialogues and checklists are constructed from these; players
+that know ever more, and reeltalk-mini, answer them in dialogue and as a stream; answers are judged without a language
+model; and a site shows it all. `make demo` runs it: offline, on two cores, in about two minutes. Each verb passes over
+what it has done before, so a run that was stopped goes on, and a second run is done at once.
+
+It is small on purpose, and its numbers are estimates: `make bench-household` tells the players apart, with intervals,
+on many more videos. The size was chosen for two minutes; the seed is the one that filming has by default.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.benchmarks.walkthrough import (
+    Progress,
+    Steps,
+    Tell,
+    played,
+    told_of_construction,
+    told_of_curation,
+    write_site,
+)
+from reeltalk.construct.settings import ConstructSettings
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.report.cover import Cover, Part
+from reeltalk.report.settings import ReportSettings
+from reeltalk.schema.runs import SummaryRow
+from reeltalk.stages import construct, curate, film
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.tables import KNOWN_BOXES, VIDEOS
+from reeltalk.world.describe import describe
+from reeltalk.world.files import write_files
+from reeltalk.world.settings import FilmSettings
+
+METRIC: Final = "agree"
+"""The first page's measure: whether an answer agrees with the exact one, told without a language model."""
+SEEN: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
+"""A frame a second, as they come."""
+
+
+class Household(BaseModel):
+    """All settings of the walk, stage by stage; what is not named is as the stages have it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    filming: FilmSettings = FilmSettings(
+        scenarios=14, houses=5, dev_houses=0, test_houses=2, width_px=320, fps=5, max_duration_s=90.0, seed=7
+    )
+    curation: CurateSettings = CurateSettings(
+        # Films of whole rooms have few cuts and little motion, so SVBench's bounds for films from the web are loosened.
+        min_shots=2,
+        max_shots=40,
+        min_flow_px=0.1,
+        # A shot may be one walk to another room. Clips of 8 s and more hold enough to ask about.
+        merge_below_s=8.0,
+        extend_s=0.0,
+    )
+    construction: ConstructSettings = ConstructSettings()
+    plays: tuple[PlaySettings, ...] = (
+        # Of the six tasks' dialogues those on object reference: other tasks ask about the talk itself as well, which no
+        # graph can answer.
+        PlaySettings(mode="dialogue", units=("chain", "dialogue"), tasks=("object_reference",), frames=SEEN),
+        PlaySettings(mode="streaming", frames=SEEN),
+    )
+    players: tuple[str, ...] = (
+        "baseline:constant",
+        "baseline:blind",
+        "baseline:history",
+        "baseline:frames",
+        "mini",
+        "oracle",
+    )
+    judging: JudgeSettings = JudgeSettings(protocols=("agree", "graph"), metrics=("bleu", "rouge_l", "token_f1"))
+    report: ReportSettings = ReportSettings(media="cut", frames=4)
+
+
+SMALL: Final = Household()
+ORDER: Final = ("blind", "history", "frames", "oracle")
+"""Players each of which knows what the one before it knows, and more."""
+
+
+def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
+    """Film, curate, construct, play, judge, report.
+
+    Args:
+        out: Folder that receives `filmed`, `videos`, `benchmark`, `runs` and `site`; call again to go on.
+        household: How much of what.
+        tell: Receives lines: which step of how many runs, and what came of it.
+        progress: Told how far the work of a step is.
+
+    Returns:
+        The site's first page.
+
+    Raises:
+        ReeltalkError: A stage cannot go on; says why.
+    """
+    steps = Steps(5 + len(household.plays) * len(household.players), tell=tell, progress=progress)
+
+    at = steps.begin(f"film {household.filming.scenarios} scenarios in {household.filming.houses} houses")
+    film(into=out / "filmed", settings=household.filming, progress=at)
+    filmed = Benchmark.open(out / "filmed")
+    write_files(filmed, out / "videos")
+    steps.say(told_of_film(filmed))
+
+    at = steps.begin("curate the files by their pixels: shots, filters, clips, key frames")
+    curate(out / "videos", into=out / "benchmark", settings=household.curation, progress=at)
+    benchmark = Benchmark.open(out / "benchmark")
+    steps.say(told_of_curation(benchmark))
+
+    steps.begin("write down the facts of every clip")
+    describe(filmed, benchmark)
+    steps.say(told_of_facts(benchmark))
+
+    at = steps.begin("construct chains, linkages, paths, dialogues and checklists from the facts")
+    construct(benchmark, settings=household.construction, progress=at)
+    benchmark = Benchmark.open(out / "benchmark")
+    steps.say(told_of_construction(benchmark))
+
+    groups: dict[str, list[Run]] = {}
+    for play in household.plays:
+        for model in household.players:
+            name = f"{model.removeprefix('baseline:')}-{play.mode}"
+            at = steps.begin(f"play to {name.replace('-', ' in mode ')}, and judge")
+            run = played(benchmark, out / "runs" / name, model=model, play=play, judging=household.judging, progress=at)
+            steps.say(told_of_run(run))
+            groups.setdefault(play.mode, []).append(run)
+
+    at = steps.begin("write the report")
+    cover = cover_of(filmed, benchmark, groups)
+    return write_site(out / "site", benchmark, groups, cover, metric=METRIC, settings=household.report, progress=at)
+
+
+def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
+    """What the first page says."""
+    tested = sum(video.split == "test" for video in benchmark.read(VIDEOS))
+    return Cover(
+        over="reeltalk demo",
+        title="A household, from film to leaderboard",
+        lead="Videos that film themselves, curated by their pixels, asked about from their facts, and played to "
+        "baselines and to reeltalk-mini. No network, no GPU, no language model.",
+        finding=" ".join(order_told(mode, runs) for mode, runs in groups.items()),
+        weak=(
+            f"These are estimates of a small sample: {tested} test videos. Most intervals overlap, so what lies above "
+            "what is not shown by them. Intervals that tell the players apart need more videos: make bench-household.",
+            "Seed and size are fixed, so the numbers are the same wherever the demo runs. Other seeds of so small a "
+            "sample may give another order.",
+            "The baselines learnt from the few videos of the train split. reeltalk-mini was trained on other houses of "
+            "the same simulated household, and knows no other world.",
+            "All turns were written from graphs and checked against them; nobody has reviewed them. Agreement compares "
+            "an answer with the reference by rule, so a right answer in unforeseen words can count as wrong.",
+            "Dialogues of the other tasks and their checklists are in the benchmark and were not played: judging them "
+            "takes a language model, reeltalk evaluate --protocols checklist --judge NAME.",
+        ),
+        parts=(
+            Part("Benchmark", "benchmark/index.html", "which videos were kept and why, their shots, clips and key "
+                 "frames, what was constructed, objects along the time line."),
+            *(
+                Part(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals, comparisons of all "
+                     "pairs, every dialogue with its video, the frames that were seen, and all answers.")
+                for mode in groups
+            ),
+        ),
+        done=(
+            ("film", told_of_film(filmed)),
+            ("curate", told_of_curation(benchmark)),
+            ("describe", told_of_facts(benchmark)),
+            ("construct", told_of_construction(benchmark)),
+            ("play, judge", f"{sum(map(len, groups.values()))} runs in {len(groups)} modes, without a language model"),
+        ),
+    )  # fmt: skip
+
+
+def order_told(mode: str, runs: list[Run]) -> str:
+    """Whether the estimates lie in the order of what players know, in words."""
+    values = {model: row.value for run in runs for model, row in _rows(run).items() if row.value is not None}
+    known = [name for name in ORDER if name in values]
+    as_expected = all(values[less] < values[more] for less, more in pairwise(known))
+    told = ", ".join(f"{name} {values[name]:.1f}" for name in known)
+    what = "Who knows more has the higher estimate" if as_expected else "The estimates do not follow what players know"
+    floor = values.get("constant", 0.0)
+    below = [name for name in known if values[name] <= floor]
+    shown_nothing = f" Not above the constant answer's {floor:.1f}: {', '.join(below)}." if below else ""
+    return f"{what} in mode {mode}: {told}.{shown_nothing}"
+
+
+def told_of_run(run: Run) -> str:
+    """A run's measure, in words."""
+    row = _rows(run)[run.info.models[0].model]
+    if row.value is None:
+        return f"{row.unscored:,} of {row.n + row.unscored:,} turns have no score"
+    return f"{row.value:.1f} over {row.n:,} turns"
+
+
+def told_of_film(filmed: Benchmark) -> str:
+    """How much was filmed, in words."""
+    videos = list(filmed.read(VIDEOS))
+    houses = {video.extra["house"] for video in videos}
+    minutes = sum(video.duration_s or 0.0 for video in videos) / 60
+    return f"{len(videos):,} videos of {minutes:.0f} minutes in {len(houses):,} houses"
+
+
+def told_of_facts(benchmark: Benchmark) -> str:
+    """How much is known, in words."""
+    graphs = sum(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files)
+    return f"{graphs:,} clips have a graph of what happens in them; {benchmark.rows(KNOWN_BOXES):,} boxes of objects"
+
+
+def _rows(run: Run) -> dict[str, SummaryRow]:
+    return {row.model: row for row in run.summary if row.metric == METRIC}

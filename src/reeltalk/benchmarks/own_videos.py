@@ -1,0 +1,289 @@
+"""The walk through all stages on videos of one's own, with a language model at an OpenAI-compatible address.
+
+The model writes the questions and answers them, so this shows what the stages do with the videos, not how good the
+model is. Whatever weakens the numbers is counted and said on the first page: see `weak_points`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from reeltalk.benchmarks.walkthrough import (
+    Progress,
+    Steps,
+    Tell,
+    played,
+    told_of_construction,
+    told_of_curation,
+    write_site,
+)
+from reeltalk.construct.settings import AskSettings, ConstructSettings
+from reeltalk.curate.filters import broken_bounds
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
+from reeltalk.report.columns import title_of
+from reeltalk.report.cover import Cover, Part
+from reeltalk.report.settings import ReportSettings
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.stages import construct, curate
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REJECTED, SCREENINGS, VIDEOS
+
+ANY_VIDEO: Final = CurateSettings(
+    min_duration_s=1.0,
+    min_shots=1,
+    max_shots=1000,
+    min_mean_shot_s=0.0,
+    max_mean_shot_s=3600.0,
+    min_flow_px=0.0,
+    max_flow_px=1e6,
+    merge_below_s=4.0,
+)
+"""SVBench's bounds are for choosing among many videos. Here all that were given are taken, and the first page says
+which bounds they break."""
+FRAMES: Final = FrameSettings(policy="uniform", frames=16, longest_side_px=720)
+WORDS: Final = ("bleu", "rouge_l", "token_f1")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The model that writes and answers, and the one that judges."""
+
+    model: str
+    """As its server knows it."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server; OpenAI's own by default."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the key."""
+    sees: Literal["images", "text"] = "images"
+    """text: a model that takes no pictures."""
+    judge: str | None = None
+    """Model that judges the answers; without one they are compared with the references by their words."""
+    judge_base_url: str | None = None
+    """Address of the judge's server; that of the model by default."""
+    connections: int = 4
+    """Requests at a time."""
+    timeout_s: float = 120.0
+    """Longest wait for one reply."""
+    max_reply_tokens: int = 2048
+    """Longest reply of the model as a writer."""
+    max_calls: int | None = None
+    """Hard limit of the requests of each step."""
+
+    @property
+    def metric(self) -> str:
+        """The first page's measure."""
+        return "svbench.OS" if self.judge is not None else "token_f1"
+
+    @property
+    def writing(self) -> AskSettings:
+        """How it is asked to write."""
+        return AskSettings(
+            base_url=self.base_url,
+            api_key_env=self.api_key_env,
+            sees=self.sees,
+            connections=self.connections,
+            timeout_s=self.timeout_s,
+            max_reply_tokens=self.max_reply_tokens,
+            max_calls=self.max_calls,
+        )
+
+    @property
+    def answering(self) -> ModelSettings:
+        """How it is asked to answer."""
+        return ModelSettings(base_url=self.base_url, api_key_env=self.api_key_env, sees=self.sees)
+
+    @property
+    def judging(self) -> JudgeSettings:
+        """By what answers are judged."""
+        protocols = ("svbench", "checklist") if self.judge is not None else ()
+        return JudgeSettings(protocols=protocols, metrics=WORDS, eval_rounds=1)
+
+    @property
+    def judge_model(self) -> JudgeModelSettings:
+        """Who judges."""
+        address = self.judge_base_url or self.base_url
+        return JudgeModelSettings(judge=self.judge, judge_base_url=address, judge_api_key_env=self.api_key_env)
+
+    @property
+    def limits(self) -> LimitSettings:
+        """How many requests at a time, and at most."""
+        return LimitSettings(connections=self.connections, timeout_s=self.timeout_s, max_calls=self.max_calls)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Runs that compare with each other."""
+
+    name: str
+    play: PlaySettings
+    players: tuple[str, ...]
+
+
+def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progress: Progress) -> Path:
+    """Curate, construct, play, judge, report.
+
+    Args:
+        videos: Video files.
+        out: Folder that receives `benchmark`, `runs` and `site`; call again to go on.
+        asked: Who writes, answers and judges.
+        tell: Receives lines: which step of how many runs, and what came of it.
+        progress: Told how far the work of a step is.
+
+    Returns:
+        The site's first page. It is written also where the model wrote nothing that can be used.
+
+    Raises:
+        SettingError: None of the videos can be used.
+        ReeltalkError: A stage cannot go on; says why.
+    """
+    most = 3 + sum(len(group.players) for group in _groups(asked, len(videos)))
+    steps = Steps(most, tell=tell, progress=progress)
+
+    at = steps.begin(f"curate {len(videos):,} videos: shots, clips, key frames")
+    curate(*videos, into=out / "benchmark", settings=ANY_VIDEO, progress=at)
+    benchmark = Benchmark.open(out / "benchmark")
+    steps.say(told_of_curation(benchmark))
+    if not benchmark.rows(VIDEOS):
+        raise SettingError(f"none of the videos can be used: {told_of_curation(benchmark)}")
+
+    at = steps.begin(f"{asked.model} writes chains, linkages, paths, dialogues and checklists")
+    construct(
+        benchmark, writer=asked.model, settings=ConstructSettings(), asking=asked.writing, progress=at, tell=steps.say
+    )
+    benchmark = Benchmark.open(out / "benchmark")
+    steps.say(told_of_construction(benchmark))
+
+    groups: dict[str, list[Run]] = {}
+    for group in _groups(asked, benchmark.rows(VIDEOS)):
+        if not _can_be_played(benchmark, group.play):
+            steps.say(f"{group.name}: there is nothing to play")
+            continue
+        for model in group.players:
+            name = f"{model.removeprefix('baseline:').replace('/', '-')}-{group.name}"
+            at = steps.begin(f"play to {model} in group {group.name}, and judge")
+            run = played(
+                benchmark,
+                out / "runs" / name,
+                model=model,
+                play=group.play,
+                judging=asked.judging,
+                asking=asked.answering,
+                judge_model=asked.judge_model,
+                limits=asked.limits,
+                progress=at,
+            )
+            groups.setdefault(group.name, []).append(run)
+
+    at = steps.begin("write the report")
+    cover = cover_of(benchmark, asked, groups)
+    settings = ReportSettings(media="cut", frames=4)
+    return write_site(out / "site", benchmark, groups, cover, settings=settings, metric=asked.metric, progress=at)
+
+
+def _groups(asked: Asked, videos: int) -> list[_Group]:
+    """What is played to whom. Baselines answer each video from the others, so they need more than one."""
+    baselines = ("baseline:copied-question", *(("baseline:blind", "baseline:history") if videos > 1 else ()))
+    dialogue = PlaySettings(mode="dialogue", frames=FRAMES)
+    found = [
+        _Group("dialogue", dialogue, (*baselines, asked.model)),
+        _Group("streaming", PlaySettings(mode="streaming", frames=FRAMES), (*baselines, asked.model)),
+    ]
+    if asked.sees == "images":
+        unseen = dialogue.model_copy(update={"frames": FrameSettings(policy="none")})
+        found.insert(1, _Group("without-frames", unseen, (asked.model,)))
+    return found
+
+
+def _can_be_played(benchmark: Benchmark, play: PlaySettings) -> bool:
+    tables = (PATHS,) if play.mode == "streaming" else (CHAINS, DIALOGUES)
+    return any(benchmark.rows(table) for table in tables)
+
+
+def cover_of(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[Run]]) -> Cover:
+    """What the first page says."""
+    judged = f"judged by {asked.judge}" if asked.judge else "compared with the references by their words"
+    finding = (
+        f"Answers of {asked.model} to questions that it wrote itself, {judged}. Read what is weak before the numbers."
+        if groups
+        else f"{asked.model} wrote nothing that can be played; what it replied stands on the benchmark's pages."
+    )
+    return Cover(
+        over="reeltalk demo",
+        title="Your videos, from file to leaderboard",
+        lead=", ".join(video.file or video.id for video in benchmark.read(VIDEOS)),
+        finding=finding,
+        weak=tuple(weak_points(benchmark, asked, groups)),
+        parts=(
+            Part("Benchmark", "benchmark/index.html", "shots, clips and key frames, what was written, what was not."),
+            *(
+                Part(f"Leaderboard: {name}", f"{name}/index.html", "scores, every dialogue with its video and answers.")
+                for name in groups
+            ),
+        ),
+        done=(("curate", told_of_curation(benchmark)), ("construct", told_of_construction(benchmark))),
+    )
+
+
+def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[Run]]) -> list[str]:
+    """All that makes the numbers say less than they seem to, counted where it can be.
+
+    Args:
+        benchmark: What was curated and written.
+        asked: Who wrote, answered and judged.
+        groups: The runs.
+    """
+    videos = benchmark.rows(VIDEOS)
+    turns = {name: runs[-1].info.models[0].rows for name, runs in groups.items()}
+    counted = ", ".join(f"{count:,} turns in group {name}" for name, count in turns.items()) or "no turns"
+    found = [
+        f"It is a small sample: {videos:,} video{'s' if videos != 1 else ''}, {counted}. "
+        + ("Intervals are clustered by video and need several." if videos < 2 else "Intervals are rough."),
+        f"Questions and references are drafts by {asked.model}; nobody has reviewed them. reeltalk review "
+        f"{benchmark.path} lets people do that.",
+        f"{asked.model} answers its own questions: its score tells how far it agrees with itself, not whether it is "
+        "right.",
+    ]
+    if asked.judge is None:
+        found.append(
+            "No model judged. Word overlap counts a right answer in other words as wrong; --judge NAME judges."
+        )
+    elif asked.judge == asked.model:
+        found.append(f"{asked.judge} also judges its own answers, and judges prefer their own.")
+    if asked.sees == "text":
+        found.append(
+            f"{asked.model} was shown no frame (--sees text). It wrote and answered from what curation measured and "
+            "knows nothing of what the pictures show, so its questions may be about things that are not there."
+        )
+    unwritten = [gate for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.UNWRITTEN]
+    if unwritten:
+        kinds = Counter(gate.gate for gate in unwritten)
+        raw = sum(bool(gate.raw) for gate in unwritten)
+        found.append(
+            f"{len(unwritten):,} pieces stayed unwritten ({', '.join(f'{n:,} {kind}' for kind, n in kinds.items())}), "
+            f"{raw:,} of them since the model's replies could not be used. Nothing was put in their place; the replies "
+            "are in the benchmark's table gates."
+        )
+    for name, runs in groups.items():
+        run = runs[-1]
+        states = Counter(str(turn.state) for turn in run.answers())
+        if failed := states.total() - states["answered"]:
+            found.append(f"{failed:,} of {states.total():,} turns have no answer in group {name}.")
+        found += [
+            f"{title_of(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, since "
+            "an answer is missing or the judge's reply could not be used. They count in no mean."
+            for row in run.summary
+            if row.model == run.info.models[0].model and row.unscored and row.metric in (asked.metric, "checklist")
+        ]
+    found += [
+        f"{row.video_id} breaks bounds that SVBench chooses videos by, and was taken all the same: {'; '.join(broken)}."
+        for row in benchmark.read(SCREENINGS)
+        if row.kept and (broken := broken_bounds(CurateSettings(), row))
+    ]
+    found += [f"{row.record_id} was rejected: {row.reason}." for row in benchmark.read(REJECTED)]
+    return found

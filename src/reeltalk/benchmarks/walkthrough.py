@@ -1,0 +1,170 @@
+"""What a walk through all stages needs: numbered steps, plays that go on where they were, one site at the end.
+
+Used by `household`, which films its own videos, and by `own_videos`, which is given some.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from reeltalk.evaluate.run_folder import REQUEST
+from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
+from reeltalk.report.cover import Cover, write_cover
+from reeltalk.report.settings import ReportSettings
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.stages import evaluate, report
+from reeltalk.store.atomic import write_bytes, writing_directory
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.documents import read_json
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.runs import INFO, Run, read_run
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, PATHS, REJECTED, SHOTS, VIDEOS
+
+Progress = Callable[[str, int, int, float], None]
+Tell = Callable[[str], None]
+MADE_FROM: Final = "made-from.txt"
+
+
+class Steps:
+    """Says which of how many steps runs, and what is done in it.
+
+    Args:
+        total: How many there are.
+        tell: Receives a line when a step begins, and what came of it.
+        progress: Told how far the work of a step is.
+    """
+
+    def __init__(self, total: int, *, tell: Tell, progress: Progress) -> None:
+        self._total, self._tell, self._progress = total, tell, progress
+        self._number = 0
+
+    def begin(self, what: str) -> Progress:
+        """Begin the next step.
+
+        Args:
+            what: What it does, as `film 14 scenarios`.
+
+        Returns:
+            What to tell how far its work is.
+        """
+        self._number += 1
+        head = f"step {self._number} of {self._total}"
+        self._tell(f"{head}: {what}")
+        return lambda part, done, total, share: self._progress(f"{head}, {part}", done, total, share)
+
+    def say(self, line: str) -> None:
+        """Tell what came of the step."""
+        self._tell(f"  {line}")
+
+
+def played(
+    benchmark: Benchmark,
+    out: Path,
+    *,
+    model: str,
+    play: PlaySettings,
+    judging: JudgeSettings,
+    progress: Progress,
+    asking: ModelSettings | None = None,
+    judge_model: JudgeModelSettings | None = None,
+    limits: LimitSettings | None = None,
+) -> Run:
+    """A run: the one that is there where it is whole and of these settings, else played, or gone on with.
+
+    Raises:
+        ReeltalkError: As `reeltalk.stages.evaluate`.
+    """
+    asking, judge_model = asking or ModelSettings(), judge_model or JudgeModelSettings()
+    wanted = {
+        "benchmark": benchmark.manifest.content_hash,
+        "model": model,
+        "play": play.model_dump(mode="json"),
+        "judging": judging.model_dump(mode="json"),
+        "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
+        "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
+    }
+    before = read_json(out / REQUEST) if (out / REQUEST).is_file() else {}
+    is_same = isinstance(before, dict) and all(before.get(name) == value for name, value in wanted.items())
+    if is_same and (out / INFO).is_file():
+        return read_run(out)
+    return evaluate(
+        benchmark,
+        model=model,
+        out=out,
+        play=play,
+        judging=judging,
+        asking=asking,
+        judge_model=judge_model,
+        limits=limits,
+        overwrite=bool(before) and not is_same,
+        progress=progress,
+    ).run
+
+
+def write_site(
+    site: Path,
+    benchmark: Benchmark,
+    groups: Mapping[str, Sequence[Run]],
+    cover: Cover,
+    *,
+    metric: str,
+    settings: ReportSettings,
+    progress: Progress,
+) -> Path:
+    """The cover, the benchmark's pages and a report for each group of runs, in one folder; whole or as it was.
+
+    Args:
+        site: The folder.
+        benchmark: What was played.
+        groups: Runs whose numbers compare, by their folder in the site.
+        cover: What the first page says.
+        metric: The cover's measure.
+        settings: Of the reports on runs.
+        progress: Told which report is written.
+
+    Returns:
+        Path of `index.html`.
+    """
+    runs = {name: [hash_file(run.path / INFO)[0] for run in found] for name, found in groups.items()}
+    parts = [benchmark.manifest.content_hash, runs, repr(cover), metric, settings.model_dump(mode="json")]
+    made_from = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    stamp = site / MADE_FROM
+    if stamp.is_file() and stamp.read_text(encoding="utf-8").strip() == made_from:
+        return site / "index.html"
+    with writing_directory(site, overwrite=True, lasting=False) as folder:
+        total = 1 + len(groups)
+        progress("writing pages", 0, total, 0.0)
+        report(benchmark, out=folder / "benchmark")
+        progress("writing pages", 1, total, 1 / total)
+        for done, (name, found) in enumerate(groups.items(), 2):
+            report(*found, out=folder / name, settings=settings, benchmark=benchmark)
+            progress("writing pages", done, total, done / total)
+        write_cover(cover, folder, groups, metric)
+        write_bytes(folder / MADE_FROM, f"{made_from}\n".encode())
+    return site / "index.html"
+
+
+def told_of_curation(benchmark: Benchmark) -> str:
+    """What curation kept, in words."""
+    kept, gone = benchmark.rows(VIDEOS), list(benchmark.read(REJECTED))
+    reasons = "; ".join(f"{row.record_id}: {row.reason}" for row in gone)
+    told = f"{kept:,} of {kept + len(gone):,} videos kept"
+    told += f", {benchmark.rows(SHOTS):,} shots, {benchmark.rows(CLIPS):,} clips"
+    return f"{told}. Rejected: {reasons}" if gone else told
+
+
+def told_of_construction(benchmark: Benchmark) -> str:
+    """What construction wrote, in words."""
+    units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
+    checklists = sum(turn.checklist is not None for unit in units for turn in unit.turns)
+    counts = {
+        "question chains": benchmark.rows(CHAINS),
+        "linkages": benchmark.rows(LINKAGES),
+        "dialogue paths": benchmark.rows(PATHS),
+        "dialogues": benchmark.rows(DIALOGUES),
+        "turns": sum(len(unit.turns) for unit in units),
+        "checklists": checklists,
+    }
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())

@@ -1,0 +1,162 @@
+"""The walk through all stages: on a small household, stopped and gone on with, and on a video of one's own."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scripted_vision
+from sample_videos import Numbered
+from scripted_server import Body, serve
+from walk_report import walk
+
+from reeltalk.benchmarks.household import Household, build
+from reeltalk.cli import run
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.report.settings import ReportSettings
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import read_run
+from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
+from reeltalk.store.validate import validate
+from reeltalk.world.settings import FilmSettings
+
+WALK = Household(
+    filming=FilmSettings(
+        scenarios=2, houses=2, dev_houses=0, test_houses=1, width_px=320, fps=5, max_duration_s=80.0, seed=7
+    ),
+    players=("baseline:blind", "oracle"),
+    report=ReportSettings(),
+)
+STOPPED_AT = ("filming", "decoding", "writing chains", "playing", "writing pages")
+
+
+def stopping(part: str, at_call: int) -> Callable[[str, int, int, float], None]:
+    """Ctrl-C while a part of the work is under way, once something of it is done."""
+    calls = 0
+
+    def progress(what: str, done: int, total: int, share: float) -> None:
+        nonlocal calls
+        calls += what.endswith(part)
+        if calls == at_call:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A walk that was stopped in every kind of work and gone on with, and what it told at last."""
+    out, told = tmp_path_factory.mktemp("walk") / "demo", []
+    for part in STOPPED_AT:
+        with pytest.raises(KeyboardInterrupt):
+            build(out, WALK, tell=lambda line: None, progress=stopping(part, 2))
+        assert not (out / "site").exists()
+    page = build(out, WALK, tell=told.append, progress=lambda *_: None)
+    assert page == out / "site" / "index.html"
+    return out, told
+
+
+def test_it_says_which_of_how_many_steps_runs(walked: tuple[Path, list[str]]) -> None:
+    heads = [line.split(":")[0] for line in walked[1] if line.startswith("step ")]
+    assert heads == [f"step {n} of 9" for n in range(1, 10)]
+
+
+def test_every_stage_left_what_it_is_for(walked: tuple[Path, list[str]]) -> None:
+    benchmark = Benchmark.open(walked[0] / "benchmark")
+    assert [str(found) for found in validate(benchmark) if found.severity == "error"] == []
+    filmed = {video.id: video.split for video in Benchmark.open(walked[0] / "filmed").read(VIDEOS)}
+    assert {video.id: video.split for video in benchmark.read(VIDEOS)} == filmed
+    assert all(benchmark.rows(table) for table in (CHAINS, PATHS))
+    assert any(turn.checklist for dialogue in benchmark.read(DIALOGUES) for turn in dialogue.turns)
+    assert {len(dialogue.clip_ids) > 1 for dialogue in benchmark.read(DIALOGUES)} == {True, False}
+
+
+def test_knowing_is_above_guessing_and_nothing_is_at_its_floor(walked: tuple[Path, list[str]]) -> None:
+    for mode in ("dialogue", "streaming"):
+        values = {
+            row.model: row.value
+            for name in ("blind", "oracle")
+            for row in read_run(walked[0] / "runs" / f"{name}-{mode}").summary
+            if row.metric == "agree"
+        }
+        assert values["empty"] == 0.0
+        assert values["blind"] is not None
+        assert values["oracle"] is not None
+        assert values["blind"] < values["oracle"]
+
+
+def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Path, list[str]]) -> None:
+    site = walked[0] / "site"
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert "make bench-household" in page
+    assert "estimates of a small sample: 1 test video" in page
+    assert page.count('class="tag"') == 1, "the row of empty answers is marked as the floor"
+    assert walk(site / "index.html") == []
+
+
+def test_a_second_walk_finds_all_done(walked: tuple[Path, list[str]]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (walked[0] / "site").rglob("*.html")}
+    worked: list[str] = []
+    build(walked[0], WALK, tell=lambda line: None, progress=lambda what, *_: worked.append(what))
+    assert {path: path.stat().st_mtime_ns for path in (walked[0] / "site").rglob("*.html")} == before
+    assert not [what for what in worked if what.endswith(("filming", "playing", "writing pages", "decoding"))]
+
+
+def test_other_settings_are_played_anew(walked: tuple[Path, list[str]], tmp_path: Path) -> None:
+    seen = WALK.plays[1].frames
+    fewer = WALK.model_copy(
+        update={"plays": (PlaySettings(mode="streaming", frames=seen, history="none"),), "players": ("oracle",)}
+    )
+    build(walked[0], fewer, tell=lambda line: None, progress=lambda *_: None)
+    play = read_run(walked[0] / "runs" / "oracle-streaming").info.settings["play"]
+    assert isinstance(play, dict)
+    assert play["history"] == "none"
+
+
+def own(out: Path, reply: Callable[[Body], str], *options: str) -> tuple[int, str]:
+    video, _ = Numbered("own.mp4", frames=240).make()
+    with serve(reply) as server:
+        code = run(
+            ["demo", "--video", str(video), "--model", "vision-1", "--base-url", server.base_url, "--out", str(out)]
+            + list(options)
+        )
+    page = out / "site" / "index.html"
+    return code, page.read_text(encoding="utf-8") if page.is_file() else ""
+
+
+def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
+    code, page = own(tmp_path / "own", scripted_vision.reply)
+    assert code == 0
+    assert "drafts by vision-1; nobody has reviewed them" in page
+    assert "No model judged" in page
+    assert "it lasts 10.0 s, less than 60 s" in page
+    for group in ("dialogue", "without-frames", "streaming"):
+        models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
+        assert any(model.startswith("vision-1") for model in models)
+    assert walk(tmp_path / "own" / "site" / "index.html") == []
+
+
+def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: Path) -> None:
+    code, page = own(tmp_path / "own", lambda body: "I would rather not.", "--sees", "text", "--judge", "vision-1")
+    assert code == 0
+    assert "wrote nothing that can be played" in page
+    assert "pieces stayed unwritten" in page
+    assert "was shown no frame" in page
+    with contextlib.suppress(FileNotFoundError):
+        assert not list((tmp_path / "own" / "runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "m"], "give --video"),
+        (["--video", "x.mp4"], "needs --model"),
+        (["--video", "missing.mp4", "--model", "m"], "no such file"),
+        (["--video", "x.mp4", "--model", "m", "--connections", "0"], "above 0"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", "--out", str(tmp_path / "own"), *options]) == 2
+    assert said in capsys.readouterr().err
