@@ -75,6 +75,8 @@ class ActivityGraph:
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """What does not change about an object, as `('red',)`, where the graph says so."""
     category: str | None = None
+    begins_s: float | None = None
+    """When its first event begins, in seconds of its video, where the graph says so."""
     warnings: tuple[str, ...] = ()
     """What is odd about it and does no harm."""
 
@@ -151,8 +153,6 @@ class ActivityGraph:
 def _latest(versions: Sequence[int], situation: int) -> int | None:
     place = bisect_right(versions, situation)
     return versions[place - 1] if place else None
-
-
 def agent_of(graph: ActivityGraph) -> str:
     """The person's node; the released graphs have one agent."""
     return next((name for name in graph.shapes if class_of(name) == "character"), AGENT)

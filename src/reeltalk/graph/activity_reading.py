@@ -86,6 +86,7 @@ class _Reader:
             },
             attributes=self._attributes(),
             category=self._category(),
+            begins_s=self._begins_s(),
             warnings=self._warnings(values, shapes, len(events)),
         )
 
@@ -99,6 +100,13 @@ class _Reader:
         for triple in self.by_predicate["rdf:type"]:
             if _local(triple.subject) == self.suffix and triple.object.startswith("ho:"):
                 return triple.object.removeprefix("ho:")
+        return None
+
+    def _begins_s(self) -> float | None:
+        moments = {triple.subject: triple for triple in self.by_predicate["time:numericPosition"]}
+        for triple in self.by_predicate["time:hasBeginning"]:
+            if _local(triple.subject) == self.suffix and triple.object in moments:
+                return self._seconds(moments[triple.object])
         return None
 
     def _check_suffix(self) -> None:
@@ -255,7 +263,7 @@ class _Reader:
         except ValueError:
             seconds = -1.0
         if not 0 <= seconds < LONGEST_S:
-            raise self.fail(f"a duration is no number of seconds: {triple.object!r}", triple)
+            raise self.fail(f"a time is no number of seconds: {triple.object!r}", triple)
         return seconds
 
     def _is_object(self, node: str) -> bool:

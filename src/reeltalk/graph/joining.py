@@ -13,13 +13,36 @@ from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY, TIME, XSD
 
 
 def starts_s(graphs: Sequence[ActivityGraph]) -> list[float] | None:
-    """The moment at which each activity begins, in seconds from the start; None where a length is unknown."""
-    starts = [0.0]
+    """The moment at which each activity begins, in seconds from the start; None where a length is unknown.
+
+    A graph that says itself when it begins is believed; others follow each other without a gap.
+    """
+    starts, end_s = [], 0.0
     for graph in graphs:
         if graph.duration_s is None:
             return None
-        starts.append(starts[-1] + graph.duration_s)
-    return starts[:-1]
+        starts.append(end_s if graph.begins_s is None else graph.begins_s)
+        end_s = starts[-1] + graph.duration_s
+    return starts
+
+
+def beginning(name: str, begins_s: float) -> str:
+    """N-Quads in an activity's own named graph that say when it begins in its video.
+
+    Args:
+        name: The activity, as `Drink_milk3_scene2`.
+        begins_s: Seconds from the start of the video.
+    """
+    own = f"<{graph_iri(name)}>"
+    return "".join(f"{line} {own} .\n" for line in _begins(name.lower(), begins_s))
+
+
+def _begins(node: str, begins_s: float) -> tuple[str, str]:
+    moment = f"<{INSTANCE}beginning_{node}>"
+    return (
+        f"<{INSTANCE}{node}> <{TIME}hasBeginning> {moment}",
+        f'{moment} <{TIME}numericPosition> "{begins_s:.3f}"^^<{XSD}decimal>',
+    )
 
 
 def links(name: str, graphs: Sequence[ActivityGraph]) -> str:
@@ -35,9 +58,5 @@ def links(name: str, graphs: Sequence[ActivityGraph]) -> str:
         for first, second in itertools.pairwise(graphs)
     ]
     for graph, start in zip(graphs, starts_s(graphs) or (), strict=False):
-        moment = f"<{INSTANCE}beginning_{graph.node}>"
-        lines += [
-            f"<{INSTANCE}{graph.node}> <{TIME}hasBeginning> {moment} {own} .",
-            f'{moment} <{TIME}numericPosition> "{start:.3f}"^^<{XSD}decimal> {own} .',
-        ]
+        lines += [f"{line} {own} ." for line in _begins(graph.node, start)]
     return "".join(f"{line}\n" for line in lines)

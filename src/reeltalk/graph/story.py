@@ -39,7 +39,8 @@ class Story:
 
     Args:
         graphs: Its activities in order.
-        begins_s: When each begins in its video; one after the other from 0 where it is not given.
+        begins_s: When each begins in its video, unless its graph says that itself; one after the other from 0 where
+            neither is known.
     """
 
     def __init__(self, graphs: Sequence[ActivityGraph], *, begins_s: Sequence[float] | None = None) -> None:
@@ -51,7 +52,10 @@ class Story:
         """All events in order."""
         starts = starts_s(self.graphs)
         if starts is not None and self._begins_s is not None:
-            starts = list(self._begins_s)
+            starts = [
+                given if graph.begins_s is None else graph.begins_s
+                for graph, given in zip(self.graphs, self._begins_s, strict=True)
+            ]
         events: list[StoryEvent] = []
         for part, graph in enumerate(self.graphs):
             for event in graph.events:

@@ -65,7 +65,7 @@ def scripts(content: Content, choice: Choice) -> list[Script]:
     found: list[Script] = []
     if "path" in kinds:
         found += _paths(content, choice, clips, videos)
-    if "chain" in kinds and not choice.tasks:
+    if "chain" in kinds and (not choice.tasks or "chain" in choice.units):
         found += _chains(content.chains, clips, videos)
     if "dialogue" in kinds:
         found += _dialogues(content.dialogues, choice, clips, videos)

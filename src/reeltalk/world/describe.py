@@ -1,0 +1,206 @@
+"""What is known of filmed videos, for clips that were found by their pixels.
+
+Curation sees files: it cuts where the picture does, and knows no activity. Here each of its videos is recognised by its
+content hash, the steps that were filmed are carried out once more, and every step is told of the clip that shows its
+end. So no clip's graph holds what cannot have been seen by the clip's end, no step is told twice or lost, and a clip's
+graph is as exact as that of a whole activity. A graph says itself when its first step begins, since a step may begin
+before the cut, as a walk through a door does.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk import __version__
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.activity import read_activity
+from reeltalk.graph.joining import beginning
+from reeltalk.graph.vocabulary import class_of
+from reeltalk.schema.ids import VideoId
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk.world.activities import activities, program
+from reeltalk.world.film import carry_out_all, clip_graphs
+from reeltalk.world.house import House, build_house
+from reeltalk.world.simulation import Step
+
+STAGE: Final = "world describe"
+SAME_TIME_S: Final = 1e-3
+"""Tables round to milliseconds."""
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """A step where it lies in its video."""
+
+    step: Step
+    activity: str
+    """The recipe that it belongs to."""
+    start_s: float
+    end_s: float
+
+
+def describe(filmed: Benchmark, curated: Benchmark) -> StageReport:
+    """Write graphs, known boxes and told summaries of filmed videos to a benchmark that curated their files.
+
+    A clip that shows the end of no step gets no graph. Videos that were rejected are left out, and others are let be.
+
+    Args:
+        filmed: What `film` made.
+        curated: What `curate` made of the same files; its clips receive `activity`, `category` and `program`.
+
+    Raises:
+        BenchmarkError: The two share no video, or what was filmed can no longer be carried out as it was.
+        InputError: A table or graph is damaged.
+    """
+    parents = {
+        name: entry.sha256
+        for name, entry in filmed.manifest.files.items()
+        if name in (VIDEOS.file_name, CLIPS.file_name)
+    }
+    entries = [entry for entry in curated.manifest.files.values() if entry.stage == STAGE]
+    if entries and all((entry.parents, entry.version) == (parents, __version__) for entry in entries):
+        return StageReport(stage=STAGE, counts={}, warnings=("nothing changed since the last run",))
+    by_hash = {video.sha256: video for video in filmed.read(VIDEOS)}
+    known = {video.id: by_hash[video.sha256] for video in curated.read(VIDEOS) if video.sha256 in by_hash}
+    if not known:
+        raise BenchmarkError(
+            f"{curated.path} holds none of the {len(by_hash):,} videos of {filmed.path}; curate their files, unchanged"
+        )
+    filmed_clips, found_clips = _by_video(filmed), _by_video(curated)
+    clips: dict[str, Clip] = {}
+    graphs: dict[str, str] = {}
+    numbers: Counter[tuple[str, int]] = Counter()
+    for video_id, source in known.items():
+        house = build_house(_house_of(source))
+        steps = filmed_steps(filmed, source, filmed_clips.get(source.id, []), house)
+        for clip, shown in told_of(found_clips.get(video_id, []), steps):
+            name, graph = _graph(house, shown, numbers)
+            graphs[name] = graph
+            clips[clip.id] = clip.model_copy(update={"extra": clip.extra | _extra(name, shown)})
+    ids = {source.id: VideoId(video_id) for video_id, source in known.items()}
+    boxes = (
+        box.model_copy(update={"video_id": ids[box.video_id]})
+        for box in filmed.read(KNOWN_BOXES)
+        if box.video_id in ids
+    )
+    of_curation = curated.manifest.files
+    with curated.writing(stage=STAGE, parents=parents) as writer:
+        # Rows of curation with more in them stay the work of curation, which is then still up to date.
+        writer.add(
+            CLIPS, [clips.get(clip.id, clip) for clip in curated.read(CLIPS)], work_of=of_curation[CLIPS.file_name]
+        )
+        writer.add(
+            VIDEOS,
+            [_described(video, known.get(video.id)) for video in curated.read(VIDEOS)],
+            work_of=of_curation[VIDEOS.file_name],
+        )
+        counts = {"videos": len(known), "graphs": len(graphs), "known boxes": writer.add(KNOWN_BOXES, boxes)}
+        for name, graph in graphs.items():
+            writer.add_graph(name, graph)
+    bare = sum(len(found_clips.get(video_id, [])) for video_id in known) - len(clips)
+    return StageReport(
+        stage=STAGE,
+        counts=counts,
+        warnings=(f"{bare:,} clips show the end of no action and have no graph",) if bare else (),
+    )
+
+
+def filmed_steps(filmed: Benchmark, video: Video, clips: Sequence[Clip], house: House) -> list[TimedStep]:
+    """The steps of a filmed video in order, carried out once more.
+
+    Args:
+        filmed: Where its graphs lie.
+        video: Which.
+        clips: Its clips as `film` wrote them, an activity each, in order.
+        house: Where it was filmed.
+
+    Raises:
+        BenchmarkError: The steps do not end when the filmed ones did, as after a change of the household.
+    """
+    if not clips:
+        raise BenchmarkError(f"video '{video.id}' of {filmed.path} has no activities; 'reeltalk world film' films some")
+    file = filmed.path / GRAPHS / f"{clips[0].id}.nq"
+    first = read_activity(file.read_text(encoding="utf-8"), file=file, name=clips[0].id).events[0]
+    names = [str(clip.extra["activity"]) for clip in clips]
+    parts = carry_out_all(house, class_of(first.from_room or ""), names)
+    found, at_s = [], 0.0
+    for clip, name, steps in zip(clips, names, parts, strict=True):
+        for step in steps:
+            found.append(TimedStep(step, name, round(at_s, 3), round(at_s + step.duration_s, 3)))
+            at_s += step.duration_s
+        if clip.interval is None or abs(clip.interval.end_s - at_s) > SAME_TIME_S:
+            raise BenchmarkError(
+                f"'{name}' of video '{video.id}' ends at {at_s:.1f} s now and did not when it was filmed; film the "
+                "videos again with this version"
+            )
+    return found
+
+
+def told_of(clips: Sequence[Clip], steps: Sequence[TimedStep]) -> list[tuple[Clip, list[TimedStep]]]:
+    """Each clip that shows the end of a step, with those steps.
+
+    Where clips overlap, the first that shows the end has the step. What lies in no clip is told of none.
+
+    Args:
+        clips: Clips of one video, in the order of time.
+        steps: Its steps, in the order of time.
+    """
+    timed = [(clip, clip.interval) for clip in clips if clip.interval is not None]
+    ends = [interval.end_s for _, interval in timed]
+    found: dict[int, list[TimedStep]] = {}
+    for step in steps:
+        place = bisect_left(ends, step.end_s - SAME_TIME_S)
+        if place < len(timed) and timed[place][1].start_s <= step.end_s:
+            found.setdefault(place, []).append(step)
+    return [(timed[place][0], shown) for place, shown in found.items()]
+
+
+def _by_video(benchmark: Benchmark) -> dict[str, list[Clip]]:
+    found: dict[str, list[Clip]] = {}
+    for clip in benchmark.read(CLIPS):
+        found.setdefault(clip.video_id, []).append(clip)
+    for clips in found.values():
+        clips.sort(key=lambda clip: clip.interval.end_s if clip.interval else 0.0)
+    return found
+
+
+def _house_of(video: Video) -> int:
+    house = video.extra.get("house")
+    if not isinstance(house, int):
+        raise BenchmarkError(f"video '{video.id}' does not say in which house it was filmed; film it again")
+    return house
+
+
+def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str, int]]) -> tuple[str, str]:
+    """A clip's graph under the name of the activity that takes most of it, as `Drink_milk3_scene2`."""
+    activity = _longest(shown)
+    numbers[activity, house.number] += 1
+    name = f"{activity}{numbers[activity, house.number]}_{house.scene}"
+    graph = clip_graphs(house, [name], [activities()[activity]], [[timed.step for timed in shown]])[0]
+    return name, graph + beginning(name, shown[0].start_s)
+
+
+def _longest(shown: Sequence[TimedStep]) -> str:
+    lengths: Counter[str] = Counter()
+    for timed in shown:
+        lengths[timed.activity] += round((timed.end_s - timed.start_s) * 1000)
+    return lengths.most_common(1)[0][0]
+
+
+def _extra(name: str, shown: Sequence[TimedStep]) -> dict[str, str]:
+    return {
+        "activity": name,
+        "category": activities()[_longest(shown)].category,
+        "program": program([timed.step for timed in shown]),
+    }
+
+
+def _described(video: Video, source: Video | None) -> Video:
+    if source is None:
+        return video
+    return video.model_copy(update={"summaries": source.summaries, "extra": video.extra | source.extra})

@@ -1,0 +1,47 @@
+"""Filmed videos as files under their own names, as in anybody's folder of videos, to curate them by their pixels.
+
+Beside each lies a sidecar that says what no picture shows: licence, source, split and category.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.schema.media import Video
+from reeltalk.store.atomic import write_bytes, writing
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import VIDEOS
+
+SAID: Final = ("licence", "source", "split", "category")
+"""Fields of a video that its sidecar holds."""
+
+
+def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
+    """Write every video of a benchmark with its sidecar; a file that is there already, whole, is left as it is.
+
+    Args:
+        filmed: What `film` made.
+        folder: Receives `NAME.mp4` and `NAME.json`; made where it is missing.
+
+    Returns:
+        The video files, in the order of the table.
+
+    Raises:
+        BenchmarkError: A video is not at hand, or the folder cannot be written.
+    """
+    return [_write(filmed, video, folder) for video in filmed.read(VIDEOS)]
+
+
+def _write(filmed: Benchmark, video: Video, folder: Path) -> Path:
+    source = filmed.media.path(video.sha256) if video.sha256 else None
+    if source is None or not source.is_file():
+        raise BenchmarkError(f"the file of video '{video.id}' is not in {filmed.path}; film it into another folder")
+    target = folder / f"{video.id}.mp4"
+    said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
+    write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
+    if not target.is_file():
+        with writing(target) as stream, source.open("rb") as original:
+            shutil.copyfileobj(original, stream)
+    return target

@@ -1,0 +1,149 @@
+"""Clips that were found by pixels know exactly what was filmed in them, each step once and none before it was seen."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.stage import curate
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.activity import read_activity
+from reeltalk.graph.asking import stories
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.ids import ClipId, VideoId
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
+from reeltalk.store.validate import validate
+from reeltalk.world.describe import TimedStep, describe, filmed_steps, told_of
+from reeltalk.world.files import write_files
+from reeltalk.world.film import film
+from reeltalk.world.house import build_house
+from reeltalk.world.settings import FilmSettings
+from reeltalk.world.simulation import Command, Step, begin
+
+FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=90, seed=7)
+# SVBench's clips reach into each other, which is the harder case.
+CURATED = CurateSettings(min_shots=5, max_shots=40, min_flow_px=0, min_mean_shot_s=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A filmed benchmark, its files, and what curation made of them, described."""
+    folder = tmp_path_factory.mktemp("described")
+    filmed = Benchmark.create(folder / "filmed")
+    film(filmed, FILMED, executor=LocalExecutor(2))
+    write_files(filmed, folder / "files")
+    curated = Benchmark.create(folder / "curated")
+    curate([folder / "files"], curated, CURATED, executor=LocalExecutor(2))
+    describe(filmed, curated)
+    return folder
+
+
+def story_of(benchmark: Benchmark, video: str) -> Story:
+    texts = next(texts for found, _, texts in stories(benchmark) if found.id == video)
+    return Story([read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()])
+
+
+def without_place(event: StoryEvent) -> StoryEvent:
+    return dataclasses.replace(event, part=0, index=0)
+
+
+def test_the_story_of_the_clips_is_that_of_the_film(folder: Path) -> None:
+    filmed, curated = Benchmark.open(folder / "filmed"), Benchmark.open(folder / "curated")
+    for video in curated.read(VIDEOS):
+        before, after = story_of(filmed, video.id), story_of(curated, video.id)
+        assert len(after.graphs) > len(before.graphs), "pixels give other clips than activities"
+        assert [without_place(event) for event in after.events] == [without_place(event) for event in before.events]
+        for one, other in zip(before.events, after.events, strict=True):
+            for name in filter(None, (one.main, *one.targets)):
+                assert before.support_before(one, name) == after.support_before(other, name)
+                assert before.support_after(one, name) == after.support_after(other, name)
+                assert before.graphs[one.part].values_at(name, one.index + 1) == after.graphs[other.part].values_at(
+                    name, other.index + 1
+                )
+
+
+def test_no_clip_knows_of_what_ends_after_it(folder: Path) -> None:
+    curated = Benchmark.open(folder / "curated")
+    events = 0
+    for _, clips, texts in stories(curated):
+        for clip, (name, text) in zip(clips, texts.items(), strict=True):
+            assert clip.interval is not None
+            for event in Story([read_activity(text, file=f"{name}.nq", name=name)]).events:
+                assert event.interval is not None
+                assert clip.interval.start_s <= event.interval.end_s <= clip.interval.end_s
+                events += 1
+    assert events > 30
+
+
+def test_a_described_benchmark_is_valid_and_says_what_the_file_cannot(folder: Path) -> None:
+    filmed, curated = Benchmark.open(folder / "filmed"), Benchmark.open(folder / "curated")
+    assert [str(found) for found in validate(curated) if found.severity == "error"] == []
+    by_id = {video.id: video for video in filmed.read(VIDEOS)}
+    kept = {video.id for video in curated.read(VIDEOS)}
+    assert kept < set(by_id), "one of the two is rejected, and nothing is told of it"
+    assert list(curated.read(KNOWN_BOXES)) == [box for box in filmed.read(KNOWN_BOXES) if box.video_id in kept]
+    for video in curated.read(VIDEOS):
+        source = by_id[video.id]
+        assert (video.split, video.licence, video.source) == (source.split, source.licence, source.source)
+        assert (video.summaries, video.extra) == (source.summaries, source.extra)
+
+
+def test_again_nothing_changes(folder: Path) -> None:
+    filmed, curated = Benchmark.open(folder / "filmed"), Benchmark.open(folder / "curated")
+    before = curated.manifest.content_hash
+    assert len(write_files(filmed, folder / "files")) == 2
+    assert not curate([folder / "files"], curated, CURATED, executor=LocalExecutor(1)).counts
+    assert not describe(filmed, Benchmark.open(folder / "curated")).counts
+    assert Benchmark.open(folder / "curated").manifest.content_hash == before
+
+
+def test_videos_of_something_else_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="holds none of the 2 videos"):
+        describe(Benchmark.open(folder / "filmed"), Benchmark.create(tmp_path / "other"))
+
+
+def test_a_film_of_another_household_is_refused(folder: Path) -> None:
+    filmed = Benchmark.open(folder / "filmed")
+    video = next(iter(filmed.read(VIDEOS)))
+    clips = [clip for clip in filmed.read(CLIPS) if clip.video_id == video.id]
+    shorter = [clips[0].model_copy(update={"interval": Interval(start_s=0, end_s=1)}), *clips[1:]]
+    with pytest.raises(BenchmarkError, match="did not when it was filmed"):
+        filmed_steps(filmed, video, shorter, build_house(1))
+
+
+@given(
+    cuts=st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True).map(sorted),
+    ends=st.lists(st.integers(1, 99), min_size=1, max_size=20, unique=True).map(sorted),
+    reach=st.sampled_from([0.0, 0.5, 2.0]),
+)
+def test_every_step_is_told_of_the_first_clip_that_shows_its_end(
+    cuts: list[int], ends: list[int], reach: float
+) -> None:
+    edges = [0, *cuts, 100]
+    clips = [
+        Clip(
+            id=ClipId(f"c{n}"),
+            video_id=VideoId("v"),
+            interval=Interval(start_s=max(0, start - reach), end_s=min(100, end + reach)),
+        )
+        for n, (start, end) in enumerate(itertools.pairwise(edges))
+    ]
+    situation = begin(build_house(1), "kitchen1")
+    steps = [
+        TimedStep(Step(Command("stretch"), end - start, situation, situation), "Stretching", float(start), float(end))
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+    told = told_of(clips, steps)
+    assert [step for _, shown in told for step in shown] == steps
+    for clip, shown in told:
+        for step in shown:
+            showing = [c for c in clips if c.interval and c.interval.start_s <= step.end_s <= c.interval.end_s]
+            assert showing[0] is clip
