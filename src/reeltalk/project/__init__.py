@@ -1,0 +1,4 @@
+"""A project: one YAML file of settings, read as command lines, each of which runs again only where something changed.
+
+There is no engine: every step is one command of reeltalk, printed before it runs, and can be run by hand.
+"""

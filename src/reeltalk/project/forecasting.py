@@ -1,0 +1,127 @@
+"""What running a project would run, why, what it would ask and what that would cost."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from reeltalk.project.fingerprint import MISSING, Fingerprints
+from reeltalk.project.options import Command
+from reeltalk.project.records import read_records
+from reeltalk.project.running import RunCommand, typed
+from reeltalk.project.standing import Standing, standings
+from reeltalk.project.steps import Step
+
+FORECAST: Final = ("construct", "evaluate")
+"""Sections whose commands `reeltalk plan` can forecast."""
+
+
+def forecast_arguments(step: Step, plans: Mapping[str, Command]) -> tuple[str, ...] | None:
+    """The command line that forecasts a step; None where it asks no model.
+
+    Args:
+        step: The step.
+        plans: The commands that forecast, by section.
+    """
+    command = plans.get(step.section)
+    if command is None:
+        return None
+    given = dict(step.options)
+    if step.section == "construct" and "writer" not in given:
+        return None
+    known = {option.key for option in command.options}
+    places = step.words[1:]
+    return (
+        *command.words,
+        *places,
+        *(word for key, words in step.options if key in known and key != "out" for word in words),
+    )
+
+
+def tell_plan(
+    steps: Sequence[Step],
+    found: Sequence[Standing],
+    folder: Path,
+    plans: Mapping[str, Command],
+    run_command: RunCommand,
+    write: Callable[[str], None],
+) -> int:
+    """Say what would be run, and let the commands that forecast say what it would ask.
+
+    Args:
+        steps: All steps.
+        found: How each stands.
+        folder: The project's folder.
+        plans: The commands that forecast, by section.
+        run_command: Runs a command line.
+        write: Takes a line.
+
+    Returns:
+        The exit code: 0, or that of a forecast that failed.
+    """
+    prints = Fingerprints(folder, dict(read_records(folder).files))
+    worst = 0
+    to_come: set[str] = set()
+    for step, standing in zip(steps, found, strict=True):
+        if standing.kind == "done":
+            write(f"{step.name}: {standing.why}, would not run")
+            continue
+        write(f"{step.name}: {standing.why}")
+        write(f"  $ {typed(step.arguments)}")
+        asks = forecast_arguments(step, plans)
+        if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
+            write("  what it asks can be said when the steps before it are done")
+        elif asks is not None:
+            with contextlib.chdir(folder):
+                worst = max(worst, run_command(asks))
+        to_come.add(step.result)
+    would = sum(standing.runs for standing in found)
+    waits = sum(standing.kind == "waits" for standing in found)
+    write(
+        f"{would:,} of {len(steps):,} steps would run"
+        + (f", and {waits:,} more if their input changes" if waits else "")
+    )
+    return worst
+
+
+def status_lines(steps: Sequence[Step], folder: Path, version: str) -> tuple[list[str], bool]:
+    """How each step stands, as lines of a table, and whether all is done.
+
+    Args:
+        steps: All steps.
+        folder: The project's folder.
+        version: This reeltalk's.
+    """
+    records = read_records(folder)
+    found = standings(tuple(steps), records, Fingerprints(folder, dict(records.files)), folder, version)
+    wide = max((len(step.name) for step in steps), default=0)
+    shown = max((len(step.result) for step in steps), default=0)
+    lines = []
+    for step, standing in zip(steps, found, strict=True):
+        record = records.steps.get(step.name)
+        when = f"{record.at:%Y-%m-%d %H:%M} UTC, {record.took_s:,.1f} s" if record and record.ended == "done" else ""
+        where = step.result if step.whole(folder) else "-"
+        parts = (
+            f"{step.name:<{wide}}",
+            f"{where:<{shown}}",
+            f"{_STATES[standing.kind]:<11}",
+            standing_text(standing, when),
+        )
+        lines.append("  ".join(parts).rstrip())
+    return lines, all(standing.kind == "done" for standing in found)
+
+
+def standing_text(standing: Standing, when: str) -> str:
+    """Why a step stands as it does, and when it was run where it is done."""
+    parts: Iterator[str] = (part for part in (standing.why if standing.why != "done" else "", when) if part)
+    return "; ".join(parts)
+
+
+_STATES: Final = {
+    "done": "done",
+    "new": "to run",
+    "changed": "out of date",
+    "failed": "failed",
+    "interrupted": "interrupted",
+    "waits": "may change",
+}

@@ -1,0 +1,234 @@
+"""A project file, checked against what the commands can be told."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from reeltalk.errors import InputError
+from reeltalk.project.document import Document, Place, dotted, read_document
+from reeltalk.project.options import Command, Option
+from reeltalk.project.sections import MODELS, SECTIONS, SHARED, SOURCES
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+SECRETS: Final = frozenset({"api_key", "judge_api_key", "key", "token", "password", "secret"})
+
+Values = dict[str, Any]
+"""Settings that were given, by key."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model of `evaluate`."""
+
+    name: str
+    values: Values
+    """All settings of its run, those that models share included."""
+    modes: tuple[str | None, ...]
+    """The modes it is played in, each a run; None for the command's own default."""
+    several: bool
+    """Whether the file gives a list of modes, so that runs are named by them."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file that was read."""
+
+    file: Path
+    benchmark: str
+    """Folder of the benchmark, from the project's folder."""
+    sections: dict[str, Values]
+    """What was given in each section that is there, but for `evaluate`."""
+    models: tuple[Model, ...] = field(default=())
+
+    @property
+    def folder(self) -> Path:
+        """The project's folder, from which all paths in it start."""
+        return self.file.parent
+
+
+def read_project(file: Path, commands: Mapping[str, Command]) -> Project:
+    """Read and check a project file.
+
+    Args:
+        file: The file.
+        commands: What each section's command can be told, by the section's name.
+
+    Raises:
+        InputError: Something in it cannot be used; names line and key.
+    """
+    if not file.is_file():
+        raise InputError("no such project", file=file, hint="'reeltalk new NAME' makes one")
+    read = read_document(file)
+    _Checked(read).keys(read.value, (), ("benchmark", *SHARED, *SECTIONS))
+    return _Checked(read).project(commands)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The checks of one document."""
+
+    read: Document
+
+    def project(self, commands: Mapping[str, Command]) -> Project:
+        value = self.read.value
+        benchmark = value.get("benchmark")
+        if not isinstance(benchmark, str) or not benchmark.strip():
+            raise self.read.wrong(
+                "the folder of the benchmark is missing", ("benchmark",), hint="as benchmarks/kitchen"
+            )
+        sources = [name for name in SOURCES if name in value]
+        if len(sources) > 1:
+            raise self.read.wrong(
+                f"a benchmark begins in one way, and here are {' and '.join(sources)}", (sources[1],), hint="keep one"
+            )
+        shared = self._shared(commands)
+        sections: dict[str, Values] = {}
+        models: tuple[Model, ...] = ()
+        for name in (name for name in SECTIONS if name in value):
+            given = self._mapping(value[name], (name,))
+            command = commands[name]
+            own = {key: shared[key] for key in shared if command.option(key) is not None}
+            if name == "evaluate":
+                models = self._models(given, command, own)
+            else:
+                sections[name] = own | self._values(given, (name,), command, SECTIONS[name].filled)
+        return Project(self.read.file, str(Path(benchmark)), sections, models)
+
+    def keys(self, given: Mapping[str, Any], place: Place, known: Iterable[str]) -> None:
+        """Refuse keys that are not known, and say which was meant."""
+        names = list(known)
+        for key in given:
+            if key in names:
+                continue
+            here = (*place, key)
+            if key in SECRETS:
+                raise self.read.wrong(
+                    "a key never stands in a project",
+                    here,
+                    hint="put it into an environment variable and name that: api_key_env: MY_KEY",
+                )
+            near = difflib.get_close_matches(key, names, n=1)
+            within = f"'{dotted(place)}' has no '{key}'" if place else f"a project has no '{key}'"
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(names)}"
+            raise self.read.wrong(within, here, hint=hint)
+
+    def _mapping(self, value: Any, place: Place) -> dict[str, Any]:
+        if value is None:  # all of it stands behind comment marks
+            return {}
+        if not isinstance(value, dict):
+            raise self.read.wrong("settings are expected here, each as 'key: value'", place)
+        return value
+
+    def _shared(self, commands: Mapping[str, Command]) -> Values:
+        found: Values = {}
+        for key in (key for key in SHARED if key in self.read.value):
+            option = next((known for c in commands.values() if (known := c.option(key)) is not None), None)
+            if option is None:
+                raise self.read.wrong(f"no command of this reeltalk has '{key}'", (key,))
+            found[key] = self._value(option, self.read.value[key], (key,))
+        return found
+
+    def _values(
+        self, given: Mapping[str, Any], place: Place, command: Command, without: Iterable[str], *, whole: bool = True
+    ) -> Values:
+        """Checked settings of a command; `whole` also refuses where a required one is missing."""
+        options = {option.key: option for option in command.options if option.key not in set(without)}
+        self.keys(given, place, options)
+        found = {key: self._value(options[key], value, (*place, key)) for key, value in given.items()}
+        for key, option in options.items():
+            if whole and option.required and found.get(key) in (None, (), []):
+                raise self.read.wrong(f"'{dotted((*place, key))}' is missing", place, hint=option.help)
+        self._fit_together(found, options.values(), place)
+        return {key: value for key, value in found.items() if value is not None}
+
+    def _value(self, option: Option, value: Any, place: Place) -> Any:
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise self.read.wrong("no setting can be this", place, hint="put it in quotes if it is text") from None
+        try:
+            checked = TypeAdapter(option.kind).validate_json(text, strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            message = first["msg"].removeprefix("Value error, ")
+            at = (*place, *(part for part in first["loc"] if isinstance(part, int)))
+            raise self.read.wrong(f"{message[0].lower()}{message[1:]}, got {text[:80]}", at, hint=option.help) from None
+        if option.key.endswith("api_key_env") and not VARIABLE.fullmatch(str(checked)):
+            # What was written here may be a key, so it is not shown.
+            raise self.read.wrong(
+                "this is the name of an environment variable, never a key itself", place, hint="as OPENAI_API_KEY"
+            )
+        return checked
+
+    def _fit_together(self, found: Values, options: Iterable[Option], place: Place) -> None:
+        """Check settings that are one model as a whole."""
+        groups: dict[type[BaseModel], Values] = {}
+        for option in options:
+            if option.settings is not None and found.get(option.key) is not None:
+                groups.setdefault(option.settings, {})[option.key] = found[option.key]
+        for model, values in groups.items():
+            try:
+                model.model_validate(values)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                at = tuple(part for part in first["loc"][:1] if part in values) or (next(iter(values)),)
+                raise self.read.wrong(first["msg"].removeprefix("Value error, "), (*place, *at)) from None
+
+    def _models(self, given: dict[str, Any], command: Command, own: Values) -> tuple[Model, ...]:
+        filled = SECTIONS["evaluate"].filled
+        named = self._mapping(given.get(MODELS), ("evaluate", MODELS))
+        if not named:
+            raise self.read.wrong("'evaluate' names no model", ("evaluate",), hint="as models: {blind: baseline:blind}")
+        common = {key: value for key, value in given.items() if key != MODELS}
+        options = [o.key for o in command.options if o.key not in filled]
+        self.keys(common, ("evaluate",), (MODELS, *(key for key in options if key != "model")))
+        shared_modes, common = self._modes(common, ("evaluate",), command)
+        shared = own | self._values(common, ("evaluate",), command, filled, whole=False)
+        models = []
+        for name, wanted in named.items():
+            place: Place = ("evaluate", MODELS, name)
+            if not NAME.fullmatch(name):
+                raise self.read.wrong("a model's name is letters, digits, '.', '_' and '-'", place)
+            settings = {"model": wanted} if isinstance(wanted, str) else self._mapping(wanted, place)
+            modes, settings = self._modes(settings, place, command)
+            values = self._values(settings, place, command, filled)
+            chosen = modes or shared_modes
+            models.append(Model(name, shared | values, chosen or (None,), len(chosen) > 1))
+        return tuple(models)
+
+    def _modes(self, given: dict[str, Any], place: Place, command: Command) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The modes, which may be a list, and the other settings."""
+        option = command.option("mode")
+        if option is None or given.get("mode") is None:
+            return (), given
+        several = given["mode"] if isinstance(given["mode"], list) else [given["mode"]]
+        modes = tuple(str(self._value(option, mode, (*place, "mode"))) for mode in several)
+        if len(set(modes)) < len(modes):
+            raise self.read.wrong("a mode stands twice", (*place, "mode"))
+        return modes, {key: value for key, value in given.items() if key != "mode"}
+
+
+def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
+    """Refuse two steps that would write the same folder.
+
+    Args:
+        file: The project.
+        results: Steps with what they write, which must differ.
+
+    Raises:
+        InputError: Two write the same.
+    """
+    taken: dict[str, str] = {}
+    for step, result in results:
+        if result in taken:
+            raise InputError(
+                f"{taken[result]} and {step} would both write {result}", file=file, hint="rename one of the models"
+            )
+        taken[result] = step

@@ -1,0 +1,249 @@
+"""Run the steps of a project that must run, one command line after the other."""
+
+import contextlib
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.project.fingerprint import Fingerprints
+from reeltalk.project.records import HIDDEN, Ended, Record, Records, read_records, write_records
+from reeltalk.project.sections import SOURCES
+from reeltalk.project.standing import Standing, standing_of
+from reeltalk.project.steps import Step
+from reeltalk.store.atomic import storage_errors
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.manifest import MANIFEST, read_manifest
+
+INTERRUPTED: Final = 130
+FINDINGS: Final = 1
+REVIEWED: Final = "review"
+"""First word of the stages by which what people settled comes into a benchmark."""
+RunCommand = Callable[[Sequence[str]], int]
+"""Runs what is typed after `reeltalk`, and gives the exit code."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which steps are run."""
+
+    only: tuple[str, ...] = ()
+    """These alone."""
+    since: str | None = None
+    """This and those after it."""
+    force: tuple[str, ...] = ()
+    """These, though nothing changed."""
+
+
+def typed(arguments: Sequence[str]) -> str:
+    """A command line as a person types it."""
+    return shlex.join(["reeltalk", *arguments])
+
+
+def chosen_steps(steps: tuple[Step, ...], chosen: Chosen) -> tuple[Step, ...]:
+    """The steps that are looked at.
+
+    Raises:
+        SettingError: A name is no step's.
+    """
+    for option, name in (
+        *(("only", name) for name in chosen.only),
+        *(("force", name) for name in chosen.force),
+        *((("from", chosen.since),) if chosen.since else ()),
+    ):
+        if not any(step.is_called(name) for step in steps):
+            names = ", ".join(step.name for step in steps)
+            raise SettingError(f"--{option} {name}: this project has no such step; it has {names}")
+    first = 0
+    if chosen.since:
+        first = next(place for place, step in enumerate(steps) if step.is_called(chosen.since))
+    return tuple(step for step in steps[first:] if not chosen.only or any(step.is_called(name) for name in chosen.only))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the project, so that two runs do not write into one another's folders."""
+    with storage_errors(folder):
+        (folder / HIDDEN).mkdir(exist_ok=True)
+    lock = FileLock(folder / HIDDEN / "lock", timeout=0)
+    with storage_errors(folder):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BenchmarkError(f"another process is running the project in {folder}; wait for its end") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Runner:
+    """Runs a project's steps in its folder, and remembers what became of each."""
+
+    def __init__(self, folder: Path, run_command: RunCommand, say: Say, *, version: str) -> None:
+        """Begin.
+
+        Args:
+            folder: The project's folder.
+            run_command: Runs a command line.
+            say: Tells people something that is no result.
+            version: This reeltalk's version.
+        """
+        self._folder, self._run_command, self._say, self._version = folder, run_command, say, version
+        self.ran: list[str] = []
+        """Steps that were run to their end."""
+        self._records = Records()
+        self._prints = Fingerprints(folder, {})
+
+    def run(self, steps: tuple[Step, ...], chosen: Chosen) -> int:
+        """Run what must run.
+
+        Args:
+            steps: All steps of the project.
+            chosen: Which of them.
+
+        Returns:
+            The exit code: 0; 1 where a step had findings; else that of the step that stopped the run.
+
+        Raises:
+            SettingError: A step that is named does not exist.
+            BenchmarkError: Another process runs the project, or what people reviewed would be made anew.
+        """
+        wanted = chosen_steps(steps, chosen)
+        with _alone(self._folder), contextlib.chdir(self._folder):
+            self._records = read_records(self._folder)
+            self._prints = Fingerprints(self._folder, dict(self._records.files))
+            self.ran.clear()
+            findings = []
+            for number, step in enumerate(wanted, 1):
+                now = self._standing(step)
+                forced = any(step.is_called(name) for name in chosen.force)
+                count = f"[{number}/{len(wanted)}] {step.name}"
+                if not now.runs and not forced:
+                    self._say(f"{count}: {now.why}, nothing changed")
+                else:
+                    self._say(f"{count}: {now.why if now.runs else 'made anew, as asked for'}")
+                    code = self._step(step, forced=forced)
+                    if code not in (0, FINDINGS):
+                        self._tell_stopped(step, code, len(wanted) - number)
+                        return code
+                    self.ran.append(step.name)
+                if self._records.steps[step.name].code:
+                    findings.append(step.name)
+            ran = len(self.ran)
+            ending = f"{ran:,} of {len(wanted):,} steps were run, {len(wanted) - ran:,} were done already"
+            if findings:
+                ending += f"; findings in {', '.join(findings)}"
+            self._say(ending)
+            return FINDINGS if findings else 0
+
+    def _tell_stopped(self, step: Step, code: int, left: int) -> None:
+        after = f"; {left:,} {'step is' if left == 1 else 'steps are'} left after it" if left else ""
+        if code == INTERRUPTED:
+            self._say(f"stopped in {step.name}{after}; 'reeltalk run' goes on from here")
+        else:
+            self._say(f"{step.name} failed{after}; mend what it says above, then 'reeltalk run' goes on from here")
+
+    def _reads(self, step: Step) -> dict[str, str]:
+        return {read.path: self._prints.of(read) for read in step.reads}
+
+    def _standing(self, step: Step) -> Standing:
+        record = self._records.steps.get(step.name)
+        return standing_of(step, record, self._reads(step), whole=step.whole(self._folder), version=self._version)
+
+    def _step(self, step: Step, *, forced: bool) -> int:
+        remembered = self._records
+        before = remembered.steps.get(step.name)
+        arguments = step.arguments
+        aside = self._make_room(step, before, forced=forced) if step.section in SOURCES else None
+        if step.replaces and self._is_to_be_replaced(step, before, forced=forced):
+            arguments = (*arguments, "--overwrite")
+        self._say(f"$ {typed(arguments)}")
+        at, clock = datetime.now(UTC), time.monotonic()
+        ended: Ended = "begun"
+        code = 0
+        self._remember(step, ended, code, at, 0.0)
+        try:
+            code = self._run_command(arguments)
+            ended = "interrupted" if code == INTERRUPTED else "done" if code in (0, FINDINGS) else "failed"
+        except KeyboardInterrupt:
+            ended, code = "interrupted", INTERRUPTED
+        finally:
+            self._remember(step, ended, code, at, time.monotonic() - clock)
+        if ended == "failed" and aside is not None and self._put_back(step, aside):
+            self._records = Records(steps=remembered.steps, files=self._prints.files)
+            write_records(self._folder, self._records)
+        return code
+
+    def _is_to_be_replaced(self, step: Step, before: Record | None, *, forced: bool) -> bool:
+        """Whether what is there is this project's, and not a part of what is made now."""
+        if not (self._folder / step.result).exists():
+            return False
+        if forced:
+            return True
+        if before is None:  # someone else's; the command says so
+            return False
+        return step.whole(self._folder) or before.decides != step.decides or before.reads != self._reads(step)
+
+    def _make_room(self, step: Step, before: Record | None, *, forced: bool) -> Path | None:
+        """Set a whole benchmark aside before another is begun in its place; what is not made yet is gone on with."""
+        path = self._folder / step.result
+        for name in [name for name, record in self._records.steps.items() if record.result == step.result]:
+            if name != step.name:
+                self._records.steps.pop(name)
+        whole = (path / MANIFEST).is_file() and bool(files := read_manifest(path).files)
+        if not whole or not (forced or (before is not None and before.ended == "done")):
+            return None
+        if not forced and any(entry.stage.split(" ")[0] == REVIEWED for entry in files.values()):
+            raise BenchmarkError(
+                f"{step.result} holds what people reviewed, and {step.name} would begin it anew; "
+                f"'reeltalk run --force {step.name}' does so and sets it aside"
+            )
+        number = next(n for n in range(1, 1_000_000) if not path.with_name(f"{path.name}.before-{n}").exists())
+        aside = path.with_name(f"{path.name}.before-{number}")
+        with storage_errors(path):
+            path.rename(aside)
+            # What stages keep of their work, such as replies that were paid for, serves the new benchmark too.
+            if (aside / WORK).is_dir():
+                Benchmark.create(path)
+                shutil.move(aside / WORK, path / WORK)
+        self._say(f"{step.result} is set aside as {aside.name}; delete it when you no longer need it")
+        return aside
+
+    def _put_back(self, step: Step, aside: Path) -> bool:
+        """Take the old benchmark again where the new one could not even be begun, as where a path was mistyped."""
+        path = self._folder / step.result
+        if (path / MANIFEST).is_file() and read_manifest(path).files:
+            return False
+        with storage_errors(path):
+            if (path / WORK).is_dir():
+                shutil.move(path / WORK, aside / WORK)
+            shutil.rmtree(path, ignore_errors=True)
+            aside.rename(path)
+        self._say(f"{step.result} is back as it was")
+        return True
+
+    def _remember(self, step: Step, ended: Ended, code: int, at: datetime, took_s: float) -> None:
+        steps: Mapping[str, Record] = self._records.steps | {
+            step.name: Record(
+                ended=ended,
+                code=code,
+                decides=step.decides,
+                # After the step, since a benchmark that it adds to is one that it reads.
+                reads=self._reads(step),
+                version=self._version,
+                at=at,
+                took_s=round(took_s, 3),
+                result=step.result,
+            )
+        }
+        self._records = Records(steps=dict(steps), files=self._prints.files)
+        write_records(self._folder, self._records)

@@ -1,0 +1,178 @@
+"""The steps of a project: each is one command line, what it reads, and where its result lies."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from reeltalk.project.options import Command
+from reeltalk.project.reading import Project, Values, refuse_same_results
+from reeltalk.project.sections import HOW, SOURCES, WRITTEN
+from reeltalk.store.manifest import MANIFEST
+from reeltalk.store.runs import INFO
+
+RUNS: Final = "runs"
+REPLIES: Final = f"{RUNS}/replies.sqlite"
+"""Replies of all runs together, so that no question is paid for twice where a run is made anew."""
+REPORT: Final = "report"
+COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdown": "md"}
+Result = Literal["benchmark", "run", "site", "file", "folder"]
+WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "index.html", "file": "", "folder": ""}
+"""The file by which one sees that a result is whole; the result itself where there is none."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Something that a step reads."""
+
+    path: str
+    drafts: bool = True
+    """Whether, of a benchmark, what was constructed and settled counts too; not so for `construct`, which writes it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command line of a project."""
+
+    name: str
+    """As `evaluate:blind`."""
+    section: str
+    words: tuple[str, ...]
+    """What is typed after `reeltalk`, before the options."""
+    options: tuple[tuple[str, tuple[str, ...]], ...]
+    """Options by key, each as it is typed."""
+    reads: tuple[Read, ...]
+    result: str
+    """What it writes, from the project's folder."""
+    kind: Result
+    replaces: bool
+    """Whether the command needs --overwrite to make its result anew."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What is typed after `reeltalk`."""
+        return (*self.words, *(word for _, words in self.options for word in words))
+
+    @property
+    def decides(self) -> tuple[str, ...]:
+        """What of it decides the result, as records keep it."""
+        return (" ".join(self.words), *(" ".join(words) for key, words in self.options if key not in HOW))
+
+    def whole(self, folder: Path) -> bool:
+        """Whether its result is there."""
+        return (folder / self.result / WHOLE[self.kind]).exists()
+
+    def is_called(self, name: str) -> bool:
+        """Whether a person means this step: by its name, or by its section."""
+        return name in (self.name, self.section)
+
+
+def steps_of(project: Project, commands: dict[str, Command]) -> tuple[Step, ...]:
+    """The steps of a project in the order in which they are run.
+
+    Raises:
+        InputError: Two of them would write the same.
+    """
+    steps = tuple(_Steps(project, commands).all())
+    ends = [(step.name, step.result) for step in steps if step.kind != "benchmark"]
+    refuse_same_results(project.file, ends)
+    return steps
+
+
+class _Steps:
+    def __init__(self, project: Project, commands: dict[str, Command]) -> None:
+        self._project, self._commands = project, commands
+        self._benchmark = project.benchmark
+
+    def all(self) -> Iterator[Step]:
+        given, bench = self._project.sections, Read(self._benchmark)
+        if "fetch" in given:
+            yield self._step("fetch", given["fetch"], result=str(given["fetch"]["into"]), kind="folder")
+        for name in (name for name in SOURCES if name in given):
+            wired = {"benchmark" if name == "import" else "into": self._benchmark}
+            yield self._step(name, given[name] | wired, result=self._benchmark, kind="benchmark")
+        if "construct" in given:
+            wired = {"benchmark": self._benchmark}
+            reads = (Read(self._benchmark, drafts=False),)
+            yield self._step("construct", given["construct"] | wired, reads, result=self._benchmark, kind="benchmark")
+        runs = []
+        for label, values in self._runs():
+            out = f"{RUNS}/{label}"
+            wired = {"benchmark": self._benchmark, "out": out}
+            yield self._step("evaluate", values | wired, (bench,), result=out, kind="run", label=label)
+            runs.append((label, out))
+        if "judge" in given:
+            for place, (label, out) in enumerate(runs):
+                judged = f"{out}-judged"
+                wired_run = {"replies": REPLIES} | given["judge"] | {"sources": (out,), "out": judged}
+                yield self._step("judge", wired_run, (Read(out), bench), result=judged, kind="run", label=label)
+                runs[place] = label, judged
+        yield from self._shown(given, tuple(out for _, out in runs), bench)
+        if "release" in given:
+            out = f"releases/{given['release']['version']}"
+            wired = {"benchmark": self._benchmark, "release": out}
+            yield self._step("release", given["release"] | wired, (bench,), result=out, kind="benchmark")
+
+    def _shown(self, given: dict[str, Values], runs: tuple[str, ...], bench: Read) -> Iterator[Step]:
+        reads = tuple(Read(out) for out in runs)
+        if "compare" in given:
+            out = f"comparison.{COMPARISONS[given['compare'].get('format', 'text')]}"
+            yield self._step("compare", given["compare"] | {"runs": runs, "out": out}, reads, result=out, kind="file")
+        if "report" in given:
+            about: Values = {"runs": runs, "bench": self._benchmark} if runs else {"runs": (self._benchmark,)}
+            wired = given["report"] | about | {"out": REPORT}
+            yield self._step("report", wired, (*reads, bench), result=REPORT, kind="site")
+
+    def _runs(self) -> Iterator[tuple[str, Values]]:
+        """Every run of every model: its name, and its settings."""
+        for model in self._project.models:
+            for mode in model.modes:
+                label = f"{model.name}-{mode}" if model.several else model.name
+                yield label, {"replies": REPLIES} | model.values | ({"mode": mode} if mode else {})
+
+    def _step(
+        self,
+        section: str,
+        values: Values,
+        reads: tuple[Read, ...] = (),
+        *,
+        result: str,
+        kind: Result,
+        label: str = "",
+    ) -> Step:
+        command = self._commands[section]
+        places = [o for o in command.options if o.flag is None]
+        words = [*command.words, *(word for o in places for word in o.words(values.get(o.key)))]
+        options = [
+            (o.key, typed) for o in command.options if o.flag is not None and (typed := o.words(values.get(o.key)))
+        ]
+        known = {read.path for read in reads} | {result, self._benchmark}
+        files = [
+            Read(path)
+            for key, value in values.items()
+            if key not in WRITTEN
+            for path in _paths_in(value, self._project.folder)
+            if path not in known
+        ]
+        return Step(
+            f"{section}:{label}" if label else section,
+            section,
+            tuple(words),
+            tuple(options),
+            (*reads, *files),
+            result,
+            kind,
+            replaces=command.option("overwrite") is not None,
+        )
+
+
+def _paths_in(value: Any, folder: Path) -> Iterator[str]:
+    """Files and folders that a setting names: a path, KIND:PATH as in answers:PATH, or a prompt NAME.md."""
+    for part in value if isinstance(value, tuple | list) else (value,):
+        if isinstance(part, Path):
+            yield str(part)
+        elif isinstance(part, str):
+            _, colon, tail = part.partition(":")
+            named = tail if colon else part if part.endswith(".md") else ""
+            if named and "\0" not in named and len(named) < 1000 and (folder / named).exists():
+                yield named

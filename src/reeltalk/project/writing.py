@@ -1,0 +1,127 @@
+"""Write a project file with every setting of every stage, made from what the commands say of themselves.
+
+What is not given stands behind a mark, `#key: default`, right before the key; text has a space after its mark. So a
+setting is taken in by removing one character, and all of them by one pattern.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any, Final
+
+import yaml
+
+from reeltalk.project.options import Command, Option
+from reeltalk.project.records import HIDDEN
+from reeltalk.project.sections import MODELS, SECTIONS, SHARED
+from reeltalk.project.templates import EXAMPLE_MODEL, Template
+
+WIDTH: Final = 120
+HELP_AT: Final = 34
+"""Column at which a setting's meaning begins."""
+SCHEMA: Final = f"{HIDDEN}/project.schema.json"
+MARKED: Final = re.compile(r"^(\s*)#(?=[^\s#])", re.MULTILINE)
+REVIEW: Final = (
+    "Here people may review what was written: reeltalk review {benchmark}, then reeltalk review apply {benchmark}. The "
+    "next 'reeltalk run' plays what they settled."
+)
+
+
+def without_marks(text: str) -> str:
+    """A project file with all of its settings taken in."""
+    return MARKED.sub(r"\1", text)
+
+
+def project_text(template: Template, name: str, commands: Mapping[str, Command]) -> str:
+    """The project file.
+
+    Args:
+        template: What is given.
+        name: The project's name, by which its benchmark is called.
+        commands: What each section's command can be told.
+    """
+    return "\n".join(_lines(template, name, commands)) + "\n"
+
+
+def _lines(template: Template, name: str, commands: Mapping[str, Command]) -> Iterator[str]:
+    benchmark = f"benchmarks/{name}"
+    yield f"# yaml-language-server: $schema={SCHEMA}"
+    about = template.about
+    yield from _text(f"{about[0].upper()}{about[1:]}.", "")
+    yield from _text(
+        "'reeltalk run' runs what has changed, 'reeltalk plan run' says what that would be and cost, and 'reeltalk "
+        "status' how far it is. Every section is one command, and every setting one of its options. A setting behind a "
+        "mark shows its default: take the mark away to change it.",
+        "",
+    )
+    yield ""
+    yield from _setting("benchmark", benchmark, "Folder of the benchmark; paths start from this file.", "")
+    for key in SHARED:
+        option = next((found for c in commands.values() if (found := c.option(key)) is not None), None)
+        if option is not None:
+            yield from _setting(f"#{key}", None, SHARED[key], "")
+    for section in SECTIONS:
+        given = section in template.given
+        if not given and section not in template.offered:
+            continue
+        mark = "" if given else "#"
+        command = commands[section]
+        yield ""
+        yield from _text(f"reeltalk {' '.join(command.words)}: {command.help}", "")
+        yield f"{mark}{section}:"
+        values = template.given[section] if given else template.offered[section]
+        if section == "evaluate":
+            yield from _models(template)
+        for option in command.options:
+            if option.key in SECTIONS[section].filled or (section == "evaluate" and option.key == "model"):
+                continue
+            if option.key in values:
+                yield from _setting(f"{mark}{option.key}", values[option.key], option.help, "  ")
+            else:
+                yield from _setting(f"#{option.key}", option.default, option.help, "  ", default=option)
+        if section == "construct":
+            yield ""
+            yield from _text(REVIEW.format(benchmark=benchmark), "")
+
+
+def _models(template: Template) -> Iterator[str]:
+    yield from _text(
+        "Each is a run, in runs/NAME: NAME: MODEL, or NAME: with settings below it. Every setting of this section may "
+        "stand at a model too, and goes before what stands here. 'mode' may be a list, as [dialogue, streaming]: each "
+        "is a run then.",
+        "  ",
+    )
+    yield f"  {MODELS}:"
+    for name, model in template.models.items():
+        yield f"    {name}: {model}"
+    yield "    #mine:"
+    for key, value in EXAMPLE_MODEL.items():
+        yield f"      #{key}: {_scalar(value)}"
+
+
+def _setting(key: str, value: Any, help: str, indent: str, *, default: Option | None = None) -> Iterator[str]:
+    if default is not None and default.required:
+        raise AssertionError(f"{key} must be given, and a template gives nothing")
+    start = f"{indent}{key}: {_scalar(default.default if default is not None else value)}"
+    column = max(HELP_AT, len(start) + 2)
+    said = textwrap.wrap(help, WIDTH - HELP_AT - 2) or [""]
+    if column > HELP_AT and len(said[0]) + column + 2 > WIDTH:
+        yield from (f"{indent}# {line}" for line in textwrap.wrap(help, WIDTH - len(indent) - 2))
+        yield start
+        return
+    yield f"{start:<{column}}# {said[0]}"
+    yield from (f"{'':<{HELP_AT}}# {line}" for line in said[1:])
+
+
+def _scalar(value: Any) -> str:
+    """A value as YAML on one line."""
+    plain = [str(v) if isinstance(v, PurePath) else v for v in value] if isinstance(value, tuple | list) else value
+    if isinstance(plain, PurePath):
+        plain = str(plain)
+    text: str = yaml.safe_dump(plain, default_flow_style=True, width=10_000, allow_unicode=True)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _text(text: str, indent: str) -> Iterator[str]:
+    yield from (f"{indent}# {line}" for line in textwrap.wrap(text, WIDTH - len(indent) - 2))
