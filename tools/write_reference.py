@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that follow from the code: Python names, commands, tables, labels, errors.
+"""Write the pages of docs/reference that follow from the code: names, commands, project files, tables, labels, errors.
 
 Run after a change of any of them; a test compares the pages with what this prints.
 """
@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from api_reference import api
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from reeltalk import errors
 from reeltalk.cli import app
+from reeltalk.cli.projects import section_commands
+from reeltalk.project.sections import MODELS, SECTIONS, SHARED
 from reeltalk.report.published.listing import markdown, overview
 from reeltalk.report.published.records import FILES, published
 from reeltalk.schema.labels import VOCABULARIES
@@ -98,12 +101,42 @@ def published_numbers() -> str:
     return "\n".join([*parts, *(markdown(published(name)) for name in FILES)])
 
 
+def project_file() -> str:
+    """Every section of a project file with its settings."""
+    parts = [
+        "# Project files\n",
+        "What may stand in `project.yaml`; [a how-to](../how-to/project.md) says what it is for. Every section is a "
+        "command and every setting one of its options, with its default behind it. `null` means not given. "
+        "`reeltalk new` writes all of this into the file, as comments, and a JSON schema for editors beside it, "
+        "`.reeltalk/project.schema.json`.\n",
+        "- `benchmark` (required): folder of the benchmark; all paths start from the project's file.",
+    ]
+    commands = section_commands()
+    known = {option.key for command in commands.values() for option in command.options}
+    parts += [f"- `{key}`: {text}" for key, text in SHARED.items() if key in known]
+    for name, section in SECTIONS.items():
+        command = commands[name]
+        parts.append(f"\n## {name}\n\n`reeltalk {' '.join(command.words)}`: {command.help}\n")
+        if name == "evaluate":
+            parts.append(
+                f"- `{MODELS}` (required): models by name, each a run: `NAME: MODEL`, or `NAME:` with any setting of "
+                "this section, which goes before what stands here. `mode` may be a list; each is a run then."
+            )
+        for option in command.options:
+            if option.key in section.filled:
+                continue
+            default = TypeAdapter(option.kind).dump_json(option.default).decode() if not option.required else ""
+            parts.append(f"- `{option.key}` ({f'`{default}`' if default else 'required'}): {option.help}")
+    return "\n".join(parts) + "\n"
+
+
 PAGES = {
     "api.md": api,
     "commands.md": commands,
     "tables.md": tables,
     "labels.md": labels,
     "errors.md": error_tree,
+    "project.md": project_file,
     "published.md": published_numbers,
 }
 

@@ -46,7 +46,7 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     file = name / PROJECT_FILE
     if file.exists():
         raise BenchmarkError(f"{file} exists; choose another name")
-    commands = _commands()
+    commands = section_commands()
     write_bytes(name / SCHEMA, write_json(schema_of(commands)).encode())
     write_bytes(file, project_text(TEMPLATES[template], called, commands).encode())
     print(f"project: {file}")
@@ -142,12 +142,13 @@ def _steps(project: Path) -> "tuple[Path, tuple[Step, ...]]":
     from reeltalk.project.steps import steps_of
 
     file = (project / PROJECT_FILE if project.is_dir() else project).resolve()
-    commands = _commands()
+    commands = section_commands()
     return file, steps_of(read_project(file, commands), commands)
 
 
 @functools.cache
-def _commands() -> "dict[str, Command]":
+def section_commands() -> "dict[str, Command]":
+    """The command of each section of a project file, by the section's name."""
     from reeltalk.cli.command_options import command_of
     from reeltalk.project.sections import SECTIONS
 

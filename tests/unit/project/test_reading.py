@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.cli.projects import _commands
+from reeltalk.cli.projects import section_commands
 from reeltalk.errors import InputError
 from reeltalk.project.options import Command
 from reeltalk.project.reading import Project, read_project
@@ -16,7 +16,7 @@ Read = Callable[[str], Project]
 
 @pytest.fixture(scope="module")
 def commands() -> dict[str, Command]:
-    return _commands()
+    return section_commands()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ REFUSED = {
     "two documents": ("benchmark: b\n---\nbenchmark: c\n", 2, "not YAML"),
     "a list": ("- benchmark\n", None, "as 'key: value'"),
     "a number without end": (f"benchmark: {'9' * 5000}\n", None, "cannot be read"),
-    "depth without end": (f"benchmark: {'[' * 1500}\n", None, "too deep"),
+    "depth without end": (f"benchmark: {'[' * 400}\n", None, "too deep"),
     "nothing": ("", None, "as 'key: value'"),
     "a key that is no word": ("benchmark: b\nno: 3\n", 2, "a key must be a word"),
     "no benchmark": ("film: {}\n", None, "folder of the benchmark is missing"),

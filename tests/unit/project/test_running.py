@@ -51,7 +51,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "source").write_text("one")
-        self.steps = (step("a", "A", "source"), step("b", "B", "A"), step("c", "C", "B"))
+        self.steps: tuple[Step, ...] = (step("a", "A", "source"), step("b", "B", "A"), step("c", "C", "B"))
         self.version = "1"
         self.commands = Commands(folder, self.steps)
         self.said: list[str] = []
