@@ -59,7 +59,7 @@ PUBLISHED: Final = Template(
     "a published benchmark that lies in the folder data: imported, played to your models, and reported",
     {
         "import": {"format": "svbench", "source": "data/svbench"},
-        "evaluate": {"preset": "svbench", "skip_missing": True},
+        "evaluate": {"preset": "svbench", "skip_missing": True, "judge": "gpt-4o-mini", "max_calls": 2000},
         "report": {"published": "svbench"},
     },
     {"fetch": {"dataset": "svbench", "into": "data/svbench"}, "judge": JUDGE, "compare": {}, "release": RELEASE},

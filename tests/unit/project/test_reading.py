@@ -55,7 +55,7 @@ REFUSED = {
     "two documents": ("benchmark: b\n---\nbenchmark: c\n", 2, "not YAML"),
     "a list": ("- benchmark\n", None, "as 'key: value'"),
     "a number without end": (f"benchmark: {'9' * 5000}\n", None, "cannot be read"),
-    "depth without end": (f"benchmark: {'[' * 400}\n", None, "too deep"),
+    "depth without end": (f"benchmark: {'[' * 700}\n", None, "too deep"),
     "nothing": ("", None, "as 'key: value'"),
     "a key that is no word": ("benchmark: b\nno: 3\n", 2, "a key must be a word"),
     "no benchmark": ("film: {}\n", None, "folder of the benchmark is missing"),

@@ -220,6 +220,23 @@ def test_a_benchmark_is_set_aside_before_another_is_begun_and_comes_back_where_t
     assert (tmp_path / "bench/.work/replies").read_text() == "paid for"
 
 
+def test_tables_that_a_command_writes_anew_itself_are_not_set_aside(tmp_path: Path) -> None:
+    def run_command(arguments: Sequence[str]) -> int:
+        filmed(Path("bench"), float(len(arguments)), "curate")
+        return 0
+
+    def curate(*options: str) -> Step:
+        given = tuple((word.removeprefix("--"), (word,)) for word in options)
+        return Step("curate", "curate", ("curate",), given, (), "bench", "benchmark", replaces=False)
+
+    runner = Runner(tmp_path, run_command, lambda line: None, version="1")
+    assert runner.run((curate(),), Chosen()) == 0
+    assert runner.run((curate("--x"),), Chosen()) == 0
+    assert not (tmp_path / "bench.before-1").exists()
+    assert runner.run((curate("--x"),), Chosen(force=("curate",))) == 0
+    assert (tmp_path / "bench.before-1").exists()
+
+
 def test_what_people_reviewed_is_not_begun_anew_unless_forced(tmp_path: Path) -> None:
     def run_command(arguments: Sequence[str]) -> int:
         filmed(Path("bench"), 1.0, "review apply")
