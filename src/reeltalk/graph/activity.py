@@ -153,6 +153,8 @@ class ActivityGraph:
 def _latest(versions: Sequence[int], situation: int) -> int | None:
     place = bisect_right(versions, situation)
     return versions[place - 1] if place else None
+
+
 def agent_of(graph: ActivityGraph) -> str:
     """The person's node; the released graphs have one agent."""
     return next((name for name in graph.shapes if class_of(name) == "character"), AGENT)
