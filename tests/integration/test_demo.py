@@ -117,8 +117,10 @@ def own(out: Path, reply: Callable[[Body], str], *options: str) -> tuple[int, st
     video, _ = Numbered("own.mp4", frames=240).make()
     with serve(reply) as server:
         code = run(
-            ["demo", "--video", str(video), "--model", "vision-1", "--base-url", server.base_url, "--out", str(out)]
-            + list(options)
+            [
+                *("demo", "--video", str(video), "--model", "vision-1", "--base-url", server.base_url),
+                *("--out", str(out), *options),
+            ]
         )
     page = out / "site" / "index.html"
     return code, page.read_text(encoding="utf-8") if page.is_file() else ""

@@ -27,7 +27,7 @@ from reeltalk.benchmarks.walkthrough import (
 )
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 from reeltalk.report.cover import Cover, Part
 from reeltalk.report.settings import ReportSettings

@@ -23,7 +23,7 @@ from reeltalk.construct.settings import AskSettings, ConstructSettings
 from reeltalk.curate.filters import broken_bounds
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.playing.settings import FrameSettings
+from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.report.columns import title_of
 from reeltalk.report.cover import Cover, Part

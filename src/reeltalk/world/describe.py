@@ -15,7 +15,7 @@ from typing import Final
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.joining import beginning
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.schema.ids import VideoId
@@ -26,7 +26,7 @@ from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.world.activities import activities, program
 from reeltalk.world.film import carry_out_all, clip_graphs
 from reeltalk.world.house import House, build_house
-from reeltalk.world.simulation import Step
+from reeltalk.world.situation import Step
 
 STAGE: Final = "world describe"
 SAME_TIME_S: Final = 1e-3

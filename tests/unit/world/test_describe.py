@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.stage import curate
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity import read_activity
+from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.asking import stories
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.parallel import LocalExecutor
@@ -25,8 +25,9 @@ from reeltalk.world.describe import TimedStep, describe, filmed_steps, told_of
 from reeltalk.world.files import write_files
 from reeltalk.world.film import film
 from reeltalk.world.house import build_house
+from reeltalk.world.program import Command
 from reeltalk.world.settings import FilmSettings
-from reeltalk.world.simulation import Command, Step, begin
+from reeltalk.world.situation import Step, begin
 
 FILMED = FilmSettings(scenarios=2, houses=1, width_px=320, fps=5, max_duration_s=90, seed=7)
 # SVBench's clips reach into each other, which is the harder case.
