@@ -1,11 +1,14 @@
 """What all tests share: real data, sample files, full counts, and the time each suite took."""
 
 import contextlib
+import itertools
 import os
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sample_videos
@@ -103,3 +106,38 @@ def samples() -> Path:
 def full(request: pytest.FixtureRequest) -> bool:
     """True under `make test-full`."""
     return bool(request.config.getoption("--full"))
+
+
+BUCKETS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """Address of an S3 server on this machine."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of the S3 server, which the environment names as it does for any S3 tool."""
+    import boto3
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_server)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "an-id-for-tests")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-for-tests")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return boto3.client("s3")
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    """Name of an empty bucket."""
+    name = f"bucket-{next(BUCKETS)}"
+    s3.create_bucket(Bucket=name)
+    return name

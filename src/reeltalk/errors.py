@@ -8,6 +8,7 @@
     ├── MissingExtraError         an optional dependency is not installed; names the command that installs it
     ├── MissingToolError          a program outside Python is needed and was not found
     ├── FetchError                a data set could not be brought here
+    ├── RemoteError               an object store or web server could not be reached, refused, or holds something else
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
     ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
     ├── BudgetError               what asking language models may cost is spent
@@ -69,10 +70,18 @@ class BrokenInvariantError(BenchmarkError):
 
 
 class MissingExtraError(ReeltalkError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
 
-    def __init__(self, purpose: str, *, extra: str) -> None:
-        super().__init__(f"{purpose} needs the '{extra}' extra; install it with: pip install 'reeltalk[{extra}]'")
+    Args:
+        purpose: What needs it.
+        extra: The extra that brings it.
+        package: The package itself, where no extra brings it.
+    """
+
+    def __init__(self, purpose: str, *, extra: str | None = None, package: str | None = None) -> None:
+        needed = f"the '{extra}' extra" if extra else f"the package '{package}'"
+        install = f"'reeltalk[{extra}]'" if extra else package
+        super().__init__(f"{purpose} needs {needed}; install it with: pip install {install}")
 
 
 class MissingToolError(ReeltalkError):
@@ -81,6 +90,19 @@ class MissingToolError(ReeltalkError):
 
 class FetchError(ReeltalkError):
     """A data set could not be brought here."""
+
+
+class RemoteError(ReeltalkError):
+    """An object store or a web server could not be reached, refused, or holds something else than it should.
+
+    Args:
+        message: What is wrong, where, and what to do next.
+        passing: True where trying again may help.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class ModelError(ReeltalkError):

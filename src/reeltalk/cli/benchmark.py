@@ -141,9 +141,11 @@ def _counts(benchmark: Any) -> str:
 
 @app.command(sort_key=2)
 def curate(
-    *videos: Path,
+    *videos: str,
     into: Path,
     workers: int | None = None,
+    cache: Path | None = None,
+    max_download_gib: float = 100.0,
     settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
 ) -> int:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
@@ -154,19 +156,29 @@ def curate(
     Parameters
     ----------
     videos
-        Video files, and folders to search. `NAME.info.json` or `NAME.json` beside a video may state its licence,
-        source, category and split.
+        Video files, folders to search, and addresses of either (`s3://bucket/raw/`, `https://example.org/film.mp4`).
+        `NAME.info.json` or `NAME.json` beside a video may state its licence, source, category and split.
     into
         Folder of the benchmark that appears.
     workers
         Videos that are decoded at a time; by default one for each core.
+    cache
+        Folder for what addresses hold; by default one inside the benchmark, which may be deleted when all is done.
+    max_download_gib
+        What may be brought from one address.
     """
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import curate as run_stage
 
     with Bar() as bar:
         done = run_stage(
-            *videos, into=into, settings=settings, executor=open_executor(workers=workers), progress=bar.show
+            *videos,
+            into=into,
+            settings=settings,
+            executor=open_executor(workers=workers),
+            cache=cache,
+            max_download_gib=max_download_gib,
+            progress=bar.show,
         )
     print_report(done)
     print(f"benchmark: {into}")

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -10,6 +10,7 @@ from reeltalk.errors import InputError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME
 from reeltalk.store.documents import read_json
+from reeltalk.store.sources import Brought
 
 VIDEO_SUFFIXES: Final = frozenset(
     ".3gp .avi .asf .dv .f4v .flv .ivf .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .mxf .nut .obu .ogg .ogv .rm .ts .vob "
@@ -31,20 +32,26 @@ class SourceVideo(NamedTuple):
     path: Path
     name: str
     """Its path relative to the folder that was searched."""
+    place: str
+    """Where it lies, for people: its path, or its address."""
+    sidecar: Path | None = None
+    """The JSON file that lies beside it."""
 
 
-def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejected]]:
+def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], list[Rejected]]:
     """The files to look at, in the order of their identifiers, and what is none at all.
 
     A folder is searched for files with a video's ending; a file that is named is taken whatever its name. Links and
-    what is no regular file are refused here, before anything opens them.
+    what is no regular file are refused here, before anything opens them. What was brought from an address has the
+    identifiers that it would have in a folder here.
 
     Raises:
         InputError: A path does not exist.
     """
-    found: dict[str, tuple[Path, str]] = {}
+    found: dict[str, SourceVideo] = {}
     reasons: dict[str, str] = {}
-    for path, name in _named(inputs):
+    for source, refused in _named(inputs):
+        name = source.name
         safe = _printable(name)
         identifier = Path(safe).with_suffix("").as_posix().strip() or safe
         if identifier in found:
@@ -52,15 +59,33 @@ def find_videos(inputs: Sequence[Path]) -> tuple[list[SourceVideo], list[Rejecte
         number = 2
         while identifier in found:
             identifier, number = f"{safe}-{number}", number + 1
-        found[identifier] = path, name
-        reason = "its name holds characters that no table can; rename it" if safe != name else _reason_against(path)
+        found[identifier] = source._replace(id=identifier)
+        reason = refused
+        if safe != name:
+            reason = "its name holds characters that no table can; rename it"
+        if reason is None:
+            reason = _reason_against(source.path)
         if reason is not None:
             reasons[identifier] = reason
     rejected = [
-        Rejected(table="videos", record_id=identifier, reason=reason, place=_printable(str(found[identifier][0])))
+        Rejected(table="videos", record_id=identifier, reason=reason, place=_printable(found[identifier].place))
         for identifier, reason in reasons.items()
     ]
-    return [SourceVideo(name, *found[name]) for name in sorted(found) if name not in reasons], rejected
+    return [found[name] for name in sorted(found) if name not in reasons], rejected
+
+
+def wanted(names: Iterable[str]) -> list[str]:
+    """Which files of a folder at an address are brought: videos by their endings, and the sidecars beside them."""
+    known = list(names)
+    videos = [name for name in known if Path(name).suffix.lower() in VIDEO_SUFFIXES]
+    beside = {sidecar for name in videos for sidecar in sidecar_names(name)}
+    return [*videos, *(name for name in known if name in beside)]
+
+
+def sidecar_names(name: str) -> tuple[str, ...]:
+    """What the JSON file beside a video may be called, the likelier first."""
+    path = Path(name)
+    return str(path.with_suffix(".info.json")), str(path.with_suffix(".json")), f"{path}.json"
 
 
 def _printable(name: str) -> str:
@@ -69,16 +94,37 @@ def _printable(name: str) -> str:
     return shown.strip()[:LONGEST_NAME] or "�"
 
 
-def _named(inputs: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+def _named(inputs: Sequence[Path | Brought]) -> Iterator[tuple[SourceVideo, str | None]]:
+    """Every file that may be a video, still without an identifier, and why it is refused unseen."""
     for source in inputs:
-        if source.is_dir() and not source.is_symlink():
+        if isinstance(source, Brought):
+            yield from _brought(source)
+        elif source.is_dir() and not source.is_symlink():
             for path in _files_and_links(source):
                 if path.suffix.lower() in VIDEO_SUFFIXES:
-                    yield path, path.relative_to(source).as_posix()
+                    yield _here(path, path.relative_to(source).as_posix()), None
         elif os.path.lexists(source):
-            yield source, source.name
+            yield _here(source, source.name), None
         else:
             raise InputError("no such file or folder", file=source, hint="check the path")
+
+
+def _here(path: Path, name: str) -> SourceVideo:
+    sidecar = next((Path(beside) for beside in sidecar_names(str(path)) if os.path.isfile(beside)), None)
+    return SourceVideo("", path, name, str(path), sidecar)
+
+
+def _brought(source: Brought) -> Iterator[tuple[SourceVideo, str | None]]:
+    by_name = {file.name: file for file in source.files}
+    beside = {sidecar for name in by_name for sidecar in sidecar_names(name)}
+    for file in source.files:
+        if file.name in beside and Path(file.name).suffix == ".json":
+            continue
+        sidecar = next((by_name[name].path for name in sidecar_names(file.name) if name in by_name), None)
+        yield SourceVideo("", file.path, file.name, file.address, sidecar), None
+    for name, reason in source.refused.items():
+        if Path(name).suffix.lower() in VIDEO_SUFFIXES:
+            yield SourceVideo("", Path(), name, f"{source.address.rstrip('/')}/{name}"), reason
 
 
 def _files_and_links(folder: Path) -> list[Path]:
@@ -107,32 +153,28 @@ def _reason_against(path: Path) -> str | None:
     return None
 
 
-def sidecar_of(path: Path) -> tuple[dict[str, str], Path | None]:
+def read_sidecar(sidecar: Path) -> dict[str, str]:
     """What the JSON file beside a video says: `NAME.info.json` of yt-dlp, or `NAME.json`.
 
     Returns:
-        Values for `licence`, `source`, `split` and `category`, and the file; none where there is no such file.
+        Values for `licence`, `source`, `split` and `category`.
 
     Raises:
         InputError: It is no JSON object, or a value is no text.
     """
-    for sidecar in (path.with_suffix(".info.json"), path.with_suffix(".json"), Path(f"{path}.json")):
-        if not sidecar.is_file():
+    value = read_json(sidecar)
+    if not isinstance(value, dict):
+        raise InputError("must be a JSON object", file=sidecar)
+    known: dict[str, str] = {}
+    for field, names in SIDECAR_FIELDS.items():
+        name = next((name for name in names if value.get(name) is not None), None)
+        if name is None:
             continue
-        value = read_json(sidecar)
-        if not isinstance(value, dict):
-            raise InputError("must be a JSON object", file=sidecar)
-        known: dict[str, str] = {}
-        for field, names in SIDECAR_FIELDS.items():
-            name = next((name for name in names if value.get(name) is not None), None)
-            if name is None:
-                continue
-            if not isinstance(value[name], str) or value[name] != _printable(value[name]):
-                problem = f"must be a line of text, of at most {LONGEST_NAME} characters"
-                raise InputError(problem, file=sidecar, place=f"$.{name}", value=value[name])
-            known[field] = value[name]
-        categories = value.get("categories")
-        if "category" not in known and isinstance(categories, list) and categories and isinstance(categories[0], str):
-            known["category"] = _printable(categories[0])
-        return known, sidecar
-    return {}, None
+        if not isinstance(value[name], str) or value[name] != _printable(value[name]):
+            problem = f"must be a line of text, of at most {LONGEST_NAME} characters"
+            raise InputError(problem, file=sidecar, place=f"$.{name}", value=value[name])
+        known[field] = value[name]
+    categories = value.get("categories")
+    if "category" not in known and isinstance(categories, list) and categories and isinstance(categories[0], str):
+        known["category"] = _printable(categories[0])
+    return known

@@ -12,7 +12,7 @@ from reeltalk.curate.alike import groups_of_lookalikes
 from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, Progress, sheet_path
 from reeltalk.curate.clips import clips_of, clips_of_script
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import find_videos, sidecar_of
+from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.schema.ids import ClipId, VideoId, derive_id
@@ -20,13 +20,14 @@ from reeltalk.schema.media import Clip, Encoding, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.sources import Brought
 from reeltalk.store.tables import CLIPS, FRAMES, REJECTED, SCREENINGS, SHOTS, VIDEOS
 
 TABLES_WRITTEN: Final = (VIDEOS, SCREENINGS, SHOTS, FRAMES, CLIPS, REJECTED)
 
 
 def curate(
-    inputs: Sequence[Path],
+    inputs: Sequence[Path | Brought],
     benchmark: Benchmark,
     settings: CurateSettings,
     *,
@@ -39,7 +40,7 @@ def curate(
     written together at the end, and are the same bytes however often a run was stopped.
 
     Args:
-        inputs: Video files, and folders to search.
+        inputs: Video files, folders to search, and what was brought from addresses.
         benchmark: Receives `videos`, `screenings`, `shots`, `frames`, `clips`, `rejected` and contact sheets.
         settings: Filters and rules.
         executor: Runs what decodes.
@@ -56,7 +57,8 @@ def curate(
     sources, rejected = find_videos(inputs)
     candidates = [Candidate(source, source.path.lstat().st_size) for source in sources]
     for candidate in candidates:
-        candidate.sidecar = sidecar_of(candidate.source.path)[0]
+        if candidate.source.sidecar is not None:
+            candidate.sidecar = read_sidecar(candidate.source.sidecar)
     run = Calls(benchmark, settings, executor, progress)
     run.ingest(candidates)
     parents = _parents(candidates, rejected)
@@ -79,10 +81,10 @@ def curate(
         for number, candidate in enumerate(kept):
             assert candidate.ingested is not None
             if benchmark.media.add(candidate.source.path) != candidate.ingested.sha256:
-                raise BenchmarkError(f"{candidate.source.path} changed while it was curated; run the command again")
+                raise BenchmarkError(f"{candidate.source.place} changed while it was curated; run the command again")
             progress("copying videos", number + 1, len(kept), (number + 1) / len(kept))
     rejected += [
-        Rejected(table="videos", record_id=c.source.id, reason=c.reason, place=str(c.source.path))
+        Rejected(table="videos", record_id=c.source.id, reason=c.reason, place=c.source.place)
         for c in candidates
         if c.reason is not None
     ]

@@ -4,12 +4,15 @@ from pathlib import Path
 
 from reeltalk.curate.calls import Progress
 from reeltalk.curate.settings import CurateSettings
+from reeltalk.curate.sources import sidecar_names, wanted
 from reeltalk.curate.stage import curate as compute
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.stages.asking import unseen
-from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.remote import is_address
+from reeltalk.store.sources import bring
 
 
 def curate(
@@ -17,6 +20,8 @@ def curate(
     into: Path | str,
     settings: CurateSettings | None = None,
     executor: Executor | None = None,
+    cache: Path | str | None = None,
+    max_download_gib: float = 100.0,
     progress: Progress = unseen,
 ) -> StageReport:
     """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
@@ -24,21 +29,33 @@ def curate(
     Call it again to go on after an interruption.
 
     Args:
-        videos: Video files, and folders to search.
+        videos: Video files, folders to search, and addresses of either, as `s3://bucket/raw/`.
         into: Folder of the benchmark that appears.
         settings: Filters, detectors, splits.
         executor: Runs what decodes; by default processes of this machine, one for each core.
+        cache: Folder for what addresses hold; by default one inside the benchmark, which may be deleted afterwards.
+        max_download_gib: What may be brought from one address.
         progress: Told how far the work is.
 
     Raises:
-        SettingError: No video is given, or settings contradict each other.
+        SettingError: No video is given, settings contradict each other, or an address cannot be used.
+        RemoteError: Something could not be brought from an address.
+        MissingExtraError: What reads an address is not installed.
         InputError: An input does not exist, or a sidecar is damaged.
         BenchmarkError: The benchmark holds what other stages wrote, or cannot be written.
     """
     if not videos:
         raise SettingError("curate needs at least one video or folder of videos")
-    executor = executor or open_executor()
+    if not max_download_gib > 0:
+        raise SettingError(f"--max-download-gib {max_download_gib:g}: it must be above 0")
     benchmark = Benchmark.create(Path(into))
+    kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
+    inputs = [
+        bring(str(video), kept, choose=wanted, beside=sidecar_names, most_bytes=most_bytes, progress=progress)
+        if is_address(str(video))
+        else Path(video)
+        for video in videos
+    ]
     return compute(
-        [Path(video) for video in videos], benchmark, settings or CurateSettings(), executor=executor, progress=progress
+        inputs, benchmark, settings or CurateSettings(), executor=executor or open_executor(), progress=progress
     )

@@ -10,6 +10,10 @@ from reeltalk.store.atomic import writing
 from reeltalk.store.manifest import HASH_BLOCK_BYTES, hash_file
 
 MEDIA: Final = "media"
+REMOTE: Final = "remote.json"
+"""Beside the manifest: where the media lie that are not here."""
+LINK_ROT: Final = "link-rot.json"
+"""Beside the manifest: which of the videos' sources still answer."""
 
 
 class MediaStore:

@@ -17,7 +17,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.benchmark import COMMIT, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import MANIFEST, hash_file
-from reeltalk.store.media import MEDIA
+from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
 from reeltalk.store.tables import TABLES
 
 TOLERANCE_S: Final = 0.05
@@ -37,18 +37,27 @@ class Finding:
         return f"{self.severity}: {self.where}: {self.problem}"
 
 
-def validate(benchmark: Benchmark) -> list[Finding]:
+def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
     """All that is wrong with a benchmark, files first.
 
-    Hashes every file, so it costs one read of the benchmark, media included.
+    Hashes every file, so it costs one read of the benchmark, media included unless `media` is false.
     """
     findings = list(_files(benchmark))
+    if media:
+        findings += [damage for sha256 in benchmark.media.names() if (damage := damage_of(benchmark, sha256))]
     try:
         content = benchmark.content()
     except (ReeltalkError, UnicodeDecodeError, OSError) as error:
         findings.append(Finding("error", str(benchmark.path), str(error)))
         return findings
     return findings + list(check_content(content))
+
+
+def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
+    """What is wrong with a media file that is here: its content, told by its hash."""
+    if hash_file(benchmark.media.folder / sha256)[0] == sha256:
+        return None
+    return Finding("error", f"{MEDIA}/{sha256}", "its content does not have the hash that it is named by")
 
 
 def check_content(content: Content) -> Iterator[Finding]:
@@ -65,11 +74,7 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             continue
         if hash_file(path)[0] != entry.sha256:
             yield Finding("error", name, "its content differs from the hash in the manifest: it was edited or damaged")
-    for sha256 in benchmark.media.names():
-        path = benchmark.media.folder / sha256
-        if hash_file(path)[0] != sha256:
-            yield Finding("error", f"{MEDIA}/{sha256}", "its content does not have the hash that it is named by")
-    known = {*benchmark.manifest.files, MANIFEST, LOCK}
+    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT}
     for path in sorted(benchmark.path.rglob("*")):
         name = path.relative_to(benchmark.path).as_posix()
         if path.is_dir() or name in known or name.split("/")[0] in (MEDIA, COMMIT, WORK):

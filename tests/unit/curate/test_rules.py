@@ -15,7 +15,7 @@ from reeltalk.curate import filters
 from reeltalk.curate.alike import groups_of_lookalikes
 from reeltalk.curate.clips import clips_of, clips_of_script
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import find_videos, sidecar_of
+from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import SAMPLERS, fixed_rate, svbench, svbench_published, uniform
@@ -188,10 +188,13 @@ def test_a_sidecar_states_licence_and_source(
     name: str, value: dict[str, Any], expected: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(json.dumps(value))
-    assert sidecar_of(tmp_path / "v.mp4") == (expected, tmp_path / name)
+    (tmp_path / "v.mp4").write_bytes(b"x")
+    ((source,), _) = find_videos([tmp_path])
+    assert source.sidecar == tmp_path / name
+    assert read_sidecar(tmp_path / name) == expected
 
 
 def test_a_damaged_sidecar_is_named(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text('{"licence": 3}')
     with pytest.raises(InputError, match=r"must be a line of text.*, got 3 .*v\.json at \$\.licence"):
-        sidecar_of(tmp_path / "v.mp4")
+        read_sidecar(tmp_path / "v.json")

@@ -1,0 +1,271 @@
+"""A benchmark's media on an object store: `ADDRESS/<sha256>`, each file there as it is in `media/`.
+
+Where they lie is noted beside the manifest, in `remote.json`, and is no part of the benchmark: its hash stays what it
+is wherever its media are.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.errors import BenchmarkError, InputError, ReeltalkError, RemoteError, SettingError
+from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.media import REMOTE
+from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+from reeltalk.store.sources import Progress
+from reeltalk.store.tables import CLIPS, VIDEOS
+
+T = TypeVar("T")
+
+
+class Recorded(BaseModel):
+    """`remote.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["reeltalk.remote"] = "reeltalk.remote"
+    media: Annotated[str, Field(min_length=1)]
+    """Address of the folder that holds the media."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What was moved, or would be."""
+
+    address: str
+    files: int
+    size_bytes: int
+    there: int
+    """Files that were there already."""
+    absent: tuple[str, ...] = ()
+    """Hashes that tables name and that are neither here nor there."""
+
+
+def recorded_remote(benchmark: Path) -> str | None:
+    """The address of a benchmark's media; None where none is noted.
+
+    Raises:
+        InputError: The note is damaged.
+        SettingError: It names an address that cannot be used.
+    """
+    path = benchmark / REMOTE
+    return checked_address(parse(Recorded, read_json(path), file=path).media) if path.is_file() else None
+
+
+def record_remote(benchmark: Path, address: str) -> None:
+    """Note where a benchmark's media lie.
+
+    Raises:
+        SettingError: The address cannot be used, or holds credentials.
+        BenchmarkError: The note cannot be written.
+    """
+    note = Recorded(media=checked_address(address))
+    write_bytes(benchmark / REMOTE, write_json(note.model_dump(mode="json")).encode())
+
+
+def named_media(benchmark: Benchmark) -> dict[str, str]:
+    """What names each media file of the tables, by its hash: `videos:kitchen-17` or `clips:…`."""
+    named = {video.sha256: f"videos:{video.id}" for video in benchmark.read(VIDEOS) if video.sha256 is not None}
+    for clip in benchmark.read(CLIPS):
+        if clip.file is not None:
+            named.setdefault(clip.file.sha256, f"clips:{clip.id}")
+    return named
+
+
+def pull(
+    benchmark: Benchmark,
+    address: str | None = None,
+    *,
+    dry_run: bool = False,
+    at_once: int = AT_ONCE,
+    progress: Progress = lambda what, done, total, share: None,
+) -> Moved:
+    """Bring the media that tables name and that are not here; each is checked by its hash when it has arrived.
+
+    Args:
+        benchmark: Receives them; a release does, too, as its tables name them.
+        address: Where they lie; what the benchmark notes by default. It is noted where nothing was.
+        dry_run: Only look what would be brought.
+        at_once: Files at a time.
+        progress: Told how far the work is.
+
+    Raises:
+        SettingError: No address is known, or it cannot be used.
+        RemoteError: Something could not be brought; what arrived is kept.
+        BenchmarkError: The disk is full or cannot be written.
+    """
+    where = address or recorded_remote(benchmark.path)
+    if where is None:
+        raise SettingError(
+            f"{benchmark.path} notes no address of its media; name it, as in media pull BENCH s3://bucket/folder"
+        )
+    remote, known = Remote(where), set(benchmark.media.names())
+    missing = [sha256 for sha256 in named_media(benchmark) if sha256 not in known]
+    found, absent = _looked(remote, missing, at_once, progress)
+    size_bytes = sum(file.size_bytes or 0 for file in found)
+    moved = Moved(shown(where), len(found), size_bytes, len(known), tuple(absent))
+    if not dry_run:
+        counter = _Counter("bringing media", len(found), size_bytes, progress)
+        traffic = Traffic(counter.told)
+        work = functools.partial(_fetch_named, remote, benchmark.media.folder, traffic)
+        _move(work, found, traffic, at_once, counter, f"from {shown(where)}")
+        if found and recorded_remote(benchmark.path) is None:
+            record_remote(benchmark.path, where)
+    return moved
+
+
+def push(
+    benchmark: Benchmark,
+    address: str | None = None,
+    *,
+    dry_run: bool = False,
+    verify: bool = False,
+    at_once: int = AT_ONCE,
+    progress: Progress = lambda what, done, total, share: None,
+) -> Moved:
+    """Write the media that are here and not yet there, and note where they lie.
+
+    A file whose content has not the hash that it is named by is not written. What is there in the right size counts as
+    there; `verify` reads it back.
+
+    Args:
+        benchmark: Whose media.
+        address: Where to; what the benchmark notes by default.
+        dry_run: Only look what would be written.
+        verify: Read every file back, those that were there, too, and compare its hash.
+        at_once: Files at a time.
+        progress: Told how far the work is.
+
+    Raises:
+        SettingError: No address is known, or it cannot be used.
+        RemoteError: Something could not be written, or came back as something else.
+        BenchmarkError: A file here is damaged.
+    """
+    where = address or recorded_remote(benchmark.path)
+    if where is None:
+        raise SettingError(
+            f"{benchmark.path} notes no address for its media; name it, as in media push BENCH s3://bucket/folder"
+        )
+    remote, names = Remote(where), benchmark.media.names()
+    sizes = {sha256: benchmark.media.path(sha256).stat().st_size for sha256 in names}
+    there, _ = _looked(remote, names, at_once, progress)
+    right = {file.name for file in there if file.size_bytes == sizes[file.name]}
+    waiting = [sha256 for sha256 in names if sha256 not in right]
+    size_bytes = sum(sizes[sha256] for sha256 in waiting)
+    moved = Moved(shown(where), len(waiting), size_bytes, len(right))
+    if dry_run:
+        return moved
+    counter = _Counter("writing media", len(waiting), size_bytes, progress)
+    traffic = Traffic(counter.told)
+    work = functools.partial(_put_named, remote, benchmark, traffic)
+    _move(work, waiting, traffic, at_once, counter, f"to {shown(where)}")
+    if verify:
+        written, absent = _looked(remote, names, at_once, progress)
+        if absent:
+            raise RemoteError(f"{len(absent):,} files are not at {shown(where)} although they were written there")
+        counter = _Counter("reading back", len(names), sum(sizes.values()), progress)
+        traffic = Traffic(counter.told)
+        _move(functools.partial(_read_back, remote, traffic), written, traffic, at_once, counter, f"at {shown(where)}")
+    record_remote(benchmark.path, where)
+    return moved
+
+
+class _Counter:
+    """Turns bytes and files of several threads into progress."""
+
+    def __init__(self, what: str, files: int, size_bytes: int, progress: Progress) -> None:
+        self.what, self.files, self.size_bytes, self.progress = what, files, size_bytes, progress
+        self.done = self.done_bytes = 0
+
+    def told(self, size_bytes: int) -> None:
+        self.done_bytes += size_bytes
+        self.show()
+
+    def ended(self) -> None:
+        self.done += 1
+        self.show()
+
+    def show(self) -> None:
+        self.progress(self.what, self.done, self.files, min(1.0, self.done_bytes / max(1, self.size_bytes)))
+
+
+def _looked(
+    remote: Remote, hashes: Iterable[str], at_once: int, progress: Progress
+) -> tuple[list[RemoteFile], list[str]]:
+    """The files with these hashes that are there, and the hashes of those that are not, both in order."""
+    wanted = list(hashes)
+    found: list[RemoteFile] = []
+    absent: list[str] = []
+    for done, (sha256, file) in enumerate(several(remote.look, wanted, Traffic(), at_once=at_once), start=1):
+        if isinstance(file, ReeltalkError):
+            raise file
+        if file is None:
+            absent.append(sha256)
+        else:
+            found.append(file)
+        progress(f"looking at {shown(remote.address)}", done, len(wanted), done / len(wanted))
+    return sorted(found, key=lambda file: file.name), sorted(absent)
+
+
+def _move(
+    work: Callable[[T], object], items: list[T], traffic: Traffic, at_once: int, counter: _Counter, where: str
+) -> None:
+    failed: list[ReeltalkError] = []
+    for _, outcome in several(work, items, traffic, at_once=at_once):
+        if isinstance(outcome, BenchmarkError | InputError):
+            traffic.stop.set()
+            raise outcome
+        if isinstance(outcome, ReeltalkError):
+            failed.append(outcome)
+        else:
+            counter.ended()
+    if failed:
+        raise RemoteError(
+            f"{len(failed):,} of {len(items):,} files did not get {where}: {failed[0]}; the others did, run the "
+            "command again to go on"
+        )
+
+
+def _fetch_named(remote: Remote, folder: Path, traffic: Traffic, file: RemoteFile) -> None:
+    most_bytes = file.size_bytes if file.size_bytes is not None else LARGEST_BYTES
+    fetch(remote, file, folder, str, traffic, sha256=file.name, most_bytes=most_bytes)
+
+
+LARGEST_BYTES: Final = 1 << 40
+"""What a file may hold where the server does not say how large it is."""
+
+
+def _put_named(remote: Remote, benchmark: Benchmark, traffic: Traffic, sha256: str) -> None:
+    path = benchmark.media.path(sha256)
+    traffic.moved(0)
+    found, size_bytes = hash_file(path)
+    if found != sha256:
+        raise BenchmarkError(
+            f"{path} does not have the hash that it is named by, so it is not written anywhere; remove it, and "
+            "curate or import it again"
+        )
+    remote.put(path, sha256)
+    arrived = remote.look(sha256)
+    if arrived is None or arrived.size_bytes != size_bytes:
+        raise RemoteError(f"{shown(remote.address)}/{sha256} did not arrive whole; run the command again")
+    traffic.moved(size_bytes)
+
+
+def _read_back(remote: Remote, traffic: Traffic, file: RemoteFile) -> None:
+    digest = hashlib.sha256()
+    for block in remote.blocks(file, 0):
+        digest.update(block)
+        traffic.moved(len(block))
+    if digest.hexdigest() != file.name:
+        raise RemoteError(
+            f"{shown(file.path)} came back with another content than was written; delete it there, and push again"
+        )

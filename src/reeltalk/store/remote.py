@@ -1,0 +1,271 @@
+"""Files at addresses such as `s3://bucket/raw/`: looked at, listed, read in parts and written, through fsspec.
+
+This module is the only one that imports fsspec. Credentials are the driver's business: it finds them where the store's
+own tools do, in the environment or in their files. An address that holds some is refused, since addresses are recorded.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from reeltalk.errors import MissingExtraError, RemoteError, SettingError
+
+BLOCK_BYTES: Final = 8 << 20
+"""What one request asks for."""
+LISTING_S: Final = 300.0
+"""Longest time that listing a folder may take: it bounds what an endless listing can fill."""
+MOST_FILES: Final = 1_000_000
+DEEPEST_PAGE: Final = 4
+"""Folders below the first that are looked for on a web server, where a folder is a page of links."""
+
+SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+SECRET: Final = re.compile(r"(?i)sig|token|secret|passw|credential|key|auth(?!or)|signed")
+WRAPPERS: Final = frozenset(
+    "async_wrapper asyncwrapper blockcache cached dask data dir filecache generic jlab jupyter libarchive pyscript "
+    "reference simplecache tar zip".split()
+)
+"""fsspec's names of what is no store, but reads others."""
+PACKAGES: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"} | {
+    "abfss": "adlfs", "http": "aiohttp requests", "https": "aiohttp requests", "oss": "ossfs", "oci": "ocifs",
+    "sftp": "paramiko", "ssh": "paramiko", "smb": "smbprotocol", "webdav": "webdav4", "hf": "huggingface_hub",
+}  # fmt: skip
+"""What to install for an address, by its beginning."""
+WHOLE_OR_ABSENT: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "tos"})
+"""Stores in which an object appears only once it has all arrived."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file at an address."""
+
+    path: str
+    """As the driver names it."""
+    name: str
+    """Relative to the address that was listed, with forward slashes."""
+    size_bytes: int | None
+    """None where the server does not say."""
+    version: str | None
+    """Changes with the content: an entity tag, a checksum or a time; None where the server gives none."""
+
+
+def is_address(text: str) -> bool:
+    """True for `s3://…` and the like, false for the path of a file."""
+    return SCHEME.match(text) is not None
+
+
+def shown(address: str) -> str:
+    """An address, or a text that holds some, without what may be secret: user, password and query."""
+    without_user = re.sub(r"(://)[^/@\s]*:[^/@\s]*@", r"\1", address)
+    return re.sub(r"\?[^\s'\"]*", "", without_user)
+
+
+def checked_address(address: str) -> str:
+    """The address, where it may be used and recorded.
+
+    Raises:
+        SettingError: It holds credentials, is no address, or joins several.
+    """
+    scheme = SCHEME.match(address)
+    if scheme is None:
+        raise SettingError(f"{shown(address)!r} is no address; give one such as s3://bucket/folder")
+    if "::" in address or scheme[1].lower() in WRAPPERS:
+        raise SettingError(f"{shown(address)}: give the address of the store itself, without '::' and without caches")
+    if not address.isprintable() or any(part in (".", "..") for part in address.split("/")):
+        raise SettingError(f"{shown(address)!r} holds '..' or characters that no address has")
+    try:
+        parts = urlsplit(address)
+        user, password = parts.username, parts.password
+    except ValueError as error:
+        raise SettingError(f"the address {shown(address)} makes no sense: {error}") from None
+    secret = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if SECRET.search(name)]
+    if password is not None or secret or (user is not None and scheme[1].lower() in ("http", "https")):
+        raise SettingError(
+            f"the address {shown(address)} holds credentials, which would be recorded; leave them out, and give them "
+            "to the driver as its store's own tools take them (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
+        )
+    return address
+
+
+class Remote:
+    """The folder, or the one file, at an address.
+
+    Args:
+        address: As `s3://bucket/raw/`. Nothing is asked of the store yet.
+
+    Raises:
+        SettingError: The address cannot be used.
+        MissingExtraError: What reads it is not installed.
+    """
+
+    def __init__(self, address: str) -> None:
+        import fsspec
+
+        self.address = checked_address(address)
+        self.scheme = address.partition("://")[0].lower()
+        try:
+            # A new instance looks at the environment anew; a listing that is kept would hide what changed.
+            self._files, root = fsspec.core.url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
+        except ImportError:
+            extra = "s3" if PACKAGES.get(self.scheme) == "s3fs" else None
+            package = PACKAGES.get(self.scheme, f"that reads {self.scheme}:// with fsspec")
+            raise MissingExtraError(f"{self.scheme}://", extra=extra, package=package) from None
+        except ValueError as error:
+            raise SettingError(f"{shown(address)} cannot be used: {shown(str(error))}") from None
+        self.root = str(root).rstrip("/")
+
+    def look(self, name: str = "") -> RemoteFile | None:
+        """What is known of a file below the address, or of the address itself; None where there is none, or a folder.
+
+        Raises:
+            RemoteError: The store cannot be reached or refuses.
+        """
+        path = f"{self.root}/{name}" if name else self.root
+        try:
+            with self._driver("looking at", path):
+                entry = self._files.info(path)
+        except _AbsentError:
+            return None
+        return None if entry.get("type") == "directory" else self._file(entry, path, name or path.rsplit("/", 1)[-1])
+
+    def files(self) -> tuple[list[RemoteFile], dict[str, str]]:
+        """All files below the address, in order, and the names of those that are refused with the reason.
+
+        What is hidden, here or in a folder above, is left out.
+
+        Raises:
+            RemoteError: The store cannot be reached or refuses, there is no such folder, or it holds too much.
+        """
+        with self._driver("listing", self.root):
+            entries = self._find()
+        if len(entries) > MOST_FILES:
+            raise RemoteError(f"{shown(self.address)} holds more than {MOST_FILES:,} files; name a folder of it")
+        if not entries:
+            raise RemoteError(f"{shown(self.address)} holds no files; check the address")
+        found, refused = [], {}
+        for path, entry in entries.items():
+            name = path.removeprefix(f"{self.root}/")
+            if name.endswith("/") and not entry.get("size"):
+                continue  # the mark by which consoles keep an empty folder
+            reason = _reason_against(path, name, entry)
+            if reason is not None:
+                refused[name] = reason
+            elif not any(part.startswith(".") for part in name.split("/")):
+                found.append(self._file(entry, path, name))
+        # As paths are ordered: folder by folder.
+        return sorted(found, key=lambda file: file.name.split("/")), dict(sorted(refused.items()))
+
+    def blocks(self, file: RemoteFile, start: int) -> Iterator[bytes]:
+        """The bytes of a file from `start` on, some at a time.
+
+        Raises:
+            RemoteError: It cannot be read, or changed since it was looked at.
+        """
+        with contextlib.ExitStack() as closing:
+            with self._driver("reading", file.path):
+                stream = closing.enter_context(
+                    self._files.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="none")
+                )
+                _go_to(stream, start)
+            while True:
+                with self._driver("reading", file.path):
+                    block = stream.read(BLOCK_BYTES)
+                if not block:
+                    return
+                yield block
+
+    def put(self, source: Path, name: str) -> None:
+        """Write a file below the address, whole or not at all.
+
+        Raises:
+            RemoteError: The store cannot be reached, refuses, or takes no files.
+        """
+        target = f"{self.root}/{name}"
+        folder, _, last = target.rpartition("/")
+        with self._driver("writing", target):
+            if self.scheme in ("http", "https"):
+                raise NotImplementedError
+            if self.scheme in WHOLE_OR_ABSENT:
+                self._files.put_file(str(source), target)
+                return
+            self._files.makedirs(folder, exist_ok=True)
+            partial = f"{folder}/.partial-{last}"
+            self._files.put_file(str(source), partial)
+            self._files.mv(partial, target)
+
+    def _find(self) -> dict[str, dict[str, Any]]:
+        from fsspec.asyn import AsyncFileSystem, sync
+
+        options: dict[str, Any] = {"detail": True}
+        if self.scheme in ("http", "https"):
+            options["maxdepth"] = DEEPEST_PAGE
+        if isinstance(self._files, AsyncFileSystem):
+            root = f"{self.root}/" if self.scheme in ("http", "https") else self.root
+            found = sync(self._files.loop, self._files._find, root, timeout=LISTING_S, **options)
+        else:
+            found = self._files.find(self.root, **options)
+        return dict(found)
+
+    def _file(self, entry: dict[str, Any], path: str, name: str) -> RemoteFile:
+        size = entry.get("size")
+        version = next(
+            (str(entry[field]) for field in ("ETag", "etag", "md5Hash", "mtime", "created", "Last-Modified",
+             "LastModified", "last_modified") if entry.get(field) is not None), None
+        )  # fmt: skip
+        return RemoteFile(path, name, size if isinstance(size, int) and size >= 0 else None, version)
+
+    @contextlib.contextmanager
+    def _driver(self, doing: str, path: str) -> Iterator[None]:
+        """Turn what a driver raises, which may be anything, into an error that names the address and no secret."""
+        where = shown(self.address if path == self.root else path)
+        try:
+            yield
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise _AbsentError(f"{doing} {where}: there is no such file, folder or bucket; check the address") from None
+        except PermissionError as error:
+            said = _words(error)
+            raise RemoteError(
+                f"{doing} {where}: the store refuses ({said}); check the credentials it is given"
+            ) from None
+        except NotImplementedError:
+            raise RemoteError(f"{doing} {where}: {self.scheme}:// addresses are only read") from None
+        except MemoryError:
+            raise
+        except Exception as error:
+            if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
+                raise RemoteError(f"{doing} {where}: no credentials were found ({_words(error)})") from None
+            raise RemoteError(f"{doing} {where} failed: {_words(error)}", passing=True) from None
+
+
+class _AbsentError(RemoteError):
+    """There is no such file."""
+
+
+def _reason_against(path: str, name: str, entry: dict[str, Any]) -> str | None:
+    if name == path or name.startswith("/"):
+        return "it lies outside the folder that was listed"
+    if not {"", ".", ".."}.isdisjoint(name.split("/")):
+        return "its name holds an empty part, '.' or '..'"
+    if "\0" in name:
+        return "its name holds characters that no file's name can"
+    if entry.get("islink") or entry.get("type") == "link":
+        return "it is a link, which may lead anywhere; give the file itself"
+    return None if entry.get("type", "file") == "file" else "it is no regular file"
+
+
+def _go_to(stream: Any, start: int) -> None:
+    """Go to a place in a stream; what cannot seek, as a server that gives files only whole, is read up to there."""
+    if not start:
+        return
+    try:
+        stream.seek(start)
+    except ValueError:
+        while start and (skipped := len(stream.read(min(BLOCK_BYTES, start)))):
+            start -= skipped
+
+
+def _words(error: Exception) -> str:
+    return " ".join(shown(str(error)).split())[:200] or type(error).__name__

@@ -1,0 +1,218 @@
+"""Source files that lie at an address, brought into a cache by content, so that a stage reads them as files of its own.
+
+A file is asked for once: beside the cached content stands from which version of which object it came. The cache may be
+deleted at any time.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, ReeltalkError, RemoteError, SettingError
+from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+
+OBJECTS: Final = "objects"
+KNOWN: Final = "known"
+SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
+
+Progress = Callable[[str, int, int, float], None]
+"""Called with what is done, how many of how many, and the share of the work that is done, 0–1."""
+
+
+@dataclass(frozen=True)
+class BroughtFile:
+    """A file that was brought."""
+
+    name: str
+    """Relative to the folder at the address, with forward slashes."""
+    path: Path
+    """Where it is now. Named by its content, with the ending that it had."""
+    address: str
+    """Where it lies, for people."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What was brought from one address."""
+
+    address: str
+    files: tuple[BroughtFile, ...]
+    """In the order in which paths are sorted."""
+    refused: dict[str, str]
+    """Why, by name, for names that no file here can have."""
+
+
+def bring(
+    address: str,
+    cache: Path,
+    *,
+    choose: Callable[[Iterable[str]], Sequence[str]],
+    beside: Callable[[str], Iterable[str]],
+    most_bytes: int,
+    at_once: int = AT_ONCE,
+    progress: Progress = lambda what, done, total, share: None,
+) -> Brought:
+    """Bring the files of a folder at an address, or one file with what lies beside it.
+
+    A run that was stopped goes on where it was. What could not be brought does not keep the rest from arriving.
+
+    Args:
+        address: As `s3://bucket/raw/` or `https://example.org/film.mp4`.
+        cache: Folder that receives them.
+        choose: Names those that are wanted among all in a folder.
+        beside: Names what may lie beside a single file and is wanted, too.
+        most_bytes: What all that has to be brought may hold at most.
+        at_once: Files that are brought at a time.
+        progress: Told how far the work is.
+
+    Raises:
+        SettingError: The address cannot be used, or holds more than `most_bytes`.
+        MissingExtraError: What reads it is not installed.
+        RemoteError: Something could not be brought; run again, it goes on.
+        BenchmarkError: The disk has no room, or cannot be written.
+    """
+    remote, wanted, refused = _wanted(address, choose, beside)
+    cached = _Cache(cache, remote)
+    ready = {file.name: path for file in wanted if (path := cached.find(file)) is not None}
+    missing = [file for file in wanted if file.name not in ready]
+    total_bytes = sum(file.size_bytes or 0 for file in missing)
+    _check_room(address, cache, total_bytes, most_bytes)
+    done_bytes = 0
+
+    def told(size_bytes: int) -> None:
+        nonlocal done_bytes
+        done_bytes += size_bytes
+        # A server that does not say how large its files are is held to the bound, too.
+        if done_bytes > most_bytes + total_bytes:
+            raise RemoteError(f"{shown(address)} sends more than it may: {most_bytes / 2**30:g} GiB in all")
+        progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
+
+    traffic = Traffic(told)
+    failed: list[ReeltalkError] = []
+
+    def work(file: RemoteFile) -> Path:
+        return cached.fetch(file, traffic, most_bytes)
+
+    for file, outcome in several(work, missing, traffic, at_once=at_once):
+        if isinstance(outcome, BenchmarkError):
+            traffic.stop.set()
+            raise outcome
+        if isinstance(outcome, ReeltalkError):
+            failed.append(outcome)
+        else:
+            ready[file.name] = outcome
+        progress("bringing files", len(ready), len(wanted), min(1.0, done_bytes / max(1, total_bytes)))
+    if failed:
+        raise RemoteError(
+            f"{len(failed):,} of {len(wanted):,} files could not be brought from {shown(address)}: {failed[0]}; what "
+            "arrived is kept, run the command again to go on"
+        )
+    files = tuple(BroughtFile(_plain(file.name), ready[file.name], shown(_address(remote, file))) for file in wanted)
+    return Brought(shown(address), files, refused)
+
+
+def _wanted(
+    address: str, choose: Callable[[Iterable[str]], Sequence[str]], beside: Callable[[str], Iterable[str]]
+) -> tuple[Remote, list[RemoteFile], dict[str, str]]:
+    single = None if address.endswith("/") else Remote(address).look()
+    if single is None:
+        remote = Remote(address)
+        found, refused = remote.files()
+        names = set(choose(file.name for file in found))
+        wanted = [file for file in found if file.name in names]
+        # Web servers list names alone.
+        return remote, [_looked_at(remote, file) for file in wanted], refused
+    folder, _, name = checked_address(address).rpartition("/")
+    remote = Remote(f"{folder}/")
+    files = [_looked_at(remote, RemoteFile(single.path, name, None, None))]
+    for other in beside(_plain(name)):
+        try:
+            at_hand = remote.look(other)
+        except RemoteError as error:
+            # Who may not list a folder is often refused what is not there.
+            if error.passing:
+                raise
+            continue
+        files += [at_hand] if at_hand is not None else []
+    return remote, files, {}
+
+
+def _looked_at(remote: Remote, file: RemoteFile) -> RemoteFile:
+    if file.size_bytes is not None and file.version is not None:
+        return file
+    found = remote.look(file.name)
+    if found is None:
+        raise RemoteError(f"{shown(file.path)} is gone; run the command again")
+    return found
+
+
+def _plain(name: str) -> str:
+    """A name without the query that a web address may end in."""
+    return name.partition("?")[0] or name
+
+
+def _address(remote: Remote, file: RemoteFile) -> str:
+    return f"{remote.address.rstrip('/')}/{file.name}"
+
+
+def _check_room(address: str, cache: Path, total_bytes: int, most_bytes: int) -> None:
+    if total_bytes > most_bytes:
+        raise SettingError(
+            f"{shown(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and --max-download-gib allows "
+            f"{most_bytes / 1e6:,.1f} MB; raise it, or name a part of the folder"
+        )
+    above = next(folder for folder in (cache.absolute(), *cache.absolute().parents) if folder.exists())
+    free_bytes = shutil.disk_usage(above).free
+    if total_bytes > free_bytes:
+        raise BenchmarkError(
+            f"{shown(address)} holds {total_bytes / 1e6:,.1f} MB that are not here yet, and {above} has room for "
+            f"{free_bytes / 1e6:,.1f} MB; free some space, or name a folder on another disk"
+        )
+
+
+class _Cache:
+    """Content by its hash, and which object of an address has which content."""
+
+    def __init__(self, folder: Path, remote: Remote) -> None:
+        self.folder, self.remote = folder, remote
+
+    def find(self, file: RemoteFile) -> Path | None:
+        """Where the content of a file is; None where it is not here or the file has changed."""
+        if file.version is None:
+            return None
+        try:
+            sha256 = str(json.loads(self._note(file).read_bytes())["sha256"])
+            path = self.folder / OBJECTS / self._name(file, sha256)
+            return path if path.stat().st_size == file.size_bytes else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def fetch(self, file: RemoteFile, traffic: Traffic, most_bytes: int) -> Path:
+        """Bring a file and note whence it came."""
+        sha256 = fetch(
+            self.remote,
+            file,
+            self.folder / OBJECTS,
+            lambda sha256: self._name(file, sha256),
+            traffic,
+            most_bytes=most_bytes,
+        )
+        if file.version is not None:
+            write_bytes(self._note(file), json.dumps({"sha256": sha256}).encode())
+        return self.folder / OBJECTS / self._name(file, sha256)
+
+    def _name(self, file: RemoteFile, sha256: str) -> str:
+        # Some containers are told apart by the ending alone.
+        suffix = Path(_plain(file.name)).suffix.lower()
+        return f"{sha256}{suffix if SUFFIX.fullmatch(suffix) else ''}"
+
+    def _note(self, file: RemoteFile) -> Path:
+        parts = [self.remote.address, file.path, file.size_bytes, file.version]
+        return self.folder / KNOWN / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
