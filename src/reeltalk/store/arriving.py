@@ -20,6 +20,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS: Final = 4
+"""Failures in a row, with little in between, after which a file is given up."""
+MUCH_BYTES: Final = 64 << 20
 FIRST_WAIT_S: Final = 0.25
 """Before the second attempt; each further one waits twice as long."""
 AT_ONCE: Final = 8
@@ -104,9 +106,10 @@ def fetch(
 
 def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traffic, most_bytes: int) -> str:
     """Bring the rest of a file, trying again where that may help; its SHA-256."""
-    told = 0
-    for attempt in range(ATTEMPTS):
+    told = failures = 0
+    while True:
         digest, here = _so_far(partial, file.size_bytes)
+        began = here
         traffic.moved(max(0, here - told))
         told = max(told, here)
         try:
@@ -128,9 +131,11 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 )
             break
         except RemoteError as error:
-            if not error.passing or attempt + 1 == ATTEMPTS:
+            # A connection that breaks after hours has not failed for the same reason as one that never opens.
+            failures = failures + 1 if here - began < MUCH_BYTES else 1
+            if not error.passing or failures == ATTEMPTS:
                 raise
-        if traffic.stop.wait(FIRST_WAIT_S * 2**attempt):
+        if traffic.stop.wait(FIRST_WAIT_S * 2 ** (failures - 1)):
             raise StoppedError
     with storage_errors(partial), partial.open("ab") as out:
         os.fsync(out.fileno())

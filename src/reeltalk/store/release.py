@@ -15,7 +15,7 @@ from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import MANIFEST, FileEntry, hash_file
-from reeltalk.store.media import MEDIA
+from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
 from reeltalk.store.validate import validate
 
 CARD: Final = "README.md"
@@ -55,6 +55,9 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
     with writing_directory(folder) as partial:
         for name in (*benchmark.manifest.files, *(f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())):
             _copy(benchmark.path / name, partial / name)
+        for name in (REMOTE, LINK_ROT):
+            if (benchmark.path / name).is_file():
+                _copy(benchmark.path / name, partial / name)
         card = write_card(content, title=title or benchmark.manifest.name, version=version, canary=canary)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)

@@ -18,6 +18,9 @@ BLOCK_BYTES: Final = 8 << 20
 """What one request asks for."""
 LISTING_S: Final = 300.0
 """Longest time that listing a folder may take: it bounds what an endless listing can fill."""
+CONNECT_S: Final = 30.0
+SILENCE_S: Final = 60.0
+"""Longest time in which a web server may send nothing."""
 MOST_FILES: Final = 1_000_000
 DEEPEST_PAGE: Final = 4
 """Folders below the first that are looked for on a web server, where a folder is a page of links."""
@@ -34,6 +37,7 @@ PACKAGES: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "
     "sftp": "paramiko", "ssh": "paramiko", "smb": "smbprotocol", "webdav": "webdav4", "hf": "huggingface_hub",
 }  # fmt: skip
 """What to install for an address, by its beginning."""
+WEB: Final = frozenset({"http", "https"})
 WHOLE_OR_ABSENT: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "oci", "tos"})
 """Stores in which an object appears only once it has all arrived."""
 
@@ -59,7 +63,7 @@ def is_address(text: str) -> bool:
 
 def shown(address: str) -> str:
     """An address, or a text that holds some, without what may be secret: user, password and query."""
-    without_user = re.sub(r"(://)[^/@\s]*:[^/@\s]*@", r"\1", address)
+    without_user = re.sub(r"(https?://)[^/@\s]*@|(://)[^/@\s]*:[^/@\s]*@", r"\1\2", address)
     return re.sub(r"\?[^\s'\"]*", "", without_user)
 
 
@@ -108,7 +112,10 @@ class Remote:
         self.scheme = address.partition("://")[0].lower()
         try:
             # A new instance looks at the environment anew; a listing that is kept would hide what changed.
-            self._files, root = fsspec.core.url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
+            options = _patience() if self.scheme in WEB else {}
+            self._files, root = fsspec.core.url_to_fs(
+                address, skip_instance_cache=True, use_listings_cache=False, **options
+            )
         except ImportError:
             extra = "s3" if PACKAGES.get(self.scheme) == "s3fs" else None
             package = PACKAGES.get(self.scheme, f"that reads {self.scheme}:// with fsspec")
@@ -166,10 +173,7 @@ class Remote:
         """
         with contextlib.ExitStack() as closing:
             with self._driver("reading", file.path):
-                stream = closing.enter_context(
-                    self._files.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="none")
-                )
-                _go_to(stream, start)
+                stream = closing.enter_context(self._open(file, start))
             while True:
                 with self._driver("reading", file.path):
                     block = stream.read(BLOCK_BYTES)
@@ -186,7 +190,7 @@ class Remote:
         target = f"{self.root}/{name}"
         folder, _, last = target.rpartition("/")
         with self._driver("writing", target):
-            if self.scheme in ("http", "https"):
+            if self.scheme in WEB:
                 raise NotImplementedError
             if self.scheme in WHOLE_OR_ABSENT:
                 self._files.put_file(str(source), target)
@@ -196,14 +200,29 @@ class Remote:
             self._files.put_file(str(source), partial)
             self._files.mv(partial, target)
 
+    def _open(self, file: RemoteFile, start: int) -> Any:
+        """A stream of a file's bytes from `start` on."""
+        if self.scheme not in WEB:
+            stream = self._files.open(file.path, "rb", block_size=BLOCK_BYTES, cache_type="none")
+            stream.seek(start)
+            return stream
+        # As one answer: in parts, fsspec would hold all that a server sends, however much it was asked for.
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        stream = self._files.open(file.path, "rb", block_size=0, size=1, headers=headers)
+        # A server that knows no parts sends the whole: what is here already is read once more, and dropped.
+        skip = start if stream.r.status != 206 else 0
+        while skip and (dropped := len(stream.read(min(BLOCK_BYTES, skip)))):
+            skip -= dropped
+        return stream
+
     def _find(self) -> dict[str, dict[str, Any]]:
         from fsspec.asyn import AsyncFileSystem, sync
 
         options: dict[str, Any] = {"detail": True}
-        if self.scheme in ("http", "https"):
+        if self.scheme in WEB:
             options["maxdepth"] = DEEPEST_PAGE
         if isinstance(self._files, AsyncFileSystem):
-            root = f"{self.root}/" if self.scheme in ("http", "https") else self.root
+            root = f"{self.root}/" if self.scheme in WEB else self.root
             found = sync(self._files.loop, self._files._find, root, timeout=LISTING_S, **options)
         else:
             found = self._files.find(self.root, **options)
@@ -223,7 +242,11 @@ class Remote:
         where = shown(self.address if path == self.root else path)
         try:
             yield
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+            cause = error.__cause__
+            # The driver of web servers calls it so whatever happened.
+            if self.scheme in WEB and cause is not None and getattr(cause, "status", None) not in (404, 410):
+                raise RemoteError(f"{doing} {where} failed: {_words(cause)}", passing=True) from None
             raise _AbsentError(f"{doing} {where}: there is no such file, folder or bucket; check the address") from None
         except PermissionError as error:
             said = _words(error)
@@ -256,16 +279,12 @@ def _reason_against(path: str, name: str, entry: dict[str, Any]) -> str | None:
     return None if entry.get("type", "file") == "file" else "it is no regular file"
 
 
-def _go_to(stream: Any, start: int) -> None:
-    """Go to a place in a stream; what cannot seek, as a server that gives files only whole, is read up to there."""
-    if not start:
-        return
-    try:
-        stream.seek(start)
-    except ValueError:
-        while start and (skipped := len(stream.read(min(BLOCK_BYTES, start)))):
-            start -= skipped
+def _patience() -> dict[str, Any]:
+    """A large file may take hours, as long as bytes keep coming."""
+    import aiohttp
+
+    return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(total=None, connect=CONNECT_S, sock_read=SILENCE_S)}}
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     return " ".join(shown(str(error)).split())[:200] or type(error).__name__

@@ -35,7 +35,7 @@ class BroughtFile:
     path: Path
     """Where it is now. Named by its content, with the ending that it had."""
     address: str
-    """Where it lies, for people."""
+    """Where it lies."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def bring(
             f"{len(failed):,} of {len(wanted):,} files could not be brought from {shown(address)}: {failed[0]}; what "
             "arrived is kept, run the command again to go on"
         )
-    files = tuple(BroughtFile(_plain(file.name), ready[file.name], shown(_address(remote, file))) for file in wanted)
+    files = tuple(BroughtFile(_plain(file.name), ready[file.name], _address(remote, file)) for file in wanted)
     return Brought(shown(address), files, refused)
 
 

@@ -1,0 +1,245 @@
+"""Addresses, and files that arrive from them: whole or not at all, though servers fail, change or never end."""
+
+import contextlib
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reeltalk.errors import MissingExtraError, ReeltalkError, RemoteError, SettingError
+from reeltalk.store import arriving, remote
+from reeltalk.store.arriving import StoppedError, Traffic, fetch, several
+from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+
+CONTENT = bytes(range(256)) * 40_000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://AKIA:very-secret@bucket/raw",
+        "https://very-secret@example.org/film.mp4",
+        "https://example.org/film.mp4?X-Amz-Signature=very-secret",
+        "https://example.org/film.mp4?v=1&access_token=very-secret",
+        "az://container/film.mp4?sig=very-secret",
+    ],
+)
+def test_credentials_in_an_address_are_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(SettingError, match="holds credentials") as refused:
+        checked_address(address)
+    assert "very-secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "bucket/raw",
+        "simplecache::s3://b/x",
+        "zip://a.zip",
+        "reference://x",
+        "s3://b/../x",
+        "s3://b/x\ny",
+        "http://[::1",
+    ],
+)
+def test_what_is_no_address_of_a_store_is_refused(address: str) -> None:
+    with pytest.raises(SettingError):
+        Remote(address)
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MissingExtraError, match=r"gs:// needs the package 'gcsfs'.*pip install gcsfs"):
+        Remote("gs://bucket/raw")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+    with pytest.raises(MissingExtraError, match=r"pip install 'reeltalk\[s3\]'"):
+        Remote("s3://bucket/raw")
+
+
+def test_errors_show_no_query_and_no_password() -> None:
+    said = "GET https://u:p@x.org/f.mp4?X-Amz-Credential=k&sig=s failed (s3://key:word@bucket/x)"
+    assert shown(said) == "GET https://x.org/f.mp4 failed (s3://bucket/x)"
+
+
+def test_what_is_not_there_is_told_from_what_cannot_be_reached(
+    s3: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Remote(f"s3://{bucket}/nothing").look() is None
+    with pytest.raises(RemoteError, match="holds no files"):
+        Remote(f"s3://{bucket}/nothing/").files()
+    with pytest.raises(RemoteError, match="there is no such file, folder or bucket"):
+        Remote("s3://no-such-bucket/x").files()
+    monkeypatch.setattr(remote, "MOST_FILES", 1)
+    for key in "ab":
+        s3.put_object(Bucket=bucket, Key=f"raw/{key}", Body=b"x")
+    with pytest.raises(RemoteError, match="holds more than 1 files"):
+        Remote(f"s3://{bucket}/raw").files()
+
+
+def test_a_listing_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch, s3: Any, bucket: str) -> None:
+    import asyncio
+
+    async def endless(*_: Any, **__: Any) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+
+    opened = Remote(f"s3://{bucket}/raw")
+    monkeypatch.setattr(type(opened._files), "_find", endless)
+    monkeypatch.setattr(remote, "LISTING_S", 0.1)
+    with pytest.raises(RemoteError, match="listing"):
+        opened.files()
+
+
+class Odd(BaseHTTPRequestHandler):
+    """A web server whose files each have a fault."""
+
+    protocol_version = "HTTP/1.1"
+    asked: list[tuple[str, str | None]]
+
+    def do_HEAD(self) -> None:
+        self.answer(body=False)
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers.get("Range")))
+        self.answer(body=True)
+
+    def answer(self, *, body: bool) -> None:
+        start, end = 0, len(CONTENT)
+        ranged = self.headers.get("Range") if self.path != "/whole.mp4" else None
+        if ranged:
+            first, _, last = ranged.removeprefix("bytes=").partition("-")
+            start, end = int(first), min(len(CONTENT), int(last) + 1) if last else len(CONTENT)
+        self.send_response(206 if ranged else 200)
+        if self.path != "/whole.mp4":
+            self.send_header("Accept-Ranges", "bytes")
+        changes = self.path == "/changing.mp4" and any(path == self.path for path, _ in self.asked)
+        self.send_header("ETag", '"2"' if changes else '"1"')
+        if ranged:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(CONTENT)}")
+        if self.path == "/endless.mp4":
+            self.send_header("Connection", "close")
+            self.end_headers()
+            while body:
+                try:
+                    self.wfile.write(bytes(1 << 16))
+                except OSError:
+                    return
+            return
+        self.send_header("Content-Length", str(end - start))
+        self.end_headers()
+        if not body:
+            return
+        failures = sum(path == self.path for path, _ in self.asked)
+        if self.path == "/breaking.mp4" and failures <= 2:
+            self.wfile.write(CONTENT[start : (start + end) // 2])
+            self.close_connection = True
+            return
+        with contextlib.suppress(OSError):
+            self.wfile.write(CONTENT[start:end])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    Odd.asked = []
+    monkeypatch.setattr(arriving, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 20)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def brought(address: str, name: str, folder: Path, most_bytes: int = 1 << 30) -> str:
+    there = Remote(address)
+    file = there.look(name)
+    assert file is not None
+    return fetch(there, file, folder, str, Traffic(), most_bytes=most_bytes)
+
+
+@pytest.mark.parametrize("name", ["fine.mp4", "breaking.mp4", "whole.mp4"])
+def test_a_file_arrives_whole_from_servers_that_break_off_or_know_no_parts(odd: str, name: str, tmp_path: Path) -> None:
+    assert brought(odd, name, tmp_path) == SHA256
+    assert (tmp_path / SHA256).read_bytes() == CONTENT
+    assert [path.name for path in tmp_path.iterdir()] == [SHA256]
+
+
+def test_a_file_that_never_ends_or_changes_leaves_nothing(odd: str, tmp_path: Path) -> None:
+    with pytest.raises(RemoteError, match="more than the 4,000,000 bytes"):
+        brought(odd, "endless.mp4", tmp_path, most_bytes=4_000_000)
+    with pytest.raises(RemoteError, match="changed while it was read"):
+        brought(odd, "changing.mp4", tmp_path)
+    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_a_stopped_download_goes_on_where_it_was(odd: str, tmp_path: Path) -> None:
+    there = Remote(odd)
+    file = there.look("fine.mp4")
+    assert file is not None
+    traffic = Traffic()
+    traffic.told = lambda size_bytes: traffic.stop.set() if size_bytes else None
+    with pytest.raises(StoppedError):
+        fetch(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
+    before = len(Odd.asked)
+    told: list[int] = []
+    assert fetch(there, file, tmp_path, str, Traffic(told.append), most_bytes=1 << 30) == SHA256
+    # What was here is told of as well, so that progress adds up.
+    assert sum(told) == len(CONTENT)
+    starts = [int(str(ranged).removeprefix("bytes=").partition("-")[0]) for _, ranged in Odd.asked[before:]]
+    assert min(starts) >= 1 << 20
+
+
+def test_content_of_another_hash_is_not_kept(odd: str, tmp_path: Path) -> None:
+    there = Remote(odd)
+    file = there.look("fine.mp4")
+    assert file is not None
+    with pytest.raises(RemoteError, match="damaged or replaced"):
+        fetch(there, file, tmp_path, str, Traffic(), sha256="0" * 64, most_bytes=1 << 30)
+    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_web_servers_take_no_files(odd: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    with pytest.raises(RemoteError, match="only read"):
+        Remote(odd).put(tmp_path / "a", "a")
+
+
+def test_what_users_can_mend_is_handed_out_and_all_else_stops_the_rest() -> None:
+    def work(number: int) -> int:
+        if number == 2:
+            raise RemoteError("two")
+        return number
+
+    outcomes = dict(several(work, [1, 2, 3], Traffic()))
+    assert isinstance(outcomes.pop(2), ReeltalkError)
+    assert outcomes == {1: 1, 3: 3}
+    traffic, begun = Traffic(), []
+
+    def interrupted(number: int) -> None:
+        begun.append(number)
+        if number == 0:
+            raise KeyboardInterrupt
+        traffic.stop.wait(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(several(interrupted, range(50), traffic, at_once=2))
+    assert traffic.stop.is_set()
+    assert len(begun) < 50
+
+
+def test_a_file_that_is_written_to_a_folder_appears_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(CONTENT)
+    there = Remote(f"file://{tmp_path}/far/away")
+    there.put(tmp_path / "a", "b")
+    assert there.look("b") is not None
+    assert [path.name for path in (tmp_path / "far/away").iterdir()] == ["b"]
+    assert b"".join(there.blocks(RemoteFile(f"{tmp_path}/far/away/b", "b", None, None), 5)) == CONTENT[5:]
