@@ -14,6 +14,7 @@ from reeltalk.schema.media import Video
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk.store.links import LinkReport, read_links
 from reeltalk.store.manifest import MANIFEST, FileEntry, hash_file
 from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
 from reeltalk.store.validate import validate
@@ -58,7 +59,9 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
         for name in (REMOTE, LINK_ROT):
             if (benchmark.path / name).is_file():
                 _copy(benchmark.path / name, partial / name)
-        card = write_card(content, title=title or benchmark.manifest.name, version=version, canary=canary)
+        links = read_links(benchmark.path)
+        name = title or benchmark.manifest.name
+        card = write_card(content, title=name, version=version, canary=canary, links=links)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)
         entry = FileEntry(sha256=sha256, size_bytes=size_bytes, stage="freeze", version=__version__)
@@ -86,8 +89,16 @@ def _copy(source: Path, target: Path) -> None:
         raise BenchmarkError(f"{source} changed while it was copied; run the command again")
 
 
-def write_card(content: Content, *, title: str, version: str, canary: str) -> str:
-    """The card of a release as Markdown: counts, splits, licence and source of every video, what was dropped."""
+def write_card(content: Content, *, title: str, version: str, canary: str, links: LinkReport | None = None) -> str:
+    """The card of a release as Markdown: counts, splits, licence and source of every video, what was dropped.
+
+    Args:
+        content: What is released.
+        title: Heading.
+        version: Of the release.
+        canary: String by which the release can be found.
+        links: Which sources still answered, where somebody asked them.
+    """
     lines = [
         f"# {_cell(title)} {version}",
         "",
@@ -115,6 +126,7 @@ def write_card(content: Content, *, title: str, version: str, canary: str) -> st
         "| --- | --- | --- | --- |",
         *(_video_row(video, present=video.sha256 in content.media) for video in content.videos),
         "",
+        *([_links_line(links), ""] if links is not None else []),
         "## Dropped",
         "",
         *_dropped_rows(content),
@@ -144,6 +156,14 @@ def _video_row(video: Video, *, present: bool) -> str:
     licence, source = video.licence or "not stated", video.source or "not stated"
     media = "in this release" if present else "not included"
     return f"| {_cell(video.id)} | {_cell(licence)} | {_cell(source)} | {media} |"
+
+
+def _links_line(links: LinkReport) -> str:
+    answered = sum(link.outcome == "answers" for link in links.links)
+    return (
+        f"On {links.asked_at:%Y-%m-%d}, {answered:,} of {len(links.links):,} addresses that videos name as their "
+        f"source answered (`{LINK_ROT}`)."
+    )
 
 
 def _dropped_rows(content: Content) -> list[str]:

@@ -1,0 +1,153 @@
+"""Which of the web addresses that videos name as their source still answer: a report of link rot.
+
+Each address is asked once for its head, or for its first byte where a server refuses that; no content is kept. The
+report lies beside the manifest and goes into releases, where the next reader wants to know it.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.errors import SettingError
+from reeltalk.schema.media import Video
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.media import LINK_ROT
+from reeltalk.store.remote import checked_address, shown
+from reeltalk.store.sources import Progress
+
+AT_ONCE: Final = 16
+AT_ONE_HOST: Final = 2
+ANSWER_S: Final = 20.0
+"""Longest time that one address may take, redirects included."""
+MOST_REDIRECTS: Final = 5
+
+Outcome = Literal["answers", "gone", "refused", "failing", "unreachable", "not asked"]
+
+
+class Link(BaseModel):
+    """One address."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    address: str
+    videos: tuple[str, ...]
+    outcome: Outcome
+    status: int | None = None
+    """Of HTTP, where the server answered."""
+    detail: str = ""
+
+
+class LinkReport(BaseModel):
+    """`link-rot.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["reeltalk.link-rot"] = "reeltalk.link-rot"
+    asked_at: datetime
+    links: tuple[Link, ...]
+
+    @property
+    def rotten(self) -> list[Link]:
+        """Those that do not answer."""
+        return [link for link in self.links if link.outcome not in ("answers", "not asked")]
+
+
+def ask_links(
+    videos: Iterable[Video],
+    *,
+    answer_s: float = ANSWER_S,
+    progress: Progress = lambda what, done, total, share: None,
+) -> LinkReport:
+    """Ask every web address that videos name as their source.
+
+    Args:
+        videos: Whose sources.
+        answer_s: Longest time for one address.
+        progress: Told how many have been asked.
+    """
+    by_address: defaultdict[str, list[str]] = defaultdict(list)
+    for video in videos:
+        if video.source is not None and video.source.startswith(("http://", "https://")):
+            by_address[video.source].append(str(video.id))
+    links = asyncio.run(_ask_all(dict(sorted(by_address.items())), answer_s, progress))
+    return LinkReport(asked_at=datetime.now(UTC).replace(microsecond=0), links=tuple(links))
+
+
+def write_links(folder: Path, report: LinkReport) -> Path:
+    """Write the report beside a benchmark's manifest, whole or not at all.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+    """
+    write_bytes(folder / LINK_ROT, write_json(report.model_dump(mode="json")).encode())
+    return folder / LINK_ROT
+
+
+def read_links(folder: Path) -> LinkReport | None:
+    """The report that lies beside a benchmark's manifest; None where nobody asked.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    path = folder / LINK_ROT
+    return parse(LinkReport, read_json(path), file=path) if path.is_file() else None
+
+
+async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: Progress) -> list[Link]:
+    import httpx
+
+    everywhere = asyncio.Semaphore(AT_ONCE)
+    hosts: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONE_HOST))
+    done = 0
+    headers = {"User-Agent": "reeltalk (looks whether a source still answers)", "Accept-Encoding": "identity"}
+
+    async def ask(client: Any, address: str) -> Link:
+        nonlocal done
+        videos = tuple(by_address[address])
+        try:
+            host = urlsplit(checked_address(address)).netloc
+        except (SettingError, ValueError):
+            return Link(address=shown(address), videos=videos, outcome="not asked", detail="it may hold credentials")
+        async with hosts[host], everywhere:
+            outcome, status, detail = await _ask(client, address, answer_s)
+        done += 1
+        progress("asking sources", done, len(by_address), done / len(by_address))
+        return Link(address=address, videos=videos, outcome=outcome, status=status, detail=detail)
+
+    options: dict[str, Any] = {"follow_redirects": True, "max_redirects": MOST_REDIRECTS, "headers": headers}
+    async with httpx.AsyncClient(timeout=answer_s, **options) as client:
+        return list(await asyncio.gather(*(ask(client, address) for address in by_address)))
+
+
+async def _ask(client: Any, address: str, answer_s: float) -> tuple[Outcome, int | None, str]:
+    import httpx
+
+    try:
+        # httpx limits each step; a server that sends a byte now and then is limited here.
+        async with asyncio.timeout(answer_s):
+            status = (await client.head(address)).status_code
+            if status in (400, 403, 404, 405, 501):
+                async with client.stream("GET", address, headers={"Range": "bytes=0-0"}) as reply:
+                    status = reply.status_code
+    except TimeoutError:
+        return "unreachable", None, f"no answer within {answer_s:g} s"
+    except httpx.TooManyRedirects:
+        return "failing", None, f"more than {MOST_REDIRECTS} redirects"
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
+        return "unreachable", None, shown(f"{type(error).__name__}: {error}")[:200]
+    return _outcome(status), status, ""
+
+
+def _outcome(status: int) -> Outcome:
+    if status < 400 or status == 416:
+        return "answers"
+    if status in (404, 410):
+        return "gone"
+    return "refused" if status in (401, 402, 403, 407, 429, 451) else "failing"
