@@ -139,7 +139,7 @@ def _films(
     if missing and not options.skip_missing:
         raise BenchmarkError(
             f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
-            "'reeltalk fetch' or 'reeltalk import', or leave out what is about them with --skip-missing"
+            "'reeltalk media pull' or 'reeltalk import', or leave out what is about them with --skip-missing"
         )
     if missing:
         before = len(found.conversations)
@@ -147,7 +147,7 @@ def _films(
         left_out = before - len(found.conversations)
         found.counts["conversations are left out, as their video is not at hand"] += left_out
         if not found.conversations:
-            raise BenchmarkError("no video is at hand; put them into the benchmark with 'reeltalk fetch'")
+            raise BenchmarkError("no video is at hand; put them into the benchmark with 'reeltalk media pull'")
     return known
 
 
