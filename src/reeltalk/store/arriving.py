@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
@@ -14,7 +14,7 @@ from filelock import FileLock
 from reeltalk.errors import ReeltalkError, RemoteError
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory
 from reeltalk.store.manifest import HASH_BLOCK_BYTES
-from reeltalk.store.remote import Remote, RemoteFile, shown
+from reeltalk.store.remote import Remote, RemoteFile, give_up, shown
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,6 +25,7 @@ MUCH_BYTES: Final = 64 << 20
 FIRST_WAIT_S: Final = 0.25
 """Before the second attempt; each further one waits twice as long."""
 AT_ONCE: Final = 8
+STOP_EVERY_S: Final = 0.05
 
 
 class StoppedError(Exception):
@@ -93,7 +94,7 @@ def fetch(
                 f"{shown(file.path)} has the hash {found[:12]}…, not {sha256[:12]}…: it was damaged or replaced; "
                 "nothing was kept of it"
             )
-        now = remote.look(file.name) if sha256 is None and file.version is not None else file
+        now = remote.again(file) if sha256 is None and file.version is not None else file
         if now is None or (now.size_bytes, now.version) != (file.size_bytes, file.version):
             partial.unlink(missing_ok=True)
             raise RemoteError(f"{shown(file.path)} changed while it was read; run the command again")
@@ -124,6 +125,8 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
                 digest.update(block)
                 traffic.moved(max(0, here - told))
                 told = max(told, here)
+            # A request that is given up ends like a file that is read.
+            traffic.moved(0)
             if file.size_bytes is not None and here < file.size_bytes:
                 raise RemoteError(
                     f"{shown(file.path)} ended after {here:,} of {file.size_bytes:,} bytes; run the command again",
@@ -166,8 +169,9 @@ def several(
     Where whoever asks stops, or is interrupted, no further item is begun and those at work end at their next bytes.
     """
     pool = ThreadPoolExecutor(at_once)
+    futures: dict[Future[R], T] = {}
     try:
-        futures: dict[Future[R], T] = {pool.submit(work, item): item for item in items}
+        futures |= {pool.submit(work, item): item for item in items}
         for future in as_completed(futures):
             try:
                 yield futures[future], future.result()
@@ -175,6 +179,10 @@ def several(
                 yield futures[future], error
     except BaseException:
         traffic.stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        # Again and again: a thread may ask for more before it looks whether it shall stop.
+        while wait([future for future in futures if not future.cancelled()], timeout=STOP_EVERY_S).not_done:
+            give_up()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

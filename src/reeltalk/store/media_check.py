@@ -67,8 +67,8 @@ def _how(benchmark: Benchmark) -> str:
     if address is not None:
         return f"bring them from {shown(address)}: reeltalk media pull {benchmark.path}"
     return (
-        f"curate or import the videos again with their files, or bring them: reeltalk media pull {benchmark.path} "
-        "s3://bucket/folder"
+        f"curate the videos again, attach their files (reeltalk attach), or bring them: reeltalk media pull "
+        f"{benchmark.path} s3://bucket/folder"
     )
 
 

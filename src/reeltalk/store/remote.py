@@ -4,13 +4,14 @@ This module is the only one that imports fsspec. Credentials are the driver's bu
 own tools do, in the environment or in their files. An address that holds some is refused, since addresses are recorded.
 """
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from reeltalk.errors import MissingExtraError, RemoteError, SettingError
 
@@ -94,6 +95,19 @@ def checked_address(address: str) -> str:
     return address
 
 
+def give_up() -> None:
+    """End all requests that are under way, in whatever thread: what waits for a silent server must not wait on."""
+    from fsspec.asyn import loop
+
+    if loop[0] is not None and loop[0].is_running():
+        loop[0].call_soon_threadsafe(_cancel_all)
+
+
+def _cancel_all() -> None:
+    for task in asyncio.all_tasks():
+        task.cancel()
+
+
 class Remote:
     """The folder, or the one file, at an address.
 
@@ -111,11 +125,9 @@ class Remote:
         self.address = checked_address(address)
         self.scheme = address.partition("://")[0].lower()
         try:
-            # A new instance looks at the environment anew; a listing that is kept would hide what changed.
+            # A listing that is kept would hide what changed.
             options = _patience() if self.scheme in WEB else {}
-            self._files, root = fsspec.core.url_to_fs(
-                address, skip_instance_cache=True, use_listings_cache=False, **options
-            )
+            self._files, root = fsspec.core.url_to_fs(address, use_listings_cache=False, **options)
         except ImportError:
             extra = "s3" if PACKAGES.get(self.scheme) == "s3fs" else None
             package = PACKAGES.get(self.scheme, f"that reads {self.scheme}:// with fsspec")
@@ -130,13 +142,25 @@ class Remote:
         Raises:
             RemoteError: The store cannot be reached or refuses.
         """
-        path = f"{self.root}/{name}" if name else self.root
+        below = quote(name) if self.scheme in WEB else name
+        path = f"{self.root}/{below}" if name else self.root
+        return self._look(path, name or path.rsplit("/", 1)[-1])
+
+    def again(self, file: RemoteFile) -> RemoteFile | None:
+        """What is known of a file now; None where it is gone.
+
+        Raises:
+            RemoteError: The store cannot be reached or refuses.
+        """
+        return self._look(file.path, file.name)
+
+    def _look(self, path: str, name: str) -> RemoteFile | None:
         try:
             with self._driver("looking at", path):
                 entry = self._files.info(path)
         except _AbsentError:
             return None
-        return None if entry.get("type") == "directory" else self._file(entry, path, name or path.rsplit("/", 1)[-1])
+        return None if entry.get("type") == "directory" else self._file(entry, path, name)
 
     def files(self) -> tuple[list[RemoteFile], dict[str, str]]:
         """All files below the address, in order, and the names of those that are refused with the reason.
@@ -155,6 +179,7 @@ class Remote:
         found, refused = [], {}
         for path, entry in entries.items():
             name = path.removeprefix(f"{self.root}/")
+            name = unquote(name) if self.scheme in WEB else name
             if name.endswith("/") and not entry.get("size"):
                 continue  # the mark by which consoles keep an empty folder
             reason = _reason_against(path, name, entry)

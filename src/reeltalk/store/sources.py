@@ -9,14 +9,15 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, RemoteError, SettingError
 from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
 from reeltalk.store.atomic import write_bytes
-from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+from reeltalk.store.remote import WEB, Remote, RemoteFile, checked_address, shown
 
 OBJECTS: Final = "objects"
 KNOWN: Final = "known"
@@ -114,7 +115,10 @@ def bring(
             f"{len(failed):,} of {len(wanted):,} files could not be brought from {shown(address)}: {failed[0]}; what "
             "arrived is kept, run the command again to go on"
         )
-    files = tuple(BroughtFile(_plain(file.name), ready[file.name], _address(remote, file)) for file in wanted)
+    files = tuple(
+        BroughtFile(file.name, ready[file.name], file.path if remote.scheme in WEB else f"{remote.address}{file.name}")
+        for file in wanted
+    )
     return Brought(shown(address), files, refused)
 
 
@@ -123,7 +127,7 @@ def _wanted(
 ) -> tuple[Remote, list[RemoteFile], dict[str, str]]:
     single = None if address.endswith("/") else Remote(address).look()
     if single is None:
-        remote = Remote(address)
+        remote = Remote(f"{address.rstrip('/')}/")
         found, refused = remote.files()
         names = set(choose(file.name for file in found))
         wanted = [file for file in found if file.name in names]
@@ -131,8 +135,9 @@ def _wanted(
         return remote, [_looked_at(remote, file) for file in wanted], refused
     folder, _, name = checked_address(address).rpartition("/")
     remote = Remote(f"{folder}/")
-    files = [_looked_at(remote, RemoteFile(single.path, name, None, None))]
-    for other in beside(_plain(name)):
+    plain = unquote(name.partition("?")[0]) if remote.scheme in WEB else name
+    files = [replace(single, name=plain)]
+    for other in beside(plain):
         try:
             at_hand = remote.look(other)
         except RemoteError as error:
@@ -147,19 +152,10 @@ def _wanted(
 def _looked_at(remote: Remote, file: RemoteFile) -> RemoteFile:
     if file.size_bytes is not None and file.version is not None:
         return file
-    found = remote.look(file.name)
+    found = remote.again(file)
     if found is None:
         raise RemoteError(f"{shown(file.path)} is gone; run the command again")
     return found
-
-
-def _plain(name: str) -> str:
-    """A name without the query that a web address may end in."""
-    return name.partition("?")[0] or name
-
-
-def _address(remote: Remote, file: RemoteFile) -> str:
-    return f"{remote.address.rstrip('/')}/{file.name}"
 
 
 def _check_room(address: str, cache: Path, total_bytes: int, most_bytes: int) -> None:
@@ -210,7 +206,7 @@ class _Cache:
 
     def _name(self, file: RemoteFile, sha256: str) -> str:
         # Some containers are told apart by the ending alone.
-        suffix = Path(_plain(file.name)).suffix.lower()
+        suffix = Path(file.name).suffix.lower()
         return f"{sha256}{suffix if SUFFIX.fullmatch(suffix) else ''}"
 
     def _note(self, file: RemoteFile) -> Path:

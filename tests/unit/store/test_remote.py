@@ -1,11 +1,12 @@
 """Addresses, and files that arrive from them: whole or not at all, though servers fail, change or never end."""
 
 import contextlib
+import functools
 import hashlib
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from reeltalk.errors import MissingExtraError, ReeltalkError, RemoteError, Setti
 from reeltalk.store import arriving, remote
 from reeltalk.store.arriving import StoppedError, Traffic, fetch, several
 from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
+from reeltalk.store.sources import bring
 
 CONTENT = bytes(range(256)) * 40_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -101,6 +103,7 @@ class Odd(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     asked: list[tuple[str, str | None]]
+    released: threading.Event
 
     def do_HEAD(self) -> None:
         self.answer(body=False)
@@ -122,6 +125,10 @@ class Odd(BaseHTTPRequestHandler):
         self.send_header("ETag", '"2"' if changes else '"1"')
         if ranged:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(CONTENT)}")
+        if self.path == "/silent.mp4" and body:
+            self.end_headers()
+            self.released.wait()
+            return
         if self.path == "/endless.mp4":
             self.send_header("Connection", "close")
             self.end_headers()
@@ -147,14 +154,22 @@ class Odd(BaseHTTPRequestHandler):
         pass
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """A web server that lists its folders."""
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
 @pytest.fixture
 def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    Odd.asked = []
+    Odd.asked, Odd.released = [], threading.Event()
     monkeypatch.setattr(arriving, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(remote, "BLOCK_BYTES", 1 << 20)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
+    Odd.released.set()
     server.shutdown()
     server.server_close()
 
@@ -234,6 +249,40 @@ def test_what_users_can_mend_is_handed_out_and_all_else_stops_the_rest() -> None
         list(several(interrupted, range(50), traffic, at_once=2))
     assert traffic.stop.is_set()
     assert len(begun) < 50
+
+
+def test_an_interrupt_does_not_wait_for_a_server_that_says_nothing(odd: str, tmp_path: Path) -> None:
+    there, traffic = Remote(odd), Traffic()
+
+    def work(name: str) -> None:
+        if name == "interrupted":
+            while not Odd.asked:
+                traffic.stop.wait(0.01)
+            raise KeyboardInterrupt
+        file = RemoteFile(f"{odd}{name}", name, None, None)
+        fetch(there, file, tmp_path, str, traffic, most_bytes=1 << 30)
+
+    # The server never ends its answer: a run that waited for it would hang here.
+    with pytest.raises(KeyboardInterrupt):
+        list(several(work, ["silent.mp4", "interrupted"], traffic, at_once=2))
+
+
+def test_a_folder_on_a_web_server_is_its_page_of_links(tmp_path: Path) -> None:
+    (tmp_path / "raw" / "day").mkdir(parents=True)
+    for name in ("a.mp4", "day/b c.mp4", ".hidden.mp4"):
+        (tmp_path / "raw" / name).write_bytes(b"x")
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        files, refused = Remote(f"http://127.0.0.1:{server.server_port}/raw/").files()
+        assert ([file.name for file in files], refused) == (["a.mp4", "day/b c.mp4"], {})
+        address = f"http://127.0.0.1:{server.server_port}/raw/day/b%20c.mp4?v=1"
+        beside = ("b c.json", "b c.info.json")
+        brought = bring(address, tmp_path / "cache", choose=list, beside=lambda _: beside, most_bytes=1000)
+        assert [(file.name, file.address) for file in brought.files] == [("b c.mp4", address)]
+        with pytest.raises(SettingError, match="--max-download-gib"):
+            bring(address, tmp_path / "other", choose=list, beside=lambda _: (), most_bytes=0)
+        server.shutdown()
 
 
 def test_a_file_that_is_written_to_a_folder_appears_whole(tmp_path: Path) -> None:
