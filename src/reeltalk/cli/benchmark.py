@@ -2,21 +2,23 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from reeltalk import __version__
 from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say
 from reeltalk.cli.sharing import HARNESS_DEFAULTS, Harness, write_harness_task
 from reeltalk.cli.training_data import Training, export_for_training
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.errors import SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS, TRAINING
 from reeltalk.formats.label_studio_options import DEFAULTS as LABEL_STUDIO_DEFAULTS
 from reeltalk.formats.label_studio_options import LabelStudioOptions
 from reeltalk.formats.training_options import TRAINING_DEFAULTS
+
+if TYPE_CHECKING:
+    from reeltalk.store.content import Content
 
 CURATE_DEFAULTS = CurateSettings()
 LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
@@ -108,35 +110,14 @@ def import_(
     overwrite
         Replace what the benchmark holds.
     """
-    from reeltalk.formats.registry import load_format
-    from reeltalk.schema.outcomes import StageReport
-    from reeltalk.store.benchmark import Benchmark
-    from reeltalk.store.manifest import hash_source
+    from reeltalk.stages.layouts import import_layout
 
-    layout = load_format(format)
-    stage, parents = f"import {format}", {"source": hash_source(source)}
-    if (benchmark / "manifest.json").is_file() or (benchmark / ".commit").is_dir():
-        existing = Benchmark.open(benchmark)
-        entries = list(existing.manifest.files.values())
-        if entries and all((e.stage, e.parents, e.version) == (stage, parents, __version__) for e in entries):
-            print(f"{benchmark} is up to date with {source}")
-            return 0
-        if entries and not overwrite:
-            raise BenchmarkError(f"{benchmark} holds {_counts(existing)}; pass --overwrite to replace that")
-    content = layout.read(source)
-    target = Benchmark.create(benchmark)
-    counts = target.write_content(content, stage=stage, parents=parents)
-    if content.graphs:
-        counts["graphs"] = len(content.graphs)
-    print_report(
-        StageReport(stage=stage, counts=counts, rejected=tuple(content.rejected), warnings=tuple(content.warnings))
-    )
+    done = import_layout(format, source, benchmark, overwrite=overwrite)
+    if not done.counts and done.warnings:
+        print(*done.warnings, sep="\n")
+    else:
+        print_report(done)
     return 0
-
-
-def _counts(benchmark: Any) -> str:
-    counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in benchmark.manifest.files.items() if entry.rows]
-    return ", ".join(counts) or "files"
 
 
 @app.command(sort_key=2)
@@ -198,6 +179,7 @@ def validate(benchmark: Path, /, *, limit: int = 50) -> int:
     limit
         Findings shown.
     """
+    from reeltalk.stages.layouts import told_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.validate import validate as find
 
@@ -208,7 +190,7 @@ def validate(benchmark: Path, /, *, limit: int = 50) -> int:
     if len(findings) > limit:
         print(f"… and {len(findings) - limit:,} more; --limit shows them")
     errors = sum(finding.severity == "error" for finding in findings)
-    print(f"{benchmark}: {_counts(opened)}; {errors:,} errors, {len(findings) - errors:,} warnings")
+    print(f"{benchmark}: {told_counts(opened.manifest)}; {errors:,} errors, {len(findings) - errors:,} warnings")
     return 1 if errors else 0
 
 
@@ -229,12 +211,13 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     title
         Heading of the card; the benchmark's name by default.
     """
+    from reeltalk.stages.layouts import told_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.release import CARD
     from reeltalk.store.release import freeze as write_release
 
     frozen = write_release(Benchmark.open(benchmark), release, version=version, title=title)
-    print(f"release {version} of {_counts(frozen)}: {release / CARD}")
+    print(f"release {version} of {told_counts(frozen.manifest)}: {release / CARD}")
     return 0
 
 
@@ -269,7 +252,7 @@ def export(
     overwrite
         Replace what is there.
     """
-    from reeltalk.formats.registry import load_format
+    from reeltalk.stages.layouts import export_layout
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.benchmark import Benchmark
 
@@ -294,20 +277,15 @@ def export(
         if format == "label-studio":
             only = "--media-url, --videos and --overwrite are its only options"
         raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
-    layout = load_format(format)
-    opened = Benchmark.open(benchmark)
-    content = opened.content()
-    pictures = sum("/" in name and not name.startswith("graphs/") for name in opened.manifest.files)
-    with writing_directory(out, overwrite=overwrite) as folder:
-        if format == "label-studio":
-            from reeltalk.formats.label_studio import write as write_label_studio
+    write = None
+    if format == "label-studio":
+        from reeltalk.formats.label_studio import write as write_label_studio
 
-            lost = write_label_studio(content, folder, label_studio)
-        else:
-            lost = layout.write(content, folder)
-        lost += [f"contact sheets and saved key frames are left out: {pictures:,}"] if pictures else []
-        files = sum(path.is_file() for path in folder.rglob("*"))
-    for line in lost:
+        def write(content: "Content", folder: Path) -> list[str]:
+            return write_label_studio(content, folder, label_studio)
+
+    done = export_layout(Benchmark.open(benchmark), format, out, write=write, overwrite=overwrite)
+    for line in done.lost:
         print(f"not expressed: {line}")
-    print(f"{files:,} files in {out}")
+    print(f"{done.files:,} files in {out}")
     return 0

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reeltalk.stages.filming import film
     from reeltalk.stages.finishing import RunReport
     from reeltalk.stages.judging import judge
+    from reeltalk.stages.layouts import ExportReport, export_layout, import_layout
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.stages.reporting import report, runs_table
     from reeltalk.stages.scoring import score
@@ -48,6 +49,7 @@ __all__ = [
     "ConstructReport",
     "ConstructSettings",
     "CurateSettings",
+    "ExportReport",
     "FilmSettings",
     "FrameSettings",
     "JudgeModelSettings",
@@ -63,7 +65,9 @@ __all__ = [
     "construct",
     "curate",
     "evaluate",
+    "export_layout",
     "film",
+    "import_layout",
     "judge",
     "plan_evaluation",
     "report",
@@ -73,6 +77,9 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "import_layout": "reeltalk.stages.layouts",
+    "export_layout": "reeltalk.stages.layouts",
+    "ExportReport": "reeltalk.stages.layouts",
     "AskSettings": "reeltalk.construct.settings",
     "ConstructSettings": "reeltalk.construct.settings",
     "CurateSettings": "reeltalk.curate.settings",

@@ -1,5 +1,7 @@
 """Calibrate: judges and text metrics beside people who rated some of the same answers."""
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,7 +91,7 @@ def write_rating_sheet(
     text = rating_sheet(opened, items=items, seed=seed, criteria=names)
     # Spreadsheets know UTF-8 by its mark.
     write_bytes(out, text.encode("utf-8-sig"))
-    return text.count("\n") - 1 if "\n" in text else 0
+    return max(0, sum(1 for _ in csv.reader(io.StringIO(text))) - 1)
 
 
 def _opened(runs: Sequence[Run | Path | str]) -> list[Run]:

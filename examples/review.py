@@ -1,0 +1,45 @@
+"""Prepare a benchmark for review, and follow the work from a script: queues, history, what would be applied.
+
+People work in the browser, at what `reeltalk review benchmarks/household` serves.
+
+    python examples/review.py benchmarks/household household-review
+"""
+
+import contextlib
+import sys
+from pathlib import Path
+
+from reeltalk import Benchmark
+from reeltalk.review.applying.stage import apply_reviews
+from reeltalk.review.exporting import export_project
+from reeltalk.review.loading import load
+from reeltalk.review.playable import prepare
+from reeltalk.review.project import PLAYABLE, Project
+from reeltalk.review.queue_status import queue_counts
+from reeltalk.review.verifying import verify
+
+
+def main(benchmark: str, export: str) -> None:
+    """Load what there is to review, and export the project."""
+    project = Project.open(Path(benchmark))
+    with contextlib.closing(project.database):
+        loaded = load(
+            project,
+            Benchmark.open(benchmark),
+            serving=lambda opened: prepare(opened, project.folder / PLAYABLE),
+            queues=("turns",),
+            overlap=2,
+        )
+        print(*loaded.lines(), sep="\n")
+        with project.database.reading() as session:
+            for row in queue_counts(session):
+                print("  ".join(row))
+        print(*verify(project.database).lines(), sep="\n")
+        applied = apply_reviews(project, dry_run=True)
+        print(*applied.lines(Path(benchmark), dry_run=True), sep="\n")
+        export_project(project.database, Path(export))
+    print(f"the whole project: {export}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

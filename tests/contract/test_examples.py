@@ -1,0 +1,38 @@
+"""Every how-to has a script of the same name in `examples/`, which the page names and a test runs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+NOT_OF_A_PAGE = {"first_leaderboard"}
+"""Scripts that other pages name."""
+
+
+def script_of(page: Path) -> str:
+    return page.stem.replace("-", "_")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_how_to_names_its_script(page: Path) -> None:
+    name = script_of(page)
+    text = page.read_text(encoding="utf-8")
+    assert f"`examples/{name}.py`" in "\n".join(text.splitlines()[:4]), "below the heading: In Python: `examples/…`"
+
+
+def test_every_script_is_of_a_page_and_is_run() -> None:
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert scripts - NOT_OF_A_PAGE == {script_of(page) for page in PAGES}
+    tests = (ROOT / "tests" / "integration" / "test_examples.py").read_text(encoding="utf-8")
+    assert [name for name in sorted(scripts - NOT_OF_A_PAGE) if f'example("{name}", ' not in tests] == []
+
+
+def test_scripts_are_short_and_say_how_they_are_run() -> None:
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if path.stem not in NOT_OF_A_PAGE:
+            assert f"python examples/{path.name} " in (ast.get_docstring(ast.parse(text)) or ""), path.name
+            assert len(text.splitlines()) <= 65, path.name
+            assert "reeltalk.cli" not in text, path.name

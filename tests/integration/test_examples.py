@@ -1,0 +1,218 @@
+"""The scripts of `examples/` run as written on a small filmed household, and say what they promise."""
+
+import csv
+import json
+import re
+import runpy
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripted_server import Body, Server, serve, words
+
+from reeltalk import Benchmark, Run
+from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, VIDEOS
+
+ROOT = Path(__file__).parents[2]
+VDACT = ROOT / "tests" / "samples" / "vdact"
+
+
+def example(name: str, *arguments: object) -> None:
+    """Run a script as `python examples/NAME.py ARGUMENTS` does."""
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"](*map(str, arguments))
+
+
+def reply(body: Body) -> str:
+    """A judge that gives the top of its scale, and a model that says the same."""
+    assert words(body["messages"][-1])
+    return "It is right. So rating=3"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serve(reply) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples") / "household"
+    example("household", folder, 4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(household: Path) -> tuple[Path, Path]:
+    """Runs of two baselines in mode dialogue."""
+    for model in ("blind", "oracle"):
+        example("evaluate", household, "oracle" if model == "oracle" else f"baseline:{model}", household.parent / model)
+    return household.parent / "blind-dialogue", household.parent / "oracle-dialogue"
+
+
+@pytest.fixture(scope="module")
+def vdact(household: Path) -> Path:
+    folder = household.parent / "vdact"
+    example("fetch", "vdact", household.parent / "data", folder, VDACT)
+    return folder
+
+
+def test_household_films_videos_and_asks_about_them(household: Path) -> None:
+    filmed = Benchmark.open(household)
+    assert (filmed.rows(VIDEOS), filmed.rows(DIALOGUES)) == (4, 8)
+    assert {video.split for video in filmed.read(VIDEOS)} == {"train", "test"}
+    assert all(filmed.media.path(video.sha256 or "").is_file() for video in filmed.read(VIDEOS))
+
+
+def test_evaluate_plays_two_modes_and_shows_wrong_answers(
+    household: Path, runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {}
+    for path in runs:
+        run = Run.open(path)
+        values.update({(row.model, row.metric): row.value for row in run.summary})
+        assert run.info.settings["play"]["mode"] == "dialogue"
+        assert (path.with_name(path.name.replace("dialogue", "single")) / "run.json").is_file()
+    assert (values["oracle", "agree"] or 0) > (values["blind", "agree"] or 0)
+    example("evaluate", household, "baseline:constant", household.parent / "constant")
+    assert re.search(r"said: .+, reference: ", capsys.readouterr().out)
+
+
+def test_compare_says_what_is_shown_and_what_a_plan_needs(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("compare", *runs)
+    said = capsys.readouterr().out
+    assert re.search(r"agree: \w+ less \w+\n  [+-][\d.]+ \[", said)
+    assert "pilot: 2 videos" in said
+
+
+def test_report_has_tables_for_a_paper(household: Path, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    example("report", household, tmp_path / "site", *runs)
+    assert "<video" in "".join(page.read_text(encoding="utf-8") for page in (tmp_path / "site").rglob("*.html"))
+    assert list((tmp_path / "site" / "tables").rglob("*.tex"))
+
+
+def test_calibrate_writes_a_sheet_and_compares_with_what_people_wrote(
+    runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet = tmp_path / "ratings.csv"
+    example("calibrate", "sheet", sheet, *runs)
+    with sheet.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        row |= {"rater": "Ada", "value": "5" if row["answer"] == row["references"] else "2"}
+    with sheet.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    example("calibrate", "compare", sheet, *runs)
+    said = capsys.readouterr().out
+    assert f"correctness: {len(rows)} answers about 2 videos, by Ada" in said
+    assert re.search(r"agree: Spearman 0\.\d", said)
+
+
+def test_judge_goes_on_where_a_budget_stopped_it(
+    runs: tuple[Path, Path], server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = server.count
+    example("judge", runs[0], tmp_path / "judged", "tiny", server.base_url)
+    said = capsys.readouterr().out
+    assert "stopped: " in said
+    assert "yes: 1.0, 0 unscored" in said
+    told = re.search(r"asked: ([\d,]+) requests", said)
+    assert told is not None
+    assert server.count - before == int(told[1].replace(",", "")) + 5, "what was judged first is not asked again"
+
+
+def test_own_judge_signs_by_its_file(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    example("own_judge", runs[0], tmp_path / "brevity")
+    row = next(row for row in Run.open(tmp_path / "brevity").summary if row.metric == "brevity")
+    assert "python:brevity#" in row.signature
+
+
+def test_profile_gives_credit_by_tags(
+    household: Path, runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("profile", household, runs[1], tmp_path / "rubric")
+    assert re.search(r"^oracle +rubric-words\.\w+ +\d", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_share_writes_a_repository_a_table_and_numbers(
+    household: Path, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    example("share", household, tmp_path, *runs)
+    assert (tmp_path / "hub" / "README.md").is_file()
+    assert "\\toprule" in (tmp_path / "table.tex").read_text(encoding="utf-8")
+    assert "blind-dialogue blind" in json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
+
+
+def test_graphs_answer_and_tell(household: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("graphs", household)
+    said = capsys.readouterr().out
+    assert re.search(r"\w+: [1-9]\d* times", said)
+    assert re.search(r": [1-9]\d* events, [1-9]\d* of them told:\n  The person is in the ", said)
+
+
+def test_curate_says_what_was_kept_and_why_not(
+    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filmed = Benchmark.open(household)
+    (tmp_path / "raw").mkdir()
+    for video in filmed.read(VIDEOS):
+        shutil.copyfile(filmed.media.path(video.sha256 or ""), tmp_path / "raw" / f"{video.id}.mp4")
+    example("curate", tmp_path / "kitchen", tmp_path / "raw")
+    assert Benchmark.open(tmp_path / "kitchen").rows(CLIPS)
+    assert "kept: False" in capsys.readouterr().out
+    assert (tmp_path / "kitchen-site" / "index.html").is_file()
+
+
+def test_stream_asks_while_the_video_goes_on(household: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filmed = Benchmark.open(household)
+    video = next(filmed.read(VIDEOS))
+    example("stream", filmed.media.path(video.sha256 or ""), f"mini:{ROOT / 'tests' / 'mini_sample'}")
+    said = capsys.readouterr().out
+    assert re.search(r"^ 20\.0 s  .+ MB kept\)\n 40\.0 s  ", said)
+
+
+def test_fetch_score_and_extend_released_answers(
+    household: Path, vdact: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Benchmark.open(vdact).rows(DIALOGUES) == 5
+    answers = sorted((VDACT / "results").glob("*.json"))
+    example("score", "vdact", tmp_path / "released", *answers)
+    assert "hasty-1f: 15 answers, 1 duplicates" in capsys.readouterr().out
+    example("extend", household, "vdact", tmp_path / "rooms", *answers)
+    assert "same_rooms" in Run.open(tmp_path / "rooms").info.metrics
+    assert (household / "notes" / "words.txt").is_file()
+
+
+def test_published_and_reproduce_judge_by_the_papers_protocol(
+    vdact: Path, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("published", vdact, "tiny", tmp_path / "played", server.base_url)
+    assert "vdact modified (frames.policy" in capsys.readouterr().out
+    example("reproduce", vdact, VDACT / "results" / "careful-8f.json", tmp_path / "judged", "tiny", server.base_url)
+    assert {"vdeval", "vdeval.compat"} <= {row.metric for row in Run.open(tmp_path / "judged").summary}
+
+
+def test_tag_proposes_what_a_person_should_look_at(vdact: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("tag", vdact)
+    assert "tag: 15 turns tagged" in capsys.readouterr().out
+    example("tag", vdact)
+    assert "0 turns tagged" in capsys.readouterr().out
+
+
+def test_review_and_release_a_constructed_benchmark(
+    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("construct", household)
+    built = Benchmark.open(household)
+    assert built.rows(CHAINS)
+    assert built.rows(LINKAGES)
+    example("review", household, tmp_path / "review")
+    assert (tmp_path / "review" / "units.jsonl").is_file()
+    example("release", household, tmp_path / "release")
+    said = capsys.readouterr().out
+    assert "it stays as it is: " in said
+    assert "0 findings in the release" in said
