@@ -24,6 +24,7 @@ def main(benchmark: str, model: str, out: str, base_url: str | None = None) -> N
             limits=LimitSettings(connections=4, max_calls=10_000),
         )
         print(*done.lines(), sep="\n")
+        print(f"{mode}: agreement {done.value('agree')}, complete: {done.complete}")
 
         wrong = {row.item_id for row in done.run.item_scores() if row.scores.get("agree") == 0.0}
         for turn in islice((turn for turn in done.run.answers() if turn.item_id in wrong), 3):

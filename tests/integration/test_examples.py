@@ -109,7 +109,7 @@ def test_calibrate_writes_a_sheet_and_compares_with_what_people_wrote(
     example("calibrate", "compare", sheet, *runs)
     said = capsys.readouterr().out
     assert f"correctness: {len(rows)} answers about 2 videos, by Ada" in said
-    assert re.search(r"agree: Spearman 0\.\d", said)
+    assert re.search(r"Agreement: Spearman 0\.\d", said)
 
 
 def test_judge_goes_on_where_a_budget_stopped_it(
