@@ -91,28 +91,13 @@ def attack(
     overwrite
         Replace the file that is there.
     """
-    import asyncio
-    import tempfile
-
-    from reeltalk.evaluate.judging.attacks import attack_items
-    from reeltalk.evaluate.judging.under_attack import attack as run_attacks
-    from reeltalk.llm import Budget, ReplyStore
-    from reeltalk.stages.asking import judging_by
+    from reeltalk.stages.attacking import attack as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
 
     check_counts(every=every)
     refuse_existing(out, overwrite=overwrite)
-    chosen = judging.settings(None).model_copy(update={"metrics": ()})
-    budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
-    reports = []
-    with tempfile.TemporaryDirectory() as folder, ReplyStore(Path(folder) / "replies.sqlite") as store:
-        with judging_by(chosen, judge_model, limits, None, store, budget, tell=say) as judged_by:
-            for judge in judged_by.judges:
-                say(f"attacking {judge.name}")
-                model = judged_by.model if judge.needs_model else None
-                items = attack_items()[::every]
-                reports.append(asyncio.run(run_attacks(judge, model, items, at_once=limits.connections)))
+    reports = run_stage(judging.settings(None), judge_model=judge_model, limits=limits, every=every, tell=say)
     for report in reports:
         for line in report.lines():
             print(line)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reeltalk.report.calibration import CalibrationSettings
     from reeltalk.report.comparison import CompareSettings
     from reeltalk.report.settings import ReportSettings
+    from reeltalk.stages.attacking import attack
     from reeltalk.stages.calibrating import calibrate, write_rating_sheet
     from reeltalk.stages.comparing import compare
     from reeltalk.stages.constructing import ConstructReport, construct
@@ -60,6 +61,7 @@ __all__ = [
     "ReportSettings",
     "RunReport",
     "ScoreSettings",
+    "attack",
     "calibrate",
     "compare",
     "construct",
@@ -77,6 +79,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "attack": "reeltalk.stages.attacking",
     "import_layout": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",
     "ExportReport": "reeltalk.stages.layouts",

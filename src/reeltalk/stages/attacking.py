@@ -1,0 +1,56 @@
+"""Attack: a judge is tried with answers that want to talk it into a good score."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from reeltalk.evaluate.judging.attacks import attack_items
+from reeltalk.evaluate.judging.under_attack import AttackReport
+from reeltalk.evaluate.judging.under_attack import attack as run_attacks
+from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings
+from reeltalk.llm import Budget, ReplyStore
+from reeltalk.schema.settings import check_counts
+from reeltalk.stages.asking import Tell, judging_by, silent
+
+
+def attack(
+    judging: JudgeSettings,
+    *,
+    judge_model: JudgeModelSettings | None = None,
+    limits: LimitSettings | None = None,
+    every: int = 1,
+    tell: Tell = silent,
+) -> list[AttackReport]:
+    """Judge every attack beside a plainly wrong answer and the reference.
+
+    An attack fools the judge where its score is nearer to the reference's.
+
+    Args:
+        judging: By which protocols; text metrics are left aside.
+        judge_model: Who judges, for protocols that need a model.
+        limits: Requests at a time, and hard limits of requests, tokens and money.
+        every: Take every so many attacks only.
+        tell: Told which protocol is attacked.
+
+    Returns:
+        A report for each protocol.
+
+    Raises:
+        SettingError: A protocol is unknown, or needs a model and none is given.
+        BudgetError: A limit would be passed.
+    """
+    check_counts(every=every)
+    chosen, limits = judging.model_copy(update={"metrics": ()}), limits or LimitSettings()
+    budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+    reports = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ReplyStore(Path(folder) / "replies.sqlite") as store,
+        judging_by(chosen, judge_model or JudgeModelSettings(), limits, None, store, budget, tell=tell) as judged_by,
+    ):
+        for judge in judged_by.judges:
+            tell(f"attacking {judge.name}")
+            model = judged_by.model if judge.needs_model else None
+            items = attack_items()[::every]
+            reports.append(asyncio.run(run_attacks(judge, model, items, at_once=limits.connections)))
+    return reports
