@@ -10,6 +10,7 @@
     ├── FetchError                a data set could not be brought here
     ├── RemoteError               an object store or web server could not be reached, refused, or holds something else
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
+    ├── ClusterError             a cluster cannot be joined, or a node of it lacks what the work needs
     ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
     ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
@@ -107,6 +108,10 @@ class RemoteError(ReeltalkError):
 
 class ModelError(ReeltalkError):
     """A language model could not be reached, refused, or answered with nothing."""
+
+
+class ClusterError(ReeltalkError):
+    """A cluster cannot be joined, or a node of it lacks what the work needs."""
 
 
 class TrackerError(ReeltalkError):

@@ -74,7 +74,7 @@ def serve(
         A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS alone, and the proxy is
         believed who asks. It must be on this machine.
     """
-    from reeltalk.parallel.local import THREADS_OF_LIBRARIES
+    from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
     # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
     for name, threads in THREADS_OF_LIBRARIES.items():

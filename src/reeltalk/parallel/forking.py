@@ -6,6 +6,7 @@ child has limits and may die of whatever it decodes; this process only waits, so
 when the process that started them is gone.
 """
 
+import ctypes
 import gc
 import importlib
 import json
@@ -21,6 +22,8 @@ from typing import Any, Final
 LONGEST_ANSWER_BYTES: Final = 64 << 20
 MEMORY_EXIT: Final = 86
 """Exit status of a child that ran out of memory and could still say so."""
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
 SIGNALS_OF_MEMORY: Final = frozenset({signal.SIGKILL})
 
 
@@ -68,9 +71,14 @@ def send(stream: Any, value: object) -> None:
 def run_in_child(work: Callable[[Any], Any], argument: Any, wall_s: float, memory_bytes: int) -> dict[str, Any]:
     """Call `work` in a forked child; what it returned, or how it failed."""
     reader, writer = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(reader)
+        # Whoever ends this process, as Ray does with the processes of a worker that ends, is to end the child, too.
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
         _serve_one(work, argument, memory_bytes, writer)
     os.close(writer)
     try:

@@ -1,22 +1,13 @@
 """Calls on this machine: a forking process for each worker, a thread here to talk to it."""
 
-import contextlib
-import json
 import os
 import queue
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
 
-from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
-
-THREADS_OF_LIBRARIES: Final = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"), "1"
-)
-"""One thread a process: the processes are what runs in parallel. Memory that threads reserve would count, too."""
+from reeltalk.parallel.call_server import CallServer, read_reply, request_line
+from reeltalk.parallel.executor import Call, Outcome
 
 
 class LocalExecutor:
@@ -33,8 +24,8 @@ class LocalExecutor:
         self.peak_bytes = 0
         """Largest resident memory of a call so far."""
         # Kept between maps: what a process has imported is worth keeping. They end with this object.
-        self._idle: list[subprocess.Popen[bytes]] = []
-        self._servers: list[subprocess.Popen[bytes]] = []
+        self._idle: list[CallServer] = []
+        self._servers: list[CallServer] = []
         weakref.finalize(self, _stop_all, self._servers)
 
     def close(self) -> None:
@@ -46,21 +37,21 @@ class LocalExecutor:
         waiting = enumerate(calls)
         done: queue.Queue[tuple[int, Outcome] | BaseException | None] = queue.Queue()
         lock, stopping = threading.Lock(), threading.Event()
-        at_work: list[subprocess.Popen[bytes]] = []
+        at_work: list[CallServer] = []
 
         def work() -> None:
-            server: subprocess.Popen[bytes] | None = None
+            server: CallServer | None = None
             try:
                 while not stopping.is_set():
                     with lock:
                         item = next(waiting, None)
                         if item is None:
                             break
-                        if server is None or server.poll() is not None:
+                        if server is None or not server.is_alive:
                             if self._idle:
                                 server = self._idle.pop()
                             else:
-                                server = _start()
+                                server = CallServer()
                                 self._servers.append(server)
                             at_work.append(server)
                     done.put((item[0], self._ask(server, function, item[1])))
@@ -93,51 +84,13 @@ class LocalExecutor:
                     thread.join(0.05)
             _stop_all(at_work)
 
-    def _ask(self, server: subprocess.Popen[bytes], function: str, call: Call) -> Outcome:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        request = {
-            "function": function,
-            "argument": call.argument,
-            "wall_s": call.limits.wall_s,
-            "memory_bytes": call.limits.memory_bytes,
-        }
-        try:
-            server.stdin.write(json.dumps(request).encode() + b"\n")
-            server.stdin.flush()
-            line = server.stdout.readline()
-            reply: dict[str, Any] = json.loads(line)
-        except (OSError, ValueError):
-            server.kill()
-            return Failure(FailureKind.DIED, "the process that runs the calls died")
-        if "missing" in reply:
-            raise RuntimeError(f"{function} cannot be called: {reply['missing']}")
-        self.cpu_s += reply["cpu_s"]
-        self.peak_bytes = max(self.peak_bytes, reply["peak_bytes"])
-        if "failure" in reply:
-            return Failure(FailureKind(reply["failure"]), reply["detail"])
-        return reply["result"]
+    def _ask(self, server: CallServer, function: str, call: Call) -> Outcome:
+        reply = read_reply(function, server.ask(request_line(function, call)))
+        self.cpu_s += reply.cpu_s
+        self.peak_bytes = max(self.peak_bytes, reply.peak_bytes)
+        return reply.outcome
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "reeltalk.parallel.forking"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | THREADS_OF_LIBRARIES,
-        # Ctrl-C is ours to hear; what runs is ended when the iterator is closed.
-        start_new_session=True,
-    )
-
-
-def _stop_all(servers: list[subprocess.Popen[bytes]]) -> None:
+def _stop_all(servers: list[CallServer]) -> None:
     for server in servers:
-        # The whole session: the process that forks, and the child it may be waiting for.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if server.returncode is None:
-                os.killpg(server.pid, 9)
-        server.wait()
-        for stream in (server.stdin, server.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        server.stop()

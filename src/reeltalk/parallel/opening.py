@@ -1,22 +1,39 @@
 """From a name on the command line to whatever runs the work."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
 from reeltalk.errors import SettingError
 from reeltalk.parallel.executor import Executor
 from reeltalk.parallel.local import LocalExecutor
 
+CLUSTER: Final = "ray://"
 
-def open_executor(name: str = "local", workers: int | None = None) -> Executor:
+
+def open_executor(name: str = "local", workers: int | None = None, *, shared: Sequence[Path] = ()) -> Executor:
     """What runs a stage's work.
 
     Args:
-        name: `local` for processes of this machine.
+        name: `local` for processes of this machine; `ray` for the Ray cluster that `RAY_ADDRESS` names, or else for an
+            instance of Ray on this machine; `ray://HOST:PORT` for the cluster that this machine is a node of, and
+            `ray://auto` for the one that `ray start` began here.
         workers: Calls at a time; by default one for each core.
+        shared: Files and folders that calls read and write: every node must see them.
 
     Raises:
         SettingError: There is no executor of that name, or `workers` is below 1.
+        MissingExtraError: Ray is not installed.
+        ClusterError: There is no such cluster, or it is of another version.
     """
     if workers is not None and workers < 1:
         raise SettingError(f"--workers {workers}: at least one is needed")
     if name == "local":
         return LocalExecutor(workers)
-    raise SettingError(f"--executor {name!r}: it is local")
+    if name != "ray" and (not name.startswith(CLUSTER) or name == CLUSTER):
+        raise SettingError(f"--executor {name!r}: it is local, ray, ray://HOST:PORT or ray://auto")
+    from reeltalk.parallel.ray_executor import RayExecutor
+
+    address = name.removeprefix(CLUSTER) if name != "ray" else os.environ.get("RAY_ADDRESS") or None
+    return RayExecutor(address, workers, shared)

@@ -4,15 +4,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
-from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits, LocalExecutor
+from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits, open_executor
 
-EXECUTORS: list[Callable[[], Executor]] = [lambda: LocalExecutor(1), lambda: LocalExecutor(3)]
+EXECUTORS = (("local", 1), ("local", 3), ("ray", 3))
 WORK = "parallel_work"
 LIMITS = Limits(wall_s=20, memory_bytes=256 << 20)
 
@@ -28,8 +29,9 @@ def grow(value): return len(bytearray(value << 20))
 def babble(value): print("x" * 100000); sys.stderr.write("y" * 1000); return value
 def odd(value): return {1, 2}
 def touch(value):
-    open(value + "/pid-" + str(os.getpid()), "w").close()
-    time.sleep(60)
+    folder, seconds = value
+    open(folder + "/pid-" + str(os.getpid()), "w").close()
+    time.sleep(seconds)
 """
 
 
@@ -43,10 +45,20 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Any:
     os.environ["PYTHONPATH"] = before or ""
 
 
-@pytest.fixture(params=EXECUTORS, ids=["local-1", "local-3"])
+@pytest.fixture(scope="module")
+def own_ray(work: Path) -> Iterator[None]:
+    """Ray on this machine, which knows the functions of `work`."""
+    open_executor("ray", 3)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(params=EXECUTORS, ids=["local-1", "local-3", "ray-3"])
 def executor(request: pytest.FixtureRequest) -> Executor:
-    made: Executor = request.param()
-    return made
+    name, workers = request.param
+    if name == "ray":
+        request.getfixturevalue("own_ray")
+    return open_executor(name, workers)
 
 
 def results(executor: Executor, function: str, *values: Any, limits: Limits = LIMITS) -> list[Any]:
@@ -94,38 +106,64 @@ def test_a_function_that_is_not_there_is_a_mistake(executor: Executor) -> None:
         results(executor, "nowhere", 1)
 
 
+def is_running(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and "Z" not in state.read_text().rpartition(")")[2].split()[0]
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
+
+
 def test_closing_the_iterator_ends_what_runs(executor: Executor, tmp_path: Path) -> None:
-    calls = [Call(0, LIMITS), Call(30, LIMITS), Call(30, LIMITS)]
-    iterator = executor.map(f"{WORK}:sleep", calls)
+    iterator = executor.map(f"{WORK}:touch", (Call([str(tmp_path), seconds], LIMITS) for seconds in (0, 60, 60)))
     assert next(iterator) == (0, None)
-    start = time.monotonic()
+    wait_until(lambda: len(pids(tmp_path)) > 1)
     iterator.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - start < 10
-    running = [path.read_text() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")]
-    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for line in running for pid in line.split()]
-    assert not any(WORK.encode() in command for command in commands)
+    wait_until(lambda: not any(map(is_running, pids(tmp_path))))
 
 
-def wait_for_pid(folder: Path) -> int:
-    for _ in range(200):
-        found = list(folder.glob("pid-*"))
-        if found:
-            return int(found[0].name.removeprefix("pid-"))
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if condition():
+            return
         time.sleep(0.05)
-    raise AssertionError("the call did not start")
+    raise AssertionError("it did not come to be")
 
 
-def test_nothing_outlives_a_parent_that_is_killed(work: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["local", "ray"])
+def test_nothing_outlives_a_parent_that_is_killed(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    if name == "ray":
+        request.getfixturevalue("own_ray")
+        name = f"ray://{ray.get_runtime_context().gcs_address}"
     code = (
         "from reeltalk.parallel import *\n"
-        f"list(LocalExecutor(1).map('{WORK}:touch', [Call({str(tmp_path)!r}, Limits(wall_s=60))]))"
+        f"list(open_executor({name!r}, 1).map('{WORK}:touch', [Call([{str(tmp_path)!r}, 60], Limits(wall_s=60))]))"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
-    pid = wait_for_pid(tmp_path)
+    wait_until(lambda: bool(pids(tmp_path)))
     parent.kill()
     parent.wait()
-    for _ in range(100):
-        if not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the child still runs")
+    wait_until(lambda: not any(map(is_running, pids(tmp_path))))
+
+
+def test_what_calls_use_is_counted(executor: Executor) -> None:
+    assert (executor.cpu_s, executor.peak_bytes) == (0, 0)  # type: ignore[attr-defined]
+    results(executor, "grow", 100)
+    assert executor.cpu_s > 0  # type: ignore[attr-defined]
+    assert executor.peak_bytes >= 100 << 20  # type: ignore[attr-defined]
+
+
+def test_calls_are_taken_as_workers_become_free(executor: Executor) -> None:
+    taken = []
+
+    def calls() -> Iterator[Call]:
+        for value in range(1000):
+            taken.append(value)
+            yield Call(value, LIMITS)
+
+    iterator = executor.map(f"{WORK}:double", calls())
+    for _ in range(5):
+        next(iterator)
+    assert len(taken) < 20
+    iterator.close()  # type: ignore[attr-defined]

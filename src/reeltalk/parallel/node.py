@@ -1,0 +1,65 @@
+"""What runs on a node of a cluster: one call in a forking process, once the node is known to be fit for the work."""
+
+import functools
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from reeltalk import __version__
+from reeltalk.parallel.call_server import CallServer
+
+
+class Server:
+    """The forking process that a worker of a cluster keeps from call to call.
+
+    Args:
+        folder: Where calls run.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._server: CallServer | None = None
+
+    def ask(self, request: str) -> str:
+        """As `CallServer.ask`."""
+        if self._server is None or not self._server.is_alive:
+            self._server = CallServer(self._folder)
+        return self._server.ask(request)
+
+
+def answer(request: str, terms: dict[str, Any]) -> str:
+    """Make one call here.
+
+    Args:
+        request: From `call_server.request_line`.
+        terms: `version` of reeltalk; `folder`, where calls run; `paths`, files and folders that must be here.
+
+    Returns:
+        For `call_server.read_reply`; or JSON with `unfit`, which says what this node lacks.
+    """
+    lacking = _lacking(json.dumps(terms))
+    return json.dumps({"unfit": lacking}) if lacking else _server(terms["folder"]).ask(request)
+
+
+_server = functools.cache(Server)
+
+
+@functools.cache
+def _lacking(terms: str) -> str | None:
+    wanted: dict[str, Any] = json.loads(terms)
+    here = socket.gethostname()
+    if wanted["version"] != __version__:
+        return (
+            f"node {here} has reeltalk {__version__} in {sys.executable}, and this machine {wanted['version']}; "
+            "install the same version on every node"
+        )
+    for path in (wanted["folder"], *wanted["paths"]):
+        if not os.access(path, os.R_OK):
+            return (
+                f"node {here} does not see {path}; put it on a file system that every node mounts at the same place, "
+                "and run the command from a folder there"
+            )
+    return None

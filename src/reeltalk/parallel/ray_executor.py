@@ -1,0 +1,191 @@
+"""Calls on the nodes of a Ray cluster; the one place that knows Ray.
+
+A call is a Ray task that carries JSON text both ways; on the node it runs as it does locally, in a forked child with
+limits. Ray runs a task again elsewhere where its node dies, also where only its result was lost with the node, and puts
+tasks on nodes that join. That is sound for one reason, which every function that is called must keep: **a call is a
+function of its JSON argument alone, and a file that it writes appears whole and is the same however often it is made.**
+"""
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reeltalk import __version__
+from reeltalk.errors import ClusterError, MissingExtraError
+from reeltalk.parallel.call_server import read_reply, request_line
+from reeltalk.parallel.executor import Call, Failure, FailureKind, Outcome
+from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
+
+RUNS_AGAIN: Final = 5
+"""How often a call is made again where it did not end by itself. More, and it is likely what ends its nodes."""
+LOOK_EVERY_S: Final = 2.0
+"""How often nodes that have joined are looked for."""
+AHEAD: Final = 2
+"""Calls handed to Ray for each core, by default: what waits is what makes a cluster that can grow do so."""
+CANCEL_S: Final = 10.0
+OBJECTS_BYTES: Final = 100 << 20
+"""Shared memory of an instance of our own: nothing but short texts goes there."""
+
+
+class RayExecutor:
+    """`Executor` by the nodes of a Ray cluster.
+
+    A process has at most one Ray: a second executor uses what the first one opened, and what was opened here ends with
+    this process.
+
+    Args:
+        address: Of the cluster that this machine is a node of, as `HOST:PORT`, or `auto` for the one that `ray start`
+            began here; by default an instance of our own on this machine.
+        workers: Calls at a time; by default as many as the cluster has cores, and more where nodes join.
+        shared: Files and folders that calls read and write. A node that does not see them is told of before it works.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ClusterError: There is no such cluster, or its Ray or Python is of another version.
+    """
+
+    def __init__(self, address: str | None = None, workers: int | None = None, shared: Sequence[Path] = ()) -> None:
+        self._ray = _opened(address, workers)
+        self.workers = workers
+        self.cpu_s = 0.0
+        """User and system time of all calls so far."""
+        self.peak_bytes = 0
+        """Largest resident memory of a call so far."""
+        self._shared = [path.absolute() for path in shared]
+        self._answer = self._ray.remote(num_cpus=1, max_retries=RUNS_AGAIN)(_by_value())
+        self._room, self._looked_s = 0, float("-inf")
+
+    def map(self, function: str, calls: Iterable[Call]) -> Iterator[tuple[int, Outcome]]:
+        """As `Executor.map`.
+
+        Raises:
+            ClusterError: A node lacks reeltalk, or has another version, or does not see a path of `shared`.
+        """
+        waiting = enumerate(calls)
+        under_way: dict[Any, int] = {}
+        with _seen(self._shared) as paths:
+            terms = {"version": __version__, "folder": os.getcwd(), "paths": [str(path) for path in paths]}
+            try:
+                while True:
+                    while len(under_way) < self._at_a_time() and (item := next(waiting, None)) is not None:
+                        under_way[self._answer.remote(request_line(function, item[1]), terms)] = item[0]
+                    if not under_way:
+                        break
+                    ready, _ = self._ray.wait(list(under_way), timeout=LOOK_EVERY_S)
+                    for task in ready:
+                        yield under_way.pop(task), self._outcome(function, task)
+            finally:
+                self._cancel(list(under_way))
+
+    def _outcome(self, function: str, task: Any) -> Outcome:
+        errors = self._ray.exceptions
+        try:
+            line = self._ray.get(task)
+        except errors.RayTaskError as error:
+            # Whatever a call does ends as a reply: this is the node's fault, or ours.
+            raise ClusterError(f"a node cannot make calls: {str(error).strip().splitlines()[-1]}") from error
+        except errors.RayError as error:
+            why = f"what ran it died {RUNS_AGAIN + 1} times ({type(error).__name__})"
+            return Failure(FailureKind.DIED, why)
+        if line.startswith('{"unfit"'):
+            raise ClusterError(json.loads(line)["unfit"])
+        reply = read_reply(function, line)
+        self.cpu_s += reply.cpu_s
+        self.peak_bytes = max(self.peak_bytes, reply.peak_bytes)
+        return reply.outcome
+
+    def _at_a_time(self) -> int:
+        if self.workers is not None:
+            return self.workers
+        now_s = time.monotonic()
+        if now_s - self._looked_s > LOOK_EVERY_S:
+            self._room = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            self._looked_s = now_s
+        return self._room
+
+    def _cancel(self, tasks: list[Any]) -> None:
+        for task in tasks:
+            # By force: the worker ends, and its forking process and child with it.
+            self._ray.cancel(task, force=True)
+        if tasks:
+            self._ray.wait(tasks, num_returns=len(tasks), timeout=CANCEL_S)
+
+
+def _by_value() -> Callable[[str, dict[str, Any]], str]:
+    """What a node runs. Ray sends a function made inside a function as it is, so that it can tell what is missing."""
+
+    def answer(request: str, terms: dict[str, Any]) -> str:
+        try:
+            from reeltalk.parallel.node import answer as answer_here
+        except ImportError as error:
+            import json
+            import socket
+            import sys
+
+            where = f"node {socket.gethostname()} has no reeltalk {terms['version']} in {sys.executable} ({error})"
+            return json.dumps({"unfit": f"{where}; install the same version on every node"})
+        return answer_here(request, terms)
+
+    return answer
+
+
+@contextlib.contextmanager
+def _seen(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """What a node must see: the paths, and in each folder that can be written a new file, so that no other passes."""
+    looked_for, marks = [], []
+    try:
+        for path in paths:
+            if path.is_dir() and os.access(path, os.W_OK):
+                mark = path / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+                with storage_errors(path):
+                    mark.touch()
+                marks.append(mark)
+                looked_for.append(mark)
+            elif path.exists():
+                looked_for.append(path)
+        yield looked_for
+    finally:
+        for mark in marks:
+            mark.unlink(missing_ok=True)
+
+
+def _opened(address: str | None, workers: int | None) -> Any:
+    """Ray, quiet and connected."""
+    # Nothing about a run leaves the machine, and what Ray warns of is nothing that its user can act on.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("--executor ray", extra="ray") from None
+    if ray.is_initialized():
+        return ray
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        cores = workers or len(os.sched_getaffinity(0))
+        # Ray makes its workers yield to everything else; here they are all the work there is.
+        system = {"worker_niceness": 0}
+        own = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES, "_system_config": system}
+        ray.init(address="local", num_cpus=cores, **own, **quiet)
+        return ray
+    try:
+        ray.init(address=address, **quiet)
+    except ConnectionError as error:
+        raise ClusterError(
+            f"no Ray cluster at {address}: {_first_line(error)}; start one with `ray start --head` here, or join one "
+            "with `ray start --address HOST:6379`, and run the command on a node of it"
+        ) from error
+    except (RuntimeError, ValueError, AssertionError) as error:
+        raise ClusterError(f"the Ray cluster at {address} cannot be joined: {_first_line(error)}") from error
+    return ray
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0].rstrip(".,:") if lines else type(error).__name__)[:300]
