@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from pydantic import ValidationError
@@ -37,6 +37,15 @@ app = App(
 )
 
 OVERWRITE = Parameter(name="--overwrite", negative="")
+
+ExecutorName = Annotated[
+    str,
+    Parameter(
+        name="--executor",
+        help="Where work runs: local, on this machine's cores; ray, on the Ray cluster of RAY_ADDRESS or an instance "
+        "of Ray here; ray://HOST:PORT or ray://auto, on the cluster that this machine is a node of.",
+    ),
+]
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
+from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 from reeltalk.parallel.executor import Failure, FailureKind, Limits
 from reeltalk.parallel.feeding import ENDED, HEAD, ITEM
 from reeltalk.parallel.forking import MEMORY_EXIT, SIGNALS_OF_MEMORY
-from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 from reeltalk.schema.record import Json
 
 LARGEST_BLOCK_BYTES: Final = 1 << 28

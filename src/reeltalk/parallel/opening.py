@@ -1,6 +1,7 @@
 """From a name on the command line to whatever runs the work."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,9 @@ def open_executor(name: str = "local", workers: int | None = None, *, shared: Se
         return LocalExecutor(workers)
     if name != "ray" and (not name.startswith(CLUSTER) or name == CLUSTER):
         raise SettingError(f"--executor {name!r}: it is local, ray, ray://HOST:PORT or ray://auto")
+    address = name.removeprefix(CLUSTER) if name != "ray" else os.environ.get("RAY_ADDRESS") or None
+    if address not in (None, "auto") and not re.fullmatch(r".+:\d{1,5}", address or ""):
+        raise SettingError(f"--executor {name!r}: {address!r} is no HOST:PORT; a Ray cluster has port 6379 by default")
     from reeltalk.parallel.ray_executor import RayExecutor
 
-    address = name.removeprefix(CLUSTER) if name != "ray" else os.environ.get("RAY_ADDRESS") or None
     return RayExecutor(address, workers, shared)

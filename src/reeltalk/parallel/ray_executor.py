@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ LOOK_EVERY_S: Final = 2.0
 AHEAD: Final = 2
 """Calls handed to Ray for each core, by default: what waits is what makes a cluster that can grow do so."""
 CANCEL_S: Final = 10.0
+REACH_S: Final = 10.0
+"""Longest wait for a cluster's first sign."""
 OBJECTS_BYTES: Final = 100 << 20
 """Shared memory of an instance of our own: nothing but short texts goes there."""
 
@@ -125,10 +128,10 @@ def _by_value() -> Callable[[str, dict[str, Any]], str]:
             from reeltalk.parallel.node import answer as answer_here
         except ImportError as error:
             import json
-            import socket
+            import platform
             import sys
 
-            where = f"node {socket.gethostname()} has no reeltalk {terms['version']} in {sys.executable} ({error})"
+            where = f"node {platform.node()} has no reeltalk {terms['version']} in {sys.executable} ({error})"
             return json.dumps({"unfit": f"{where}; install the same version on every node"})
         return answer_here(request, terms)
 
@@ -160,6 +163,8 @@ def _opened(address: str | None, workers: int | None) -> Any:
     # Nothing about a run leaves the machine, and what Ray warns of is nothing that its user can act on.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray makes its workers yield to everything else; in an instance of our own they are all the work there is.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         import ray
     except ImportError:
@@ -169,14 +174,16 @@ def _opened(address: str | None, workers: int | None) -> Any:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
         cores = workers or len(os.sched_getaffinity(0))
-        # Ray makes its workers yield to everything else; here they are all the work there is.
-        system = {"worker_niceness": 0}
-        own = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES, "_system_config": system}
+        own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
         ray.init(address="local", num_cpus=cores, **own, **quiet)
         return ray
     try:
+        if address != "auto":
+            # Ray itself tries for minutes.
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), REACH_S).close()
         ray.init(address=address, **quiet)
-    except ConnectionError as error:
+    except OSError as error:
         raise ClusterError(
             f"no Ray cluster at {address}: {_first_line(error)}; start one with `ray start --head` here, or join one "
             "with `ray start --address HOST:6379`, and run the command on a node of it"
