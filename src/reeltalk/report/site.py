@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reeltalk import __version__
+from reeltalk.parallel import Executor
 from reeltalk.report import figures
 from reeltalk.report.about import ModelAbout
 from reeltalk.report.calibration import Calibration
@@ -55,6 +56,8 @@ class Site:
     settings: ReportSettings
     benchmark: Benchmark | None = None
     """What the runs were played on, where it was given: its videos, clips, evidence and tags."""
+    executor: Executor | None = None
+    """What decodes and cuts those; None for processes of this machine."""
     calibration: Calibration | None = None
     """Judges beside people; None where nobody rated."""
     pages: tuple[Page, ...] = ()

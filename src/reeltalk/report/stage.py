@@ -9,6 +9,7 @@ from typing import Final
 from jinja2 import Environment
 
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.parallel import Executor
 from reeltalk.report.about_page import is_described, write_about
 from reeltalk.report.along_page import has_curves, write_along
 from reeltalk.report.breakdowns_page import applies as breakdowns_apply
@@ -85,6 +86,7 @@ def write_report(
     *,
     settings: ReportSettings | None = None,
     benchmark: Benchmark | None = None,
+    executor: Executor | None = None,
 ) -> Path:
     """Write the site.
 
@@ -95,6 +97,7 @@ def write_report(
         folder: An existing, empty folder.
         settings: What to show beyond the runs; nothing by default.
         benchmark: What the runs were played on; its videos, evidence and tags are shown where it is given.
+        executor: Decodes and cuts its videos; by default processes of this machine.
 
     Returns:
         Path of `index.html`.
@@ -110,7 +113,7 @@ def write_report(
     board = build(runs)
     with _nothing_discarded():
         verdicts = {id(run): verdicts_of(run) for run in runs}
-        site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark)
+        site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark, executor)
     if settings.about and not any(site.about):
         raise SettingError(
             f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "

@@ -87,7 +87,7 @@ class Staging:
         self.without: set[str] = set()
         """Files of the dialogues for which no frames were left."""
         if site.benchmark is not None and self.settings.media != "none":
-            self.media = SiteMedia(site.folder, site.benchmark.media, self.context.videos)
+            self.media = SiteMedia(site.folder, site.benchmark.media, self.context.videos, site.executor)
             if self.settings.media == "cut":
                 parts = (self._part(dialogue) for dialogue in site.dialogues if self.media.here(dialogue.video_id))
                 self.clips = self.media.cut(part for part in parts if part is not None)
