@@ -14,7 +14,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -92,6 +92,9 @@ bench-objects: setup ## How well identities of objects are kept; with CENTERNET=
 
 bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
 	$(BIN)/python bench/agent_one.py
+
+bench-ray: setup ## What Ray costs and gains beside processes of this machine, on 200 short and 20 long videos
+	$(BIN)/python bench/ray_executor.py $(if $(QUICK),--quick)
 
 bench-report: setup ## How long a report on 50,000 turns takes, and how large its pages are
 	$(BIN)/python bench/report.py
