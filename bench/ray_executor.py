@@ -115,9 +115,8 @@ class Measured:
 
 
 def one_round(measured: Measured, kinds: dict[str, list[Path]]) -> None:
-    from ray.cluster_utils import Cluster
-
     import ray
+    from ray.cluster_utils import Cluster
 
     for workers in (1, 2):
         executor: Any = LocalExecutor(workers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, say
+from reeltalk.cli.app import OVERWRITE, Bar, ExecutorName, app, print_report, say
 from reeltalk.cli.sharing import HARNESS_DEFAULTS, Harness, write_harness_task
 from reeltalk.cli.training_data import Training, export_for_training
 from reeltalk.curate.settings import CurateSettings
@@ -125,6 +125,7 @@ def curate(
     *videos: str,
     into: Path,
     workers: int | None = None,
+    executor: ExecutorName = "local",
     cache: Path | None = None,
     max_download_gib: float = 100.0,
     settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
@@ -150,13 +151,16 @@ def curate(
     """
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import curate as run_stage
+    from reeltalk.store.remote import is_address
 
+    files = [Path(video) for video in videos if not is_address(video)]
+    opened = open_executor(executor, workers, shared=[into, *files, *([cache] if cache else [])])
     with Bar() as bar:
         done = run_stage(
             *videos,
             into=into,
             settings=settings,
-            executor=open_executor(workers=workers),
+            executor=opened,
             cache=cache,
             max_download_gib=max_download_gib,
             progress=bar.show,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from reeltalk.cli.app import Bar, app, say
+from reeltalk.cli.app import Bar, ExecutorName, app, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
 from reeltalk.extension import PREFIX
 
@@ -26,6 +26,7 @@ def construct(
     steps: tuple[Step, ...] = (),
     run: tuple[Path, ...] = (),
     workers: int | None = None,
+    executor: ExecutorName = "local",
     settings: Settings = DEFAULTS,
     asking: Asking = ASK_DEFAULTS,
 ) -> int:
@@ -53,7 +54,7 @@ def construct(
     from reeltalk.stages.constructing import construct as run_stage
     from reeltalk.store.benchmark import Benchmark
 
-    executor = open_executor(workers=workers)
+    opened = open_executor(executor, workers, shared=[benchmark])
     with Bar() as bar:
         done = run_stage(
             Benchmark.open(benchmark),
@@ -62,7 +63,7 @@ def construct(
             asking=asking,
             steps=steps,
             runs=run,
-            executor=executor,
+            executor=opened,
             progress=bar.show,
             tell=say,
         )

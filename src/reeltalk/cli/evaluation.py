@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from reeltalk.cli.app import OVERWRITE, app, print_run, refuse_existing, say, settings_of
+from reeltalk.cli.app import OVERWRITE, ExecutorName, app, print_run, refuse_existing, say, settings_of
 from reeltalk.errors import SettingError
 
 
@@ -21,6 +21,8 @@ def score(
     meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
     resamples: int = 1000,
     seed: int = 17,
+    workers: int | None = None,
+    executor: ExecutorName = "local",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score models' answers with text metrics, with intervals clustered by source video.
@@ -49,10 +51,13 @@ def score(
         Bootstrap resamples behind each interval.
     seed
         Seed of the resampling.
+    workers
+        Models that are scored at a time; by default one after the other, and on a cluster one for each core.
     overwrite
         Replace the run that is there.
     """
     from reeltalk.evaluate.settings import ScoreSettings
+    from reeltalk.parallel import open_executor
     from reeltalk.stages.scoring import score as run_stage
     from reeltalk.store.benchmark import Benchmark
 
@@ -65,6 +70,7 @@ def score(
         benchmark=Benchmark.open(bench) if bench else None,
         model=model,
         meteor_jar=meteor_jar,
+        executor=None if (executor, workers) == ("local", None) else open_executor(executor, workers),
         overwrite=overwrite,
         tell=say,
     )
@@ -86,6 +92,8 @@ def report(
     media: Literal["none", "link", "copy", "cut"] = "none",
     frames: int = 8,
     most_frames: int = 5000,
+    workers: int | None = None,
+    executor: ExecutorName = "local",
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Write runs or a benchmark as a static site; runs also as a table on standard output.
@@ -122,9 +130,12 @@ def report(
         Most frames shown at a turn.
     most_frames
         Most frames in the whole site.
+    workers
+        Videos that are decoded or cut at a time; by default one for each core.
     overwrite
         Replace what is there.
     """
+    from reeltalk.parallel import open_executor
     from reeltalk.report.about import read_about
     from reeltalk.report.figure_files import FIGURE_FORMATS
     from reeltalk.report.settings import ReportSettings
@@ -155,6 +166,7 @@ def report(
             out=out,
             settings=settings,
             benchmark=Benchmark.open(bench) if bench else None,
+            executor=open_executor(executor, workers, shared=[out.parent, bench]) if bench else None,
             overwrite=overwrite,
         )
         print(f"report: {index}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing
+from reeltalk.cli.app import OVERWRITE, Bar, ExecutorName, app, print_report, refuse_existing
 from reeltalk.errors import SettingError
 from reeltalk.world.settings import FilmSettings
 
@@ -23,6 +23,7 @@ def film(
     *,
     into: Path,
     workers: int | None = None,
+    executor: ExecutorName = "local",
     settings: Annotated[FilmSettings, Parameter(name="*")] = DEFAULTS,
 ) -> int:
     """Film scenarios of a household into a benchmark: videos, clips, graphs, template summaries, splits by house.
@@ -41,7 +42,9 @@ def film(
     from reeltalk.stages.filming import film as run_stage
 
     with Bar() as bar:
-        done = run_stage(into=into, settings=settings, executor=open_executor(workers=workers), progress=bar.show)
+        done = run_stage(
+            into=into, settings=settings, executor=open_executor(executor, workers, shared=[into]), progress=bar.show
+        )
     print_report(done)
     print(f"benchmark: {into}")
     return 0

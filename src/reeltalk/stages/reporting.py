@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.parallel import Executor
 from reeltalk.report.construction import is_constructed
 from reeltalk.report.curation import is_curated
 from reeltalk.report.objects import has_objects
@@ -34,6 +35,7 @@ def report(
     out: Path | str,
     settings: ReportSettings | None = None,
     benchmark: Benchmark | None = None,
+    executor: Executor | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write runs, or one benchmark, as a static site that opens from disk.
@@ -45,6 +47,7 @@ def report(
         out: Folder of the site that appears.
         settings: What to show beyond the runs.
         benchmark: What the runs were played on; the site then shows its videos, evidence and tags.
+        executor: Decodes and cuts its videos; by default processes of this machine.
         overwrite: Replace the report that is there.
 
     Returns:
@@ -70,7 +73,7 @@ def report(
         if isinstance(opened[0], Benchmark):
             _write_benchmark_report(opened[0], folder)
         else:
-            write_report(runs, folder, settings=settings, benchmark=benchmark)
+            write_report(runs, folder, settings=settings, benchmark=benchmark, executor=executor)
     return out / "index.html"
 
 

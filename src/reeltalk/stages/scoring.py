@@ -12,6 +12,7 @@ from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.formats.registry import load_format
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.parallel import Executor
 from reeltalk.stages.asking import Tell, silent
 from reeltalk.stages.finishing import RunReport
 from reeltalk.store.benchmark import Benchmark
@@ -27,6 +28,7 @@ def score(
     benchmark: Benchmark | None = None,
     model: str | None = None,
     meteor_jar: Path | None = None,
+    executor: Executor | None = None,
     overwrite: bool = False,
     tell: Tell = silent,
 ) -> RunReport:
@@ -40,6 +42,7 @@ def score(
         benchmark: Supplies questions and references, in place of those in the answer files.
         model: Name of the model; the file's stem by default.
         meteor_jar: Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
+        executor: Scores models side by side; by default one after the other, here.
         overwrite: Replace the run that is there.
         tell: Told before each model, and what cannot be had here.
 
@@ -75,6 +78,7 @@ def score(
             embedder=SentenceEmbedder() if "similarity" in settings.metrics else None,
             expected=expected_items(known, sets) if known else frozenset(),
             progress=tell,
+            executor=executor,
         )
     write_run(
         out,
