@@ -29,7 +29,7 @@ from reeltalk.video.write import write_video
 from reeltalk.world.activities import activities, perform
 from reeltalk.world.camera import Camera
 from reeltalk.world.house import build_house
-from reeltalk.world.simulation import CannotError, begin
+from reeltalk.world.situation import CannotError, begin
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import cached
@@ -134,14 +134,14 @@ def one_round(measured: Measured, kinds: dict[str, list[Path]]) -> None:
             measured.curate(f"ray {workers}", kind, videos, executor)
         if workers == 1:
             measured.call("ray 1", executor)
-    ray.shutdown()  # type: ignore[no-untyped-call]
+    ray.shutdown()
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     cluster.add_node(num_cpus=1)
     executor = RayExecutor(cluster.address)
     for kind, videos in kinds.items():
         measured.curate("two nodes", kind, videos, executor)
-    ray.shutdown()  # type: ignore[no-untyped-call]
-    cluster.shutdown()
+    ray.shutdown()
+    cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 def main() -> None:

@@ -35,8 +35,8 @@ def cluster() -> Iterator[Any]:
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
     found = Cluster(initialize_head=True, head_node_args=head)
     yield found
-    ray.shutdown()  # type: ignore[no-untyped-call]
-    found.shutdown()
+    ray.shutdown()
+    found.shutdown()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture(scope="module")
