@@ -26,6 +26,10 @@ class Interval(BaseModel):
         """Length in seconds, 0 or more."""
         return self.end_s - self.start_s
 
+    def contains(self, other: "Interval", *, tolerance_s: float = 0.0) -> bool:
+        """True if `other` lies inside, give or take `tolerance_s` at both ends."""
+        return self.start_s - tolerance_s <= other.start_s and other.end_s <= self.end_s + tolerance_s
+
     def intersection(self, other: "Interval") -> "Interval | None":
         """The common part, or None where the two do not overlap for a positive time."""
         start_s, end_s = max(self.start_s, other.start_s), min(self.end_s, other.end_s)

@@ -58,6 +58,8 @@ class TestIntervals:
         assert first.intersection(Interval(start_s=10, end_s=12)) is None
         assert Interval(start_s=3, end_s=3).duration_s == 0
         assert Interval(start_s=3, end_s=3).iou(Interval(start_s=3, end_s=3)) == 0
+        assert first.contains(Interval(start_s=0, end_s=10.04), tolerance_s=0.05)
+        assert not first.contains(second)
 
     def test_an_end_before_the_start_is_refused(self) -> None:
         with pytest.raises(ValidationError, match="ends before it starts"):
