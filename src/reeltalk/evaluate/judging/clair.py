@@ -16,7 +16,7 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.llm.model import AsyncModel, Message
@@ -89,11 +89,7 @@ class Clair:
             units: All units of one model.
             scores: Their rows.
         """
-        found = [mean_of(CRITERION, turns.entries(units, scores, CRITERION), by=turns.GROUPED_BY)]
-        if self.compat:
-            items = turns.entries(units, scores, COMPAT)
-            found.append(mean_of(COMPAT, items, by=turns.GROUPED_BY, signature=(("mode", "compat"),)))
-        return found
+        return turns.means(units, scores, [CRITERION], [COMPAT] if self.compat else [])
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.

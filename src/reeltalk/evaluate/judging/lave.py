@@ -12,7 +12,7 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_rating, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.rating import lave_compat
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.llm.model import AsyncModel, Message
@@ -86,11 +86,7 @@ class Lave:
             units: All units of one model.
             scores: Their rows.
         """
-        found = [mean_of(CRITERION, turns.entries(units, scores, CRITERION), by=turns.GROUPED_BY)]
-        if self.compat:
-            items = turns.entries(units, scores, COMPAT)
-            found.append(mean_of(COMPAT, items, by=turns.GROUPED_BY, signature=(("mode", "compat"),)))
-        return found
+        return turns.means(units, scores, [CRITERION], [COMPAT] if self.compat else [])
 
     def messages(self, turn: AnsweredTurn, caption: str | None = None) -> list[Message]:
         """What the judge is sent about a turn; what all turns share stands first.

@@ -16,7 +16,7 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.llm.model import AsyncModel, Message
@@ -95,15 +95,7 @@ class LlmAcc:
             units: All units of one model.
             scores: Their rows.
         """
-        return [
-            mean_of(
-                name,
-                turns.entries(units, scores, name),
-                by=turns.GROUPED_BY,
-                signature=(("mode", "compat"),) if name.endswith(f".{COMPAT}") else (),
-            )
-            for name in self._criteria
-        ]
+        return turns.means(units, scores, (ACCURACY, RELEVANCE), self._criteria[2:])
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Entry
+from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.llm.model import AsyncModel
@@ -140,3 +140,19 @@ def entries(
                 )
             )
     return kept
+
+
+def means(
+    units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criteria: Iterable[str], compat: Iterable[str]
+) -> list[Measure]:
+    """Means over turns of a model's answers, ours first, then those of the official reading.
+
+    Args:
+        units: All units of one model.
+        scores: Their rows.
+        criteria: Criteria of ours.
+        compat: Criteria under which the official reading stands; none where it was not asked for.
+    """
+    own = [mean_of(name, entries(units, scores, name), by=GROUPED_BY) for name in criteria]
+    official = (("mode", "compat"),)
+    return own + [mean_of(name, entries(units, scores, name), by=GROUPED_BY, signature=official) for name in compat]
