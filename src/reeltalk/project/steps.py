@@ -167,12 +167,21 @@ class _Steps:
 
 
 def _paths_in(value: Any, folder: Path) -> Iterator[str]:
-    """Files and folders that a setting names: a path, KIND:PATH as in answers:PATH, or a prompt NAME.md."""
+    """Files that a setting names: a path, KIND:PATH as answers:PATH, python:PATH:NAME, or a prompt NAME.md."""
     for part in value if isinstance(value, tuple | list) else (value,):
         if isinstance(part, Path):
             yield str(part)
         elif isinstance(part, str):
-            _, colon, tail = part.partition(":")
-            named = tail if colon else part if part.endswith(".md") else ""
-            if named and "\0" not in named and len(named) < 1000 and (folder / named).exists():
-                yield named
+            for word in part.split(","):
+                _, colon, tail = word.strip().partition(":")
+                names = (tail, tail.rpartition(":")[0]) if colon else (word,) if word.endswith(".md") else ()
+                yield from (name for name in names if _is_there(folder, name))
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    if not name or "\0" in name:
+        return False
+    try:
+        return (folder / name).exists()
+    except OSError:  # too long to be a name
+        return False

@@ -131,9 +131,11 @@ def test_what_does_not_move_a_result_does_not_decide(read: Read, commands: dict[
 def test_files_that_settings_name_are_read(read: Read, commands: dict[str, Command], tmp_path: Path) -> None:
     (tmp_path / "ask.md").write_text("Ask.", encoding="utf-8")
     (tmp_path / "answers").mkdir()
+    (tmp_path / "own.py").write_text("", encoding="utf-8")
     project = read(
         "benchmark: b\ncurate: {videos: [raw, one.mp4]}\nconstruct: {balance: tags, targets: shares.toml}\n"
         "evaluate: {prompt: ask.md, models: {theirs: 'answers:answers', gone: 'answers:nowhere'}}\n"
+        "judge: {metrics: 'bleu,python:own.py:length'}\n"
     )
     found = {step.name: [read.path for read in step.reads] for step in steps_of(project, commands)}
     assert found == {
@@ -141,6 +143,8 @@ def test_files_that_settings_name_are_read(read: Read, commands: dict[str, Comma
         "construct": ["b", "shares.toml"],
         "evaluate:theirs": ["b", "ask.md", "answers"],
         "evaluate:gone": ["b", "ask.md"],
+        "judge:theirs": ["runs/theirs", "b", "own.py"],
+        "judge:gone": ["runs/gone", "b", "own.py"],
     }
 
 
