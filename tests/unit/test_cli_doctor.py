@@ -192,6 +192,25 @@ def test_runs_are_read_whole_and_compared_with_their_benchmark(
     assert "scores of" in looked(capsys, str(made), code=1)["runs", str(made)]["found"]
 
 
+def test_a_project_is_looked_at_with_what_it_reads_names_and_made(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    file = tmp_path / "project.yaml"
+    models = (
+        "evaluate:\n  models:\n    - model: qwen\n      base-url: http://localhost:1/v1\n      api-key-env: MY_KEY\n"
+    )
+    file.write_text(f"benchmark: bench\ncurate:\n  videos: [raw]\n{models}")
+    found = looked(capsys, str(file), code=1)
+    assert "raw, which is not there" in found["project", str(file)]["found"]
+    assert found["keys", "MY_KEY"]["status"] == "warning"
+    (tmp_path / "raw").mkdir()
+    assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
+    found = looked(capsys, str(file))
+    assert found["project", str(file)]["status"] == "ok"
+    assert found["media", "presence"]["status"] == "ok"
+
+
 class Sources(BaseHTTPRequestHandler):
     """A web server some of whose pages are gone, move, or never answer."""
 

@@ -1,6 +1,7 @@
 """The command that looks whether a machine, a benchmark and its runs are fit for work."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.checks import Check
 
 if TYPE_CHECKING:
+    from reeltalk.project.steps import Step
     from reeltalk.store.benchmark import Benchmark
 
 SHOWN: Final = 20
@@ -42,7 +44,7 @@ def doctor(
     Parameters
     ----------
     targets
-        Folders of benchmarks, releases and runs; none to look at the machine.
+        Folders of benchmarks, releases and runs, and project files; none to look at the machine.
     quick
         Media files are only looked for, not hashed.
     decode
@@ -84,6 +86,11 @@ def _checks(
     from reeltalk.store.run_check import check_run
     from reeltalk.store.runs import INFO
 
+    projects = [target for target in targets if target.suffix in (".yaml", ".yml") and target.is_file()]
+    named = [path for project in projects for path in _results(project)]
+    targets = [*dict.fromkeys([*(target for target in targets if target not in projects), *named])]
+    for project in projects:
+        yield from _project(project)
     runs = [target for target in targets if (target / INFO).is_file()]
     benchmarks = []
     for target in targets:
@@ -100,6 +107,45 @@ def _checks(
         yield from _benchmark(benchmark, quick=quick, decode=decode, links=links, workers=workers, bar=bar)
     for run in runs:
         yield from check_run(run, benchmarks)
+
+
+def _steps(project: Path) -> "tuple[Step, ...]":
+    from reeltalk.cli.projects import section_commands
+    from reeltalk.project.reading import read_project
+    from reeltalk.project.steps import steps_of
+
+    commands = section_commands()
+    return steps_of(read_project(project, commands), commands)
+
+
+def _results(project: Path) -> list[Path]:
+    """Benchmarks and runs that a project has made."""
+    steps = [step for step in _steps(project) if step.kind in ("benchmark", "run")]
+    return [project.parent / step.result for step in steps if step.whole(project.parent)]
+
+
+def _project(project: Path) -> Iterator[Check]:
+    """What a project reads that nobody makes, and the keys that it names."""
+    from reeltalk.store.remote import is_address
+
+    steps = _steps(project)
+    made = {step.result for step in steps}
+    read = {read.path: step.name for step in steps for read in step.reads if read.path not in made}
+    missing = [path for path in read if not is_address(path) and not (project.parent / path).exists()]
+    for path in missing:
+        found = f"{read[path]} reads {path}, which is not there"
+        yield Check(area="project", subject=str(project), status="problem", found=found, advice="mend the path")
+    if not missing:
+        found = f"{len(steps):,} steps; what they read from elsewhere is there"
+        yield Check(area="project", subject=str(project), status="ok", found=found)
+    for name in sorted({words[-1] for step in steps for key, words in step.options if key.endswith("api_key_env")}):
+        if os.environ.get(name):
+            yield Check(area="keys", subject=name, status="ok", found=f"set; {project} names it")
+        else:
+            advice = f"set it in the environment: export {name}=…"
+            yield Check(
+                area="keys", subject=name, status="warning", found=f"not set, and {project} names it", advice=advice
+            )
 
 
 def _benchmark(
