@@ -5,6 +5,7 @@ that tells players (and FFmpeg, hence every decoder that rests on it) where to b
 encoded. `encode` in its place makes a file that also starts at the right frame for readers that ignore edit lists.
 """
 
+import secrets
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +16,7 @@ import av.error
 import numpy as np
 
 from reeltalk.schema.intervals import Interval
+from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.video.encode import upright
 from reeltalk.video.frames import MARGIN_S
 from reeltalk.video.records import Cut, How
@@ -36,7 +38,7 @@ def cut_clip(
     Args:
         path: The video.
         interval: What to cut out, in seconds from the video's first presentation time.
-        target: The file that appears.
+        target: The file that appears, whole.
         lossless: Copy wherever the codec allows it; otherwise only what begins on a key frame is copied.
         rotation_deg: The video's rotation, which an encoded clip has no more.
         exact_end: Encode where a copy would have to keep frames after the end.
@@ -44,6 +46,17 @@ def cut_clip(
     Raises:
         VideoError: Nothing of the interval can be decoded, or the target cannot be written.
     """
+    # Where a node of a cluster was given up too early, two processes write the same clip: each under a name of its own.
+    partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
+    try:
+        made = _cut(path, interval, partial, lossless, rotation_deg, exact_end)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return made
+
+
+def _cut(path: Path, interval: Interval, target: Path, lossless: bool, rotation_deg: int, exact_end: bool) -> Cut:
     with open_video(path) as source:
         start_pts = _first_pts(source)
         first = start_pts + _ticks(interval.start_s, source)
@@ -58,6 +71,11 @@ def cut_clip(
                     return Cut(how=How.COPY if on_key else How.TRIM, interval=shown)
         shown = _encode(source, target, start_pts, first, end, rotation_deg)
         return Cut(how=How.ENCODE, interval=shown)
+
+
+def _told(error: Exception) -> str:
+    """Why, without the name of a file that is another each time."""
+    return str(getattr(error, "strerror", None) or error)[:100]
 
 
 def _ticks(seconds: float, source: Source) -> int:
@@ -108,7 +126,7 @@ def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) ->
                 raise VideoError("no frame lies in the interval")
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
-        raise VideoError(f"the clip cannot be copied ({str(error)[:100]})") from None
+        raise VideoError(f"the clip cannot be copied ({_told(error)})") from None
     return _interval(source, start_pts, first, last_end)
 
 
@@ -195,7 +213,7 @@ def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, 
                         _mux(output, packet, {audio.index: copied}, zero)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
-        raise VideoError(f"the clip cannot be encoded ({str(error)[:100]})") from None
+        raise VideoError(f"the clip cannot be encoded ({_told(error)})") from None
     return _interval(source, start_pts, first, end)
 
 

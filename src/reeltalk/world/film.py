@@ -7,6 +7,7 @@ counted. Each video is drawn and encoded in a process of its own.
 
 import random
 import re
+import secrets
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -286,7 +287,8 @@ def film_plan(argument: dict[str, Any]) -> str:
     steps = [step for part in parts for step in part]
     camera = Camera(house, width_px=settings.width_px, fps=settings.fps, view=planned.view, labels=settings.labels)
     target = Path(argument["folder"], f"{planned.id}.mp4")
-    partial = target.with_suffix(".part")
+    # Where a node of a cluster was given up too early, two processes film the same plan.
+    partial = target.with_suffix(f".{secrets.token_hex(6)}.part")
     frames = write_video(partial, (picture for _, picture in camera.film(steps)), fps=settings.fps)
     partial.replace(target)
     ends, end = [], 0.0
