@@ -85,8 +85,6 @@ def sight_objects(
         for found in remembered:
             for name, content in found.crops.items():
                 writer.add_file(name, content)
-                # Thousands of files would say the same; the sightings' entry says it for all.
-                writer.entries[name] = writer.entries[name].model_copy(update={"settings": {}, "parents": {}})
     shutil.rmtree(work.folder, ignore_errors=True)
     return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(*absent, *failed))
 

@@ -20,7 +20,7 @@ from reeltalk.errors import BenchmarkError, FrozenError
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory
 from reeltalk.store.content import Content
-from reeltalk.store.manifest import MANIFEST, FileEntry, Manifest, hash_file, read_manifest
+from reeltalk.store.manifest import MANIFEST, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
 from reeltalk.store.tables import TABLES, Table, read_rows, write_rows
 
@@ -250,7 +250,8 @@ class BenchmarkWriter:
     """Collects the files of one write. Made by `Benchmark.writing`."""
 
     def __init__(self, folder: Path, *, stage: str, settings: dict[str, Json], parents: dict[str, str]) -> None:
-        self._folder, self._stage, self._settings, self._parents = folder, stage, settings, parents
+        self._folder = folder
+        self._origin = Origin(stage=stage, version=__version__, settings=settings, parents=parents)
         self.entries: dict[str, FileEntry] = {}
         self.removed: frozenset[str] = frozenset()
 
@@ -320,10 +321,7 @@ class BenchmarkWriter:
             sha256=sha256,
             size_bytes=size_bytes,
             rows=rows,
-            stage=self._stage,
-            version=__version__,
-            settings=self._settings,
-            parents=self._parents,
+            origin=self._origin,
         )
 
 

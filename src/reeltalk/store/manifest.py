@@ -1,20 +1,39 @@
-"""The manifest of a benchmark: hashes, settings and parents of every file it consists of."""
+"""The manifest of a benchmark: hashes, settings and parents of every file it consists of.
+
+Files that one write made have one origin. It is stored once, and each of them says which it is: a stage that reads
+and writes a file for every video would else list every file that it read beside every file that it wrote.
+"""
 
 import hashlib
+import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Json
 from reeltalk.store.documents import parse, read_json, visible_files, write_json
 
 MANIFEST: Final = "manifest.json"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Grows when a stored field changes its meaning. `store` reads this version and the one before it."""
 
 HASH_BLOCK_BYTES: Final = 1 << 20
+
+
+class Origin(BaseModel):
+    """What made files: a stage with its settings, from what it read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    """What wrote them, as `import vdact`."""
+    version: str
+    """The reeltalk version that wrote them."""
+    settings: dict[str, Json] = Field(default_factory=dict)
+    parents: dict[str, str] = Field(default_factory=dict)
+    """Hash of every file that the stage read, by its name in the benchmark or outside it."""
 
 
 class FileEntry(BaseModel):
@@ -26,13 +45,28 @@ class FileEntry(BaseModel):
     size_bytes: Annotated[int, Field(ge=0)]
     rows: Annotated[int, Field(ge=0)] | None = None
     """Records, for a table."""
-    stage: str
-    """What wrote it, as `import vdact`."""
-    version: str
-    """The reeltalk version that wrote it."""
-    settings: dict[str, Json] = Field(default_factory=dict)
-    parents: dict[str, str] = Field(default_factory=dict)
-    """Hash of every file that the stage read, by its name in the benchmark or outside it."""
+    origin: Origin
+    """What made it; one object for all files of a write."""
+
+    @property
+    def stage(self) -> str:
+        """What wrote it, as `import vdact`."""
+        return self.origin.stage
+
+    @property
+    def version(self) -> str:
+        """The reeltalk version that wrote it."""
+        return self.origin.version
+
+    @property
+    def settings(self) -> dict[str, Json]:
+        """The stage's settings."""
+        return self.origin.settings
+
+    @property
+    def parents(self) -> dict[str, str]:
+        """Hash of every file that the stage read, by its name in the benchmark or outside it."""
+        return self.origin.parents
 
 
 class Manifest(BaseModel):
@@ -50,9 +84,52 @@ class Manifest(BaseModel):
     files: dict[str, FileEntry] = Field(default_factory=dict)
     """By path relative to the benchmark, with forward slashes."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _share_origins(cls, value: Any) -> Any:
+        """Files as they are stored, with the number of their origin; in version 1 each repeated its own."""
+        if not isinstance(value, dict) or not isinstance(value.get("files"), dict):
+            return value
+        stored = value.get("origins", [])
+        if not isinstance(stored, list):
+            raise ValueError("origins is no list")
+        origins = [Origin.model_validate(origin) for origin in stored]
+        repeated: dict[str, Origin] = {}
+
+        def shared(entry: Any) -> Any:
+            if not isinstance(entry, dict) or isinstance(entry.get("origin"), Origin):
+                return entry
+            if "origin" in entry:
+                number = entry["origin"]
+                if type(number) is not int or not 0 <= number < len(origins):
+                    raise ValueError(f"a file is of origin {number!r}, and there are {len(origins)}")
+                return entry | {"origin": origins[number]}
+            own = {name: entry[name] for name in Origin.model_fields if name in entry}
+            key = json.dumps(own, sort_keys=True)
+            if key not in repeated:
+                repeated[key] = Origin.model_validate(own)
+            return {name: part for name, part in entry.items() if name not in own} | {"origin": repeated[key]}
+
+        files = {name: shared(entry) for name, entry in value["files"].items()}
+        return {name: part for name, part in value.items() if name != "origins"} | {
+            "files": files,
+            "schema_version": SCHEMA_VERSION,
+        }
+
     def to_json(self) -> str:
         """The manifest as it is written."""
-        return write_json(self.model_dump(mode="json"))
+        keys = {id(entry.origin): entry.origin for entry in self.files.values()}
+        told = {key: json.dumps(origin.model_dump(mode="json"), sort_keys=True) for key, origin in keys.items()}
+        # Equal origins of several reads are one; their order is that of their files, so that the same files give the
+        # same bytes.
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(told.values()))}
+        document = self.model_dump(mode="json", exclude={"files"})
+        document["origins"] = [json.loads(text) for text in numbers]
+        document["files"] = {
+            name: {**entry.model_dump(mode="json", exclude={"origin"}), "origin": numbers[told[id(entry.origin)]]}
+            for name, entry in self.files.items()
+        }
+        return write_json(document)
 
     @property
     def content_hash(self) -> str:

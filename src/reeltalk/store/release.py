@@ -15,7 +15,7 @@ from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.links import LinkReport, read_links
-from reeltalk.store.manifest import MANIFEST, FileEntry, hash_file
+from reeltalk.store.manifest import MANIFEST, FileEntry, Origin, hash_file
 from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
 from reeltalk.store.validate import validate
 
@@ -64,7 +64,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
         card = write_card(content, title=name, version=version, canary=canary, links=links)
         (partial / CARD).write_text(card, encoding="utf-8")
         sha256, size_bytes = hash_file(partial / CARD)
-        entry = FileEntry(sha256=sha256, size_bytes=size_bytes, stage="freeze", version=__version__)
+        entry = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=Origin(stage="freeze", version=__version__))
         manifest = benchmark.manifest.model_copy(
             update={
                 "release": version,

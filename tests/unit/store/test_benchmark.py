@@ -188,3 +188,42 @@ class TestFreeze:
         benchmark = Benchmark.create(tmp_path / "b")
         with pytest.raises(ReeltalkError, match="not 'final'"):
             freeze(benchmark, tmp_path / "r", version="final")
+
+
+def test_what_files_were_made_from_is_stored_once_for_all_files_of_a_write(tmp_path: Path) -> None:
+    parents = {f"clips/{number}.mp4": "0" * 64 for number in range(300)}
+    with Benchmark.create(tmp_path / "b").writing(stage="curate", settings={"fps": 2}, parents=parents) as writer:
+        for number in range(300):
+            writer.add_file(f"sheets/{number}.jpg", b"a sheet")
+    with Benchmark.open(tmp_path / "b").writing(stage="tell") as writer:
+        writer.add_graph("one", "")
+    stored = (tmp_path / "b" / "manifest.json").read_text()
+    assert stored.count("clips/299.mp4") == 1
+    files = Benchmark.open(tmp_path / "b").manifest.files
+    assert all(entry.parents == parents for name, entry in files.items() if name.startswith("sheets/"))
+    assert files["sheets/0.jpg"].origin is files["sheets/299.jpg"].origin
+    assert (files["graphs/one.nq"].stage, files["graphs/one.nq"].parents) == ("tell", {})
+
+
+def test_a_manifest_of_version_1_is_read_and_written_anew(tmp_path: Path) -> None:
+    benchmark = Benchmark.create(tmp_path / "b")
+    benchmark.write_content(small(), stage="first", settings={"seed": 1}, parents={"a": "b"})
+    path = tmp_path / "b" / "manifest.json"
+    now = path.read_text()
+    document = json.loads(now)
+    origins = document.pop("origins")
+    for entry in document["files"].values():
+        entry |= origins[entry.pop("origin")]
+    path.write_text(json.dumps(document | {"schema_version": 1}))
+    assert Benchmark.open(tmp_path / "b").manifest.to_json() == now
+
+
+@pytest.mark.parametrize("origin", [7, -1, "0", None, True, 0.0])
+def test_a_file_of_no_known_origin_is_refused(tmp_path: Path, origin: object) -> None:
+    Benchmark.create(tmp_path / "b").write_content(small(), stage="first")
+    path = tmp_path / "b" / "manifest.json"
+    document = json.loads(path.read_text())
+    next(iter(document["files"].values()))["origin"] = origin
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="origin"):
+        Benchmark.open(tmp_path / "b")
