@@ -38,7 +38,7 @@ class Blind:
         without: str | None = None,
     ) -> str | None:
         """The likest question's answer, or the option nearest to it; neither history nor frames are looked at."""
-        for like in self.index.likest(question, without=without)[: CONSIDERED if options else 1]:
+        for like in self.index.likest(question, without=without, most=CONSIDERED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:
                 chosen = _nearest_option(like.pair.answer, options)

@@ -67,18 +67,21 @@ class LikeIndex:
             scores[self._videos == self._video_number[without]] = -1.0
         return np.minimum(scores, 1.0)
 
-    def likest(self, question: str, *, without: str | None = None, least: float = 0.0) -> list[Like]:
+    def likest(
+        self, question: str, *, without: str | None = None, least: float = 0.0, most: int | None = None
+    ) -> list[Like]:
         """Known questions at least so like, the likest first.
 
         Args:
             question: What is asked.
             without: Leave this video's questions out.
             least: Likeness below which a question is left out; those of likeness 0 always are.
+            most: How many at most; all by default, of which there may be as many as there are known questions.
         """
         scores = self.likeness(question, without=without)
         found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
         order = found[np.argsort(-scores[found], kind="stable")]
-        return [Like(self.pairs[place], float(scores[place])) for place in order]
+        return [Like(self.pairs[place], float(scores[place])) for place in order[:most]]
 
     def _vector(self, bag: Counter[str]) -> list[tuple[str, float]]:
         # In the order of words, so that sums do not depend on hashes.

@@ -191,12 +191,16 @@ def item_rows(evaluation: Evaluation, scored: Scored, tables: Tables) -> list[It
 
 def _answer_set(model: str, turns: Sequence[AnsweredTurn], source: tuple[str, str], signed: Parts) -> AnswerSet:
     own = [turn for turn in turns if turn.model == model]
-    answered = [turn for turn in own if turn.state is AnswerState.ANSWERED and turn.references and turn.text.strip()]
+
+    def usable(turn: AnsweredTurn) -> bool:
+        return bool(turn.state is AnswerState.ANSWERED and turn.references and turn.text.strip())
+
+    answered = [turn for turn in own if usable(turn)]
     left_out = Counter(
         "no reference" if turn.state is AnswerState.ANSWERED and not turn.references else
         "the answer is empty" if turn.state is AnswerState.ANSWERED else turn.state.value
         for turn in own
-        if turn not in answered
+        if not usable(turn)
     )  # fmt: skip
     return AnswerSet(model, source[0], source[1], len(own), answered, not_scored=dict(left_out), signed=signed)
 
