@@ -14,7 +14,7 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
-.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench-curate bench-evaluate bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -72,48 +72,54 @@ dist: setup ## The wheel and the source archive, checked; the wheel alone runs t
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean
 
+bench: setup ## All suites, and the page docs/reference/performance.md; QUICK=1 in a quarter of an hour
+	OMP_NUM_THREADS=1 $(BIN)/python bench/suites.py $(if $(QUICK),--quick) $(if $(AGAIN),--again) $(SUITES)
+
 bench-curate: setup ## One decode against the usual four passes
-	$(BIN)/python bench/curate.py
+	$(BIN)/python bench/curate.py $(if $(QUICK),--quick)
 
 bench-evaluate: setup ## What asking costs beside a bare client, full slots, and prefixes that a server reads once
 	$(BIN)/python bench/evaluate.py $(if $(QUICK),--quick)
 
+bench-growth: setup ## What 10 to 1,000 videos and 1,000 to 50,000 turns cost: is it linear?
+	$(BIN)/python bench/growth.py $(if $(QUICK),--quick)
+
 bench-household: setup ## Baselines and the oracle on turns that need the video, compared in pairs
-	$(BIN)/python bench/household.py
+	$(BIN)/python bench/household.py $(if $(QUICK),--quick)
 
 bench-large: setup ## Frames, tokens and FLOPs a second of training an adapter, where there is a GPU
-	$(BIN)/python bench/train_large.py
+	$(BIN)/python bench/train_large.py $(if $(QUICK),--quick)
 
 bench-metrics: setup ## Text metrics against the COCO caption evaluation package
-	$(BIN)/python bench/metrics.py
+	$(BIN)/python bench/metrics.py $(if $(QUICK),--quick)
 
 bench-objects: setup ## How well identities of objects are kept; with CENTERNET=path also by an offline detector
-	$(BIN)/python bench/objects.py $(if $(CENTERNET),--centernet $(CENTERNET))
+	$(BIN)/python bench/objects.py $(if $(QUICK),--quick) $(if $(CENTERNET),--centernet $(CENTERNET))
 
 bench-profile: setup ## CogME's Agent I simulated: does the profile find its published accuracies again?
-	$(BIN)/python bench/agent_one.py
+	$(BIN)/python bench/agent_one.py $(if $(QUICK),--quick)
 
 bench-ray: setup ## What Ray costs and gains beside processes of this machine, on 200 short and 20 long videos
 	$(BIN)/python bench/ray_executor.py $(if $(QUICK),--quick)
 
 bench-report: setup ## How long a report on 50,000 turns takes, and how large its pages are
-	$(BIN)/python bench/report.py
+	$(BIN)/python bench/report.py $(if $(QUICK),--quick)
 
 bench-review: setup ## A project of SVBench's size: how long saves, seeks and pages take with 30 and 60 annotators
 	$(BIN)/python bench/review.py $(if $(QUICK),--quick)
 
 bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
-	$(BIN)/python bench/paired_tests.py
-	$(BIN)/python bench/judge_correction.py
+	$(BIN)/python bench/paired_tests.py $(if $(QUICK),--quick)
+	$(BIN)/python bench/judge_correction.py $(if $(QUICK),--quick)
 
 bench-streaming: setup ## What a frame and an answer cost, and memory, after 1 to 60 minutes of video
 	$(BIN)/python bench/streaming.py $(if $(QUICK),--quick) $(if $(FOLDER),--folder $(FOLDER))
 
 bench-tagging: setup ## A tagger against exact tags: other houses, wordings, kinds of questions, graphs
-	$(BIN)/python bench/tagging.py
+	$(BIN)/python bench/tagging.py $(if $(QUICK),--quick)
 
 bench-world: setup ## How fast the household films itself, against real time
-	$(BIN)/python bench/world.py
+	$(BIN)/python bench/world.py $(if $(QUICK),--quick)
 
 # pycocoevalcap is a baseline to measure and to test against, and no dependency: it gets an environment of its own.
 build/bench/venv/ready: | setup

@@ -7,7 +7,6 @@ sharpness and histograms; again for dense flow; and, where clips are cut, PyScen
 which needs ffmpeg on the path.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -23,7 +22,9 @@ from typing import Any
 
 import av
 
-from record import ROOT, record
+from record import ROOT, Measure, options_of, record
+from reeltalk.curate.calls import KEY_FRAMES, SHEETS
+from reeltalk.store.benchmark import Benchmark
 
 sys.path.insert(0, str(ROOT / "tools"))
 from sample_videos import Recomposed, cached
@@ -189,6 +190,7 @@ def compare(name: str, video: Path, folder: Path, rounds: int, *, exact: bool) -
         f"{name}_decode_cpu_s": found["decode"],
         f"{name}_curate_cpu_s": found["curate"],
         f"{name}_start_cpu_s": found["nothing"],
+        f"{name}_curate_and_cut_cpu_s": found["curate_and_cut"],
         f"{name}_naive_over_curate": found["naive"] / found["curate"],
         f"{name}_curate_over_decode": found["curate"] / found["decode"],
         f"{name}_curate_without_start_over_decode": (found["curate"] - found["nothing"]) / found["decode"],
@@ -256,6 +258,22 @@ def memory(video: Path, folder: Path, minutes: tuple[int, ...]) -> dict[str, flo
     return figures
 
 
+def stored(video: Path, folder: Path, seconds: int) -> dict[str, float]:
+    """What curation keeps of a video beside the video itself."""
+    command = curate(folder, video, options=("--cut", "lossless", "--save-frames"))
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    benchmark = Benchmark.open(Path(command[command.index("--into") + 1]))
+    sizes: dict[str, list[int]] = {}
+    for name, entry in benchmark.manifest.files.items():
+        sizes.setdefault(name.partition("/")[0] if "/" in name else "tables", []).append(entry.size_bytes)
+    cut = sum(benchmark.media.path(sha256).stat().st_size for sha256 in benchmark.media.names())
+    return {
+        "cut_over_original": cut / video.stat().st_size,
+        "key_frames_mb_an_hour": sum(sizes[KEY_FRAMES]) / 1e6 / seconds * 3600,
+        "sheet_kb": statistics.mean(sizes[SHEETS]) / 1000,
+    }
+
+
 def two_processes(video: Path, folder: Path, rounds: int) -> dict[str, float]:
     """Throughput of two workers over that of one, on eight copies of a video."""
     copies = []
@@ -273,10 +291,9 @@ def two_processes(video: Path, folder: Path, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure, print, and write `build/bench/curate.json`."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--measure")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="short videos, one round: to see that it works")
     parser.add_argument("--only", type=int, choices=(720, 1080), help="one size, without memory and workers")
     parser.add_argument("--exact", action="store_true", help="clips that are encoded again, too: minutes more")
     options = parser.parse_args()
@@ -302,13 +319,50 @@ def main() -> None:
             print(f"{height}p", flush=True)
             figures |= compare(f"{height}p", video, folder, rounds, exact=options.exact)
         if options.only:
-            record(f"curate-{options.only}p", figures, packages=PACKAGES)
+            measures = stated(figures, {options.only: seconds[options.only == 1080]})
+            record(f"curate-{options.only}p", measures, figures=figures, packages=PACKAGES, quick=options.quick)
             return
         part = Recomposed(f"{prefix}-part.mp4", 1280, 720, 20 if options.quick else 120, shot_s=(6.0, 24.0)).make()[0]
+        figures |= stored(part, folder, 20 if options.quick else 120)
         figures |= two_processes(part, folder, rounds)
         figures |= memory(part, folder, (2, 4) if options.quick else (2, 10, 40))
     notes = [] if shutil.which("ffmpeg") else ["clips were not compared: no ffmpeg here for PySceneDetect's splitter"]
-    record("curate", figures, packages=PACKAGES, notes=notes)
+    measures = stated(figures, dict(zip((720, 1080), seconds, strict=True)))
+    record("curate", measures, figures=figures, packages=PACKAGES, notes=notes, quick=options.quick)
+
+
+def stated(figures: dict[str, float], seconds: dict[int, int]) -> list[Measure]:
+    """What this suite vouches for; `seconds` is how long the video of each height was."""
+    found = []
+    for height, length in seconds.items():
+        name = f"{height}p"
+        hour_s = (figures[f"{name}_curate_cpu_s"] - figures[f"{name}_start_cpu_s"]) / length * 3600
+        over, decoding = figures[f"{name}_naive_over_curate"], figures[f"{name}_curate_without_start_over_decode"]
+        found += [
+            Measure(f"curating {name}, all in one decode", figures[f"{name}_curate_cpu_s"], "CPU s",
+                    "the usual four passes over ours", over),
+            Measure(f"curating an hour of {name}", hour_s, "core s", "as much as decoding alone", decoding,
+                    feeds=f"core_s_an_hour_{name}"),
+        ]  # fmt: skip
+        if (clips := figures.get(f"{name}_naive_with_clips_over_curate_with_clips")) is not None:
+            cut = figures[f"{name}_curate_and_cut_cpu_s"]
+            found.append(Measure(f"curating {name} and cutting its clips", cut, "CPU s",
+                                 "four passes and a splitter that encodes again, over ours", clips))  # fmt: skip
+        gate = figures[f"{name}_gate_metadata_over_decode"]
+        found.append(Measure(f"{name} refused by its metadata", gate, "share", "as much as decoding", gate))
+    if "two_workers_over_one" in figures:
+        gain = figures["two_workers_over_one"]
+        found.append(Measure("two workers", gain, "ratio", "one worker, videos a second", gain))
+        growth = figures["peak_mib_growth_an_hour"]
+        found.append(Measure("memory for each hour more of a video", growth, "MiB", feeds="curate_mib_an_hour"))
+        found += [
+            Measure("clips cut without loss", figures["cut_over_original"], "ratio", "bytes of the original",
+                    figures["cut_over_original"], feeds="clips_over_original"),
+            Measure("key frames of an hour of 720p", figures["key_frames_mb_an_hour"], "MB",
+                    feeds="key_frames_mb_an_hour"),
+            Measure("a contact sheet", figures["sheet_kb"], "KB", feeds="sheet_kb"),
+        ]  # fmt: skip
+    return found
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Run `make bench-household`; a run that was stopped goes on.
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from record import Measure, options_of, record
 from reeltalk.metrics.resampling import cluster_bootstrap
 from reeltalk.schema.gates import needs_video, turn_gates
 from reeltalk.schema.scoring import ScoreState
@@ -116,7 +118,7 @@ def show(title: str, found: dict[str, Values]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--scenarios", type=int, default=128)
     parser.add_argument("--houses", type=int, default=12)
     parser.add_argument("--test-houses", type=int, default=6)
@@ -124,10 +126,27 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path, default=Path("build/bench/household"))
     given = parser.parse_args()
+    if given.quick:
+        given.scenarios, given.houses, given.test_houses = 4, 2, 1
+        given.folder = given.folder.with_name("household-quick")
+        shutil.rmtree(given.folder, ignore_errors=True)
     parts = {part: played(given, part, film(given, part)) for part in ("chains", "dialogues")}
     for part, found in parts.items():
         show(part, found)
-    show("both", {name: {k: v for found in parts.values() for k, v in found[name].items()} for name in MODELS})
+    both = {name: {k: v for found in parts.values() for k, v in found[name].items()} for name in MODELS}
+    show("both", both)
+    items = sorted(set.intersection(*(set(values) for values in both.values())))
+    means = {name: float(np.mean([values[item][1] for item in items])) for name, values in both.items()}
+    measures = [
+        Measure(f"turns that need the video: right, {name}", means[name], "share", "blind",
+                means[name] / means["blind"] if means["blind"] else None)
+        for name in ORDER
+    ]  # fmt: skip
+    videos = len({both["blind"][item][0] for item in items})
+    notes = [f"{len(items):,} turns of {videos:,} test videos"]
+    if given.quick:
+        notes.append("estimates of a few videos; intervals need `make bench-household`")
+    record("household", measures, packages=["inspect-ai", "numpy"], notes=notes, quick=given.quick)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@ over all videos, or whole videos are labelled. Coverage is the share of studies 
 of right answers; the judge's own mean with its interval and the labels alone stand beside.
 """
 
-import argparse
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from record import record
+from record import Measure, at_least, at_most, options_of, record
 from reeltalk.metrics.prediction_powered import Estimates, VideoSums, corrected_by_video, rogan_gladen
 
 Floats = NDArray[np.float64]
@@ -123,9 +122,10 @@ def study(
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--trials", type=int, default=2000, help="simulated studies at each point of the grid")
-    trials = options.parse_args().trials
+    parser = options_of(__doc__)
+    parser.add_argument("--trials", type=int, help="simulated studies at each point of the grid: 2,000; 100 if quick")
+    options = parser.parse_args()
+    trials = options.trials or (100 if options.quick else 2000)
     figures: dict[str, float] = {}
     worst: dict[str, list[float]] = {}
     head = f"{'judge':<9}{'within':>7}{'labels':>8}{'where':>9}"
@@ -155,7 +155,20 @@ def main() -> None:
         held = rogan_gladen_covers(2000 + number, trials, JUDGES[name], within, share)
         print(f"{name:<9}{within:>7g}{share:>8.0%} {held:>8.1f}")
         figures[f"Rogan and Gladen covers: {name}, within {within:g}, {share:.0%} labelled"] = held
-    record("judge_correction", figures, packages=["numpy", "scipy"], notes=[f"{trials} simulated studies a point"])
+    name, told = (
+        "tuned, 10 labelled videos or more",
+        "coverage of a judge's corrected interval, 10 labelled videos or more",
+    )
+    goals = (None, None) if options.quick else (at_least(93), at_most(97))
+    alone = figures["judge: lowest coverage"]
+    measures = [
+        Measure(f"{told}: lowest of the grid", figures[f"{name}: lowest coverage"], "%", goal=goals[0]),
+        Measure(f"{told}: highest of the grid", figures[f"{name}: highest coverage"], "%", goal=goals[1]),
+        Measure("coverage of the judge's own interval: lowest of the grid", alone, "%"),
+    ]
+    notes = [f"{trials:,} simulated studies a point"]
+    packages = ["numpy", "scipy"]
+    record("judge_correction", measures, figures=figures, packages=packages, notes=notes, quick=options.quick)
 
 
 if __name__ == "__main__":

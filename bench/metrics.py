@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from record import ROOT, record
+from record import ROOT, Measure, at_most, lacking, options_of, record
 from reeltalk.metrics import bleu, cider, rouge
 from reeltalk.metrics.corpus import Corpus
 from reeltalk.metrics.meteor import MeteorProcess, from_statistics
@@ -172,18 +172,26 @@ def meteor_ours(jar: Path, files: list[Pairs]) -> list[float]:
 
 
 def main() -> None:
-    python = baseline_python()
-    if sys.argv[1:] == ["--baseline-only"]:
+    parser = options_of(__doc__)
+    parser.add_argument("--baseline-only", action="store_true", help="install the baseline, and no more")
+    options = parser.parse_args()
+    quick: bool = options.quick
+    try:
+        python = baseline_python()
+    except subprocess.CalledProcessError as error:
+        lacking("metrics", f"pycocoevalcap, which could not be installed ({error})", quick=quick)
+    if options.baseline_only:
         return
+    sizes, rounds = (SIZES[:2], 1) if quick else (SIZES, ROUNDS)
     files, source = load_files()
     figures: dict[str, float] = {}
     baseline = subprocess.Popen([str(python), "-c", BASELINE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert baseline.stdin is not None
     assert baseline.stdout is not None
-    for size in SIZES:
+    for size in sizes:
         pairs = sized(files, size)
         theirs_s, ours_s, difference = [], [], 0.0
-        for _ in range(ROUNDS if size <= 10_000 else 1):
+        for _ in range(rounds if size <= 10_000 else 1):
             baseline.stdin.write(json.dumps(pairs) + "\n")
             baseline.stdin.flush()
             spent, corpus, items = json.loads(baseline.stdout.readline())
@@ -218,7 +226,25 @@ def main() -> None:
             figures["tokenise_one_file_texts_that_differ"] = sum(map(ne, their_tokens, our_tokens))
     else:
         notes.append("METEOR and the tokeniser were not measured: no Java here")
-    record("metrics", figures, packages=["numpy", "reeltalk"], notes=notes)
+    measures = [
+        Measure(
+            f"BLEU, ROUGE-L and CIDEr of {size:,} pairs", figures[f"pairs_{size}_ours_cpu_s"], "CPU s",
+            "COCO caption evaluation package", figures[f"pairs_{size}_ratio"],
+        )
+        for size in sizes
+    ]  # fmt: skip
+    largest = max(value for name, value in figures.items() if name.endswith("largest_difference"))
+    measures.append(Measure("largest difference of any value from that package", largest, "points", goal=at_most(1e-9)))
+    measures += [
+        Measure(what, figures[f"{name}_ours_cpu_s"], "CPU s", f"COCO package, {how}", figures[f"{name}_ratio"])
+        for name, what, how in (
+            ("meteor_one_file", "METEOR of one file", "a Java process a file"),
+            ("meteor_six_files", "METEOR of six files", "a Java process a file"),
+            ("tokenise_one_file", "tokenising one file", "Java"),
+        )
+        if f"{name}_ratio" in figures
+    ]
+    record("metrics", measures, figures=figures, packages=["numpy", "reeltalk"], notes=notes, quick=quick)
 
 
 if __name__ == "__main__":

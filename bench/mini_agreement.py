@@ -3,7 +3,6 @@
 Logits of each answer's first word and all words of it are compared; the torch side reads every sequence in one piece.
 """
 
-import argparse
 import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from record import ROOT, record
+from record import ROOT, Measure, at_least, lacking, options_of, record
 from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.mini_words import TOKENIZER
 from reeltalk.parallel import LocalExecutor
@@ -41,14 +40,21 @@ def questions(model: Mini, benchmark: Benchmark, split: str, answers: int, frame
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("checkpoint", type=Path, help="folder that training wrote")
-    parser.add_argument("benchmark", type=Path, help="as reeltalk world film and reeltalk graph questions make it")
+    made = ROOT / "build" / "mini"
+    parser = options_of(__doc__)
+    parser.add_argument("checkpoint", type=Path, nargs="?", default=made / "seed-17", help="folder that training wrote")
+    parser.add_argument(
+        "benchmark", type=Path, nargs="?", default=made / "household", help="with dialogues about films"
+    )
     parser.add_argument("--exported", type=Path, help="what was exported of it; exported anew by default")
     parser.add_argument("--split", default="test")
     parser.add_argument("--frames", type=Path, default=ROOT / "build" / "mini" / "frames", help="keeps decoded frames")
-    parser.add_argument("--answers", type=int, default=1000)
+    parser.add_argument("--answers", type=int, help="1,000; 50 with --quick")
     given = parser.parse_args()
+    if not given.checkpoint.is_dir() or not given.benchmark.is_dir():
+        lacking(
+            "mini_agreement", "what `make train-mini` makes: a checkpoint and films with dialogues", quick=given.quick
+        )
     model = load_mini(given.checkpoint)
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.exported or Path(scratch, "mini")
@@ -56,7 +62,7 @@ def main() -> None:
             export_mini(model, given.checkpoint / TOKENIZER, folder)
         exported = MiniModel(folder)
         benchmark = Benchmark.open(given.benchmark)
-        videos = questions(model, benchmark, given.split, given.answers, given.frames)
+        videos = questions(model, benchmark, given.split, given.answers or (50 if given.quick else 1000), given.frames)
         found = compare(rounded(model), exported, videos)
         size = sum(path.stat().st_size for path in folder.iterdir())
     figures = {
@@ -65,7 +71,15 @@ def main() -> None:
         "largest difference of a logit": found.largest,
         "megabytes": size / 1e6,
     }
-    record("mini-agreement", figures, packages=["torch", "onnxruntime"], notes=[f"weights {exported.name}"])
+    share = found.same / found.answers
+    measures = [
+        Measure(f"same answers as the network in torch, of {found.answers:,}", share, "share", goal=at_least(0.99)),
+        Measure("largest difference of a logit", found.largest, "logits"),
+        Measure("size of the exported model", size / 1e6, "MB"),
+    ]
+    notes = [f"weights {exported.name}"]
+    packages = ["torch", "onnxruntime"]
+    record("mini_agreement", measures, figures=figures, packages=packages, notes=notes, quick=given.quick)
     for question in found.different:
         print(f"answered otherwise: {question}")
 

@@ -5,7 +5,6 @@ of the memory bank; `held out` are the other 16. The real clip is bikes.mp4 of s
 labelled by hand. With `--centernet PATH` the boxes are also those of an offline detector.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -13,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final, Literal
 
-from record import ROOT, record
+from record import ROOT, Measure, options_of, record
 from reeltalk.construct.objects import ObjectSettings
 from reeltalk.construct.sighting import sight_objects
 from reeltalk.inference.detection import CenterNet, Detector
@@ -59,15 +58,16 @@ def bikes(folder: Path, detector: Detector | Literal["known"]) -> IdentityScores
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--centernet", type=Path, help="centernet.json of @vladmandic/human, or its folder")
-    parser.add_argument("--scenarios", type=int, default=20)
+    parser.add_argument("--scenarios", type=int, help="20; 4 with --quick")
     options = parser.parse_args()
+    scenarios = options.scenarios or (4 if options.quick else 20)
     figures: dict[str, float] = {}
     notes = ["films: boxes known, identities not; real clip: people, bicycles and motor vehicles, labelled by hand"]
     with tempfile.TemporaryDirectory() as folder:
         benchmark = Benchmark.create(Path(folder, "film"))
-        film(benchmark, FilmSettings(scenarios=options.scenarios), executor=LocalExecutor())
+        film(benchmark, FilmSettings(scenarios=scenarios), executor=LocalExecutor())
         known = list(benchmark.read(KNOWN_BOXES))
         started = time.perf_counter()
         sight_objects(benchmark, ObjectSettings(), "known", LocalExecutor())
@@ -86,7 +86,22 @@ def main() -> None:
             figures |= entries("films, CenterNet", score_identities(known, benchmark.read(SIGHTINGS)))
             figures |= entries("bikes, CenterNet", bikes(Path(folder, "bikes-centernet"), detector))
             notes.append(f"detector: {detector.signature}")
-    record("objects", figures, packages=["numpy", "scipy", "opencv-python-headless", "onnxruntime"], notes=notes)
+    measures = [
+        Measure(f"identity F1, {name}", figures[f"{name}: identity F1"], "share")
+        for name in ("films, known boxes, held out", "bikes, known boxes", "films, CenterNet", "bikes, CenterNet")
+        if f"{name}: identity F1" in figures
+    ]
+    speed = figures["films: seconds of video a second"]
+    what = "objects of films told apart, known boxes"
+    measures.append(Measure(what, speed, "video s a second", "real time", speed))
+    record(
+        "objects",
+        measures,
+        figures=figures,
+        quick=options.quick,
+        packages=["numpy", "scipy", "opencv-python-headless", "onnxruntime"],
+        notes=notes,
+    )
 
 
 if __name__ == "__main__":

@@ -8,10 +8,9 @@ CR2 with Bell and McCaffrey's degrees of freedom; and the percentile bootstrap o
 Everything is computed from sums over videos for all trials at once; in every setting the first trials are computed
 again by `metrics/clustered.py`, and must agree. Trials of one chunk of 250 share the bootstrap's draws of videos.
 
-Run `make bench-statistics`; `--trials` for fewer. A module named `statistics` would hide Python's own.
+Run `make bench-statistics`; `--quick` for fewer trials. A module named `statistics` would hide Python's own.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from record import record
+from record import Measure, at_least, at_most, options_of, record
 from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.multiple import corrected
 
@@ -255,10 +254,12 @@ def percent(value: float | None) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--trials", type=int, default=5000, help="of every setting; the promise is for 5,000")
-    parser.add_argument("--family-trials", type=int, default=1000, help="of six and ten equal models")
+    parser = options_of(__doc__)
+    parser.add_argument("--trials", type=int, help="of every setting: 5,000, for which the promise is; 100 if quick")
+    parser.add_argument("--family-trials", type=int, help="of six and ten equal models: 1,000; 20 if quick")
     given = parser.parse_args()
+    given.trials = given.trials or (100 if given.quick else 5000)
+    given.family_trials = given.family_trials or (20 if given.quick else 1000)
     figures: dict[str, float] = {}
     worst, lowest, highest = 0.0, 1.0, 0.0
     print(f"{given.trials:,} trials a row, alpha {ALPHA}; per cent. Outside the promise: rows marked *.\n")
@@ -311,7 +312,20 @@ def main() -> int:
         f"default test, 30 to 135 videos: at most {worst:.1%} false winners, coverage {lowest:.1%} to {highest:.1%}; "
         f"promised are 6 % and 93 to 97 %: {told}\n"
     )
-    record("statistics", figures, packages=["numpy", "scipy", "statsmodels", "reeltalk"])
+    naive = max(value for name, value in figures.items() if name.endswith("false_winners_naive"))
+    enough = given.trials >= ENOUGH
+    few, many = (at_least(COVERED[0]), at_most(COVERED[1])) if enough else (None, None)
+    measures = [
+        Measure("false winners of the paired test, worst of the grid", worst, "share", "turn-level paired t over ours",
+                naive / worst if worst else None, at_most(PROMISED) if enough else None),
+        Measure("coverage of its 95 % intervals, lowest", lowest, "share", goal=few),
+        Measure("coverage of its 95 % intervals, highest", highest, "share", goal=many),
+        Measure("some false winner among ten equal models", figures["family_10_holm"], "share", "uncorrected over ours",
+                figures["family_10_uncorrected"] / figures["family_10_holm"] if figures["family_10_holm"] else None),
+    ]  # fmt: skip
+    notes = [f"{given.trials:,} trials of every setting, {given.family_trials:,} of a family"]
+    packages = ["numpy", "scipy", "statsmodels", "reeltalk"]
+    record("paired_tests", measures, figures=figures, packages=packages, notes=notes, quick=given.quick)
     return 0 if kept or given.trials < ENOUGH else 1
 
 

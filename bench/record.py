@@ -1,13 +1,80 @@
-"""Write what a benchmark measured: a table on the terminal and `build/bench/NAME.json`."""
+"""What a suite states: measures with their unit, their ratio to a stated baseline, and their goal.
 
+A suite is a file of this folder that calls `record`. It understands `--quick` and writes `build/bench/NAME.json`, or
+`build/bench/quick/NAME.json`; `bench/suites.py` runs all of them and gathers what they state on one page.
+"""
+
+import argparse
+import hashlib
 import json
+import math
 import os
 import platform
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from reeltalk import __version__
 
 ROOT = Path(__file__).parents[1]
+LACKING = 3
+"""Exit code of a suite that could not run here."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a measure is to reach."""
+
+    sense: Literal["at most", "at least"]
+    value: float
+    source: str = ""
+    """Where it was promised, where that is not the list of goals that were set before anything was measured."""
+
+    def met_by(self, value: float) -> bool:
+        """Whether a value reaches it."""
+        return value <= self.value if self.sense == "at most" else value >= self.value
+
+
+def at_most(value: float, source: str = "") -> Goal:
+    """A goal that smaller values meet."""
+    return Goal("at most", value, source)
+
+
+def at_least(value: float, source: str = "") -> Goal:
+    """A goal that larger values meet."""
+    return Goal("at least", value, source)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure that a suite vouches for."""
+
+    what: str
+    """What was measured, in words."""
+    value: float
+    unit: str
+    """As `s`, `CPU ms a call`, `MiB`; `ratio`, `share` and `count` where there is none."""
+    baseline: str = ""
+    """What the ratio is against, in words; empty where there is no baseline."""
+    ratio: float | None = None
+    """How many times better than the baseline, or as many times as much, as `baseline` says."""
+    goal: Goal | None = None
+    feeds: str = ""
+    """The figure of the capacity plan that this one is, if any."""
+
+    def __post_init__(self) -> None:
+        if not self.what or not self.unit:
+            raise ValueError(f"a measure needs words and a unit: {self}")
+        if not math.isfinite(self.value) or (self.ratio is not None and not math.isfinite(self.ratio)):
+            raise ValueError(f"'{self.what}' is not finite: {self.value}, ratio {self.ratio}")
+        if self.ratio is not None and not self.baseline:
+            raise ValueError(f"'{self.what}' has a ratio of {self.ratio:g} but says not to what")
 
 
 def machine() -> dict[str, object]:
@@ -18,9 +85,10 @@ def machine() -> dict[str, object]:
         names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         model = names[0] if names else ""
     return {
-        "platform": platform.platform(),
+        "platform": " ".join((platform.system(), platform.machine(), *platform.libc_ver())),
         "cpu": model or platform.processor(),
         "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "python": platform.python_version(),
     }
 
@@ -36,22 +104,121 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def record(name: str, figures: dict[str, float], *, packages: Sequence[str], notes: Sequence[str] = ()) -> Path:
-    """Print the figures and write them with machine and versions."""
-    width = max(map(len, figures))
-    for figure, value in figures.items():
-        print(f"{figure:<{width}}  {value:>14.6g}")
-    path = ROOT / "build" / "bench" / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {
-        "name": name,
-        "machine": machine(),
-        "versions": versions(packages),
-        "figures": figures,
-        "notes": list(notes),
-    }
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+@cache
+def code() -> str:
+    """A hash of what could change a figure: the package, the measurements and the locked versions."""
+    digest = hashlib.sha256()
+    files = [path for folder in ("src", "bench") for path in (ROOT / folder).rglob("*") if path.is_file()]
+    for path in sorted([*files, ROOT / "requirements.lock"]):
+        # Figures of the capacity plan follow from measurements, and must not make them stale.
+        if path.suffix != ".pyc" and path.name != "measured.json":
+            digest.update(f"{path.relative_to(ROOT)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+def commit() -> str:
+    """The commit that is checked out, with a `+` where files differ from it; empty without git."""
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except OSError:
+        return ""
+    return told.stdout.strip()
+
+
+def options_of(document: str | None) -> argparse.ArgumentParser:
+    """A parser for a suite, which knows `--quick`."""
+    parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a minute or two: to see the order of size")
+    return parser
+
+
+def place_of(name: str, *, quick: bool) -> Path:
+    """The file of a suite's figures."""
+    folder = ROOT / "build" / "bench"
+    return (folder / "quick" if quick else folder) / f"{name}.json"
+
+
+def record(
+    name: str,
+    measures: Sequence[Measure],
+    *,
+    packages: Sequence[str],
+    figures: Mapping[str, float] | None = None,
+    notes: Sequence[str] = (),
+    quick: bool = False,
+    growth: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """Print what was measured and write it with machine and versions.
+
+    Args:
+        name: The suite: the stem of its file.
+        measures: What it vouches for.
+        packages: Whose versions matter.
+        figures: All that was measured, by name, for those who draw or look closer.
+        notes: Sentences that belong to the figures.
+        quick: Whether the small counts were used.
+        growth: Lines that the page draws: costs at several sizes.
+    """
+    if figures:
+        width = max(map(len, figures))
+        for figure, value in figures.items():
+            print(f"{figure:<{width}}  {value:>14.6g}")
+        print()
+    for measure in measures:
+        print(_line(measure))
     for note in notes:
         print(f"note: {note}")
+    document = {
+        "measures": [asdict(measure) for measure in measures],
+        "figures": dict(figures or {}),
+        "notes": list(notes),
+    }
+    if growth:
+        document["growth"] = list(growth)
+    return _write(name, document, packages, quick=quick)
+
+
+def lacking(name: str, needs: str, *, quick: bool = False) -> NoReturn:
+    """Say what a suite needs that is not here, and end."""
+    print(f"not run: needs {needs}")
+    _write(name, {"needs": needs}, (), quick=quick)
+    sys.exit(LACKING)
+
+
+def read_measures(document: Mapping[str, Any]) -> list[Measure]:
+    """The measures of a written record."""
+    return [
+        Measure(**{**stated, "goal": None if stated["goal"] is None else Goal(**stated["goal"])})
+        for stated in document.get("measures", ())
+    ]
+
+
+def _line(measure: Measure) -> str:
+    said = f"{measure.what}: {measure.value:.6g} {measure.unit}"
+    if measure.ratio is not None:
+        said += f", {measure.ratio:.4g} × ({measure.baseline})"
+    if measure.goal is not None:
+        met = "met" if measure.goal.met_by(measure.value) else "MISSED"
+        said += f"; goal {measure.goal.sense} {measure.goal.value:g}: {met}"
+    return said
+
+
+def _write(name: str, document: Mapping[str, Any], packages: Sequence[str], *, quick: bool) -> Path:
+    path = place_of(name, quick=quick)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = {
+        "name": name,
+        "quick": quick,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "load": round(os.getloadavg()[1], 1),
+        "code": code(),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {"reeltalk": __version__} | versions(packages),
+    }
+    path.write_text(json.dumps(about | dict(document), indent=2) + "\n", encoding="utf-8")
     print(path)
     return path

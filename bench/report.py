@@ -5,7 +5,6 @@ text metric, right or wrong by choice, and a judge that explains itself. The rep
 process of its own, so that its start and its peak of memory count.
 """
 
-import argparse
 import os
 import random
 import resource
@@ -17,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from record import record
+from record import Measure, at_most, options_of, record
 from reeltalk import __version__
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.ids import VideoId
@@ -170,19 +169,21 @@ def build(run: Path, site: Path) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=50_000)
-    parser.add_argument("--models", type=int, nargs="+", default=[2, 6])
+    parser = options_of(__doc__)
+    parser.add_argument("--turns", type=int, help="50,000; 5,000 with --quick")
+    parser.add_argument("--models", type=int, nargs="+", help="2 and 6; 2 with --quick")
     parser.add_argument("--keep", type=Path, help="a folder for runs and sites, which are kept there")
     arguments = parser.parse_args()
+    turns = arguments.turns or (5_000 if arguments.quick else 50_000)
+    teams = arguments.models or ([2] if arguments.quick else [2, 6])
     folder = arguments.keep or Path(tempfile.mkdtemp(prefix="reeltalk-bench-report-"))
     folder.mkdir(parents=True, exist_ok=True)
     figures: dict[str, float] = {}
     try:
-        for models in arguments.models:
+        for models in teams:
             run, site = folder / f"run-{models}", folder / f"site-{models}"
             if not run.exists():
-                Drawn(arguments.turns, models).write(run)
+                Drawn(turns, models).write(run)
             shutil.rmtree(site, ignore_errors=True)
             wall_s, cpu_s, peak_mib = build(run, site)
             sizes = {path: path.stat().st_size for path in site.rglob("*") if path.is_file()}
@@ -199,11 +200,24 @@ def main() -> None:
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder, ignore_errors=True)
+    promised = "promise of the changelog"
+    measures = []
+    for models in teams:
+        of = f"report on {turns:,} turns of {models} models"
+        measures += [
+            Measure(f"{of}: built in", figures[f"models_{models}_seconds"], "s", goal=at_most(60, promised)),
+            Measure(
+                f"{of}: largest page", figures[f"models_{models}_largest_file_mb"], "MB", goal=at_most(2, promised)
+            ),
+            Measure(f"{of}: peak of memory", figures[f"models_{models}_peak_mib"], "MiB"),
+        ]
     record(
         "report",
-        figures,
+        measures,
+        figures=figures,
+        quick=arguments.quick,
         packages=["jinja2", "reeltalk"],
-        notes=[f"{arguments.turns:,} turns a model, {TURNS_A_DIALOGUE} a dialogue; peak: the largest of the processes"],
+        notes=[f"{turns:,} turns a model, {TURNS_A_DIALOGUE} a dialogue; peak: the largest of the processes"],
     )
 
 

@@ -6,7 +6,6 @@ on the same frames, in seconds of one core. What the baseline reads again up to 
 read in batches until then, so its cost is that of all batches so far and the answer.
 """
 
-import argparse
 import itertools
 import statistics
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from record import ROOT, record
+from record import ROOT, Measure, options_of, record
 from reeltalk.inference.mini import MiniModel, MiniStream
 from reeltalk.inference.stream_memory import MemoryPolicy
 from reeltalk.world.activities import activities, perform
@@ -72,8 +71,7 @@ def measured(stream: MiniStream, frames: Iterator[NDArray[np.uint8]], at_s: floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="up to 5 minutes of video only")
+    parser = options_of(__doc__)
     parser.add_argument("--folder", type=Path, help="weights, as the export writes them; reeltalk's own by default")
     given = parser.parse_args()
     minutes = QUICK if given.quick else MINUTES
@@ -112,9 +110,29 @@ def main() -> None:
             figures[f"{name}: {what}, {last} min over {start} min"] = grown
     per_token = bound.memory_bytes / bound.memory.tokens
     figures["bounded: at most, MB"] = policy.most_tokens(bounded.shape.frame_tokens) * per_token / 1e6
+    again = f"reading all frames and turns again after {last} minutes"
+    faster = "times faster to answer than reading again"
+    measures = [
+        Measure(
+            f"an answer after {last} minutes of video, {told}", figures[f"{last} min, {name}: answer, ms"], "core ms",
+            again, figures[f"{last} min, {name}: {faster}"],
+        )
+        for name, told in (("bounded", "bounded memory"), ("all", "everything kept"))
+    ]  # fmt: skip
+    measures += [
+        Measure(
+            f"{what} after {last} minutes, {told}", figures[f"{last} min, {name}: {key}"], unit,
+            f"the same after {minutes[0]} minute",
+            figures[f"{last} min, {name}: {key}"] / figures[f"{minutes[0]} min, {name}: {key}"],
+        )
+        for name, told in (("bounded", "bounded memory"), ("all", "everything kept"))
+        for what, key, unit in (("a frame", "frame, ms", "core ms"), ("memory", "memory, MB", "MB"))
+    ]  # fmt: skip
     record(
         "streaming",
-        figures,
+        measures,
+        figures=figures,
+        quick=given.quick,
         packages=["onnxruntime", "numpy"],
         notes=[
             f"weights {everything.name}; one frame a second of {WIDTH_PX}x{WIDTH_PX * 9 // 16}, a question a minute",
@@ -122,7 +140,8 @@ def main() -> None:
             "milliseconds of one core; medians; answers of at most 12 words",
         ],
     )
-    table(figures, minutes, ROOT / "build" / "bench" / "streaming.md")
+    if not given.quick:
+        table(figures, minutes, ROOT / "build" / "bench" / "streaming.md")
 
 
 def table(figures: dict[str, float], minutes: tuple[int, ...], path: Path) -> None:

@@ -16,7 +16,6 @@ Model FLOPs utilisation is that, divided by seconds and by the accelerator's pea
 Projector and optimizer are left out: they are below 1 %.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from typing import Any
 import torch
 from PIL import Image
 
+from record import Measure, lacking, options_of, record
 from reeltalk.inference.checkpoint import open_checkpoint
 from reeltalk.streaming.collate import Collator
 from reeltalk.streaming.dialogues import Dialogues
@@ -88,7 +88,7 @@ def count(module: torch.nn.Module, *, trained: bool | None = None) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--frames", type=int, default=0, help="of the sample; 64, or 4 with --tiny")
     parser.add_argument("--steps", type=int, default=5)
@@ -97,8 +97,7 @@ def main() -> int:
     parser.add_argument("--peak-tflops", type=float, default=PEAK_TFLOPS)
     options = parser.parse_args()
     if not torch.cuda.is_available() and not options.tiny:
-        print("not run: there is no accelerator here, and a model of 1.8 B weights says nothing on a CPU; try --tiny")
-        return 0
+        lacking("train_large", "an accelerator; a model of 1.8 B weights says nothing on a CPU", quick=options.quick)
     sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
     from tiny_architectures import save_tiny
 
@@ -157,6 +156,17 @@ def main() -> int:
         found["model_flops_utilisation"] = flops / step_s / 1e12 / options.peak_tflops
         found["peak_memory_gb"] = torch.cuda.max_memory_allocated() / 1e9
     print(json.dumps(found, indent=2))
+    if half:
+        of = f"training an adapter of {found['weights'] / 1e9:.1f} B weights, {frames} frames a sample"
+        share = found["model_flops_utilisation"]
+        measures = [
+            Measure(f"{of}: frames", found["frames_per_s"], "frames a s"),
+            Measure(f"{of}: tokens", found["tokens_per_s"], "tokens a s"),
+            Measure(f"{of}: model FLOPs", found["model_tflops_per_s"], "TFLOP a s", "the accelerator's peak", share),
+            Measure(f"{of}: peak of memory", found["peak_memory_gb"], "GB"),
+        ]
+        packages = ["torch", "transformers", "peft"]
+        record("train_large", measures, packages=packages, notes=[found["device"]], quick=options.quick)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that follow from the code: names, commands, project files, tables, labels, errors.
+"""Write the pages that follow from the code: Python names, commands, project files, tables, labels, errors, performance.
 
 Run after a change of any of them; a test compares the pages with what this prints.
 """
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from api_reference import api
+from capacity_page import capacity_page
+from performance_page import IMAGES, drawings, performance
 from pydantic import TypeAdapter
 from rich.console import Console
 
@@ -138,6 +140,8 @@ PAGES = {
     "errors.md": error_tree,
     "project.md": project_file,
     "published.md": published_numbers,
+    "performance.md": performance,
+    "../concepts/capacity.md": capacity_page,
 }
 
 
@@ -146,6 +150,9 @@ def main() -> None:
     for name, page in PAGES.items():
         (REFERENCE / name).write_text(page(), encoding="utf-8")
         print(REFERENCE / name)
+    for name, svg in drawings().items():
+        (IMAGES / name).write_text(svg, encoding="utf-8")
+        print(IMAGES / name)
 
 
 if __name__ == "__main__":

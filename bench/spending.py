@@ -1,0 +1,97 @@
+"""What a command takes, and how that grows with the work: exponents, what one more costs, and what any run costs."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one command took, with the processes that it started."""
+
+    wall_s: float
+    cpu_s: float
+    """User and system time."""
+    peak_mib: float
+    """Resident memory of the largest of its processes."""
+
+
+def spend(command: Sequence[str], *, ok: Sequence[int] = (0,)) -> Spent:
+    """Run a command.
+
+    Raises:
+        RuntimeError: It ended otherwise than expected.
+    """
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in ok:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return Spent(time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def reeltalk(*arguments: str) -> list[str]:
+    """The command line in a process of its own."""
+    return [sys.executable, "-m", "reeltalk", *arguments]
+
+
+def size_bytes(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+@dataclass
+class Growth:
+    """One kind of work at several sizes."""
+
+    what: str
+    unit: str
+    """Of what there are more and more, as `videos`."""
+    sizes: list[int] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+    wall_s: list[float] = field(default_factory=list)
+    peak_mib: list[float] = field(default_factory=list)
+
+    def add(self, size: int, spent: Spent) -> None:
+        """One more size, larger than those before."""
+        self.sizes.append(size)
+        self.cpu_s.append(spent.cpu_s)
+        self.wall_s.append(spent.wall_s)
+        self.peak_mib.append(spent.peak_mib)
+
+    @property
+    def one_more_s(self) -> float:
+        """CPU seconds for one more, between the two largest sizes."""
+        return (self.cpu_s[-1] - self.cpu_s[-2]) / (self.sizes[-1] - self.sizes[-2])
+
+    @property
+    def fixed_s(self) -> float:
+        """CPU seconds that any run costs: what the smallest took, less its own work at the cost of one more then."""
+        one = (self.cpu_s[1] - self.cpu_s[0]) / (self.sizes[1] - self.sizes[0])
+        return max(0.0, self.cpu_s[0] - one * self.sizes[0])
+
+    @property
+    def one_more_mib(self) -> float:
+        """Memory for one more."""
+        return (self.peak_mib[-1] - self.peak_mib[0]) / (self.sizes[-1] - self.sizes[0])
+
+    @property
+    def exponent(self) -> float:
+        """Of the work beyond what any run costs, between the two largest sizes: 1 is linear, 2 is quadratic."""
+        small, large = (max(cpu - self.fixed_s, 1e-3) for cpu in self.cpu_s[-2:])
+        return math.log(large / small) / math.log(self.sizes[-1] / self.sizes[-2])
+
+    def figures(self) -> dict[str, float]:
+        """All that was measured, by name."""
+        found = {}
+        for place, size in enumerate(self.sizes):
+            for name, values in (("CPU s", self.cpu_s), ("wall s", self.wall_s), ("peak MiB", self.peak_mib)):
+                found[f"{self.what}, {size} {self.unit}: {name}"] = values[place]
+        return found
