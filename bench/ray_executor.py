@@ -5,7 +5,6 @@ cluster of two nodes of one core each, so that each figure is a ratio of medians
 CPU seconds are those of this process and of all below it, Ray's own included. Tables must be the same bytes each time.
 """
 
-import argparse
 import contextlib
 import hashlib
 import os
@@ -19,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from record import ROOT, record
+from record import ROOT, Measure, options_of, record
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.stage import curate
 from reeltalk.parallel import Call, Executor, LocalExecutor
@@ -41,6 +40,8 @@ SETTINGS = CurateSettings(
     min_duration_s=0, min_shots=1, max_shots=5000, min_mean_shot_s=0, max_mean_shot_s=9000, min_flow_px=0,
     max_flow_px=9999, media="none",
 )  # fmt: skip
+SIDES = {"local 2": "two local processes", "ray 1": "one worker of Ray", "ray 2": "two workers of Ray",
+         "two nodes": "two nodes of one core each"}  # fmt: skip
 CALLS = 400
 """Calls that do nothing, to see what a call costs."""
 
@@ -146,10 +147,9 @@ def one_round(measured: Measured, kinds: dict[str, list[Path]]) -> None:
 
 
 def main() -> None:
-    """Measure, print, and write `build/bench/ray.json`."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure and write the record."""
+    parser = options_of(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the videos, one round: to see that it works")
     options = parser.parse_args()
     short, long, rounds = (20, 2, 1) if options.quick else (200, 20, options.rounds)
     print("filming", flush=True)
@@ -162,20 +162,33 @@ def main() -> None:
         print(f"round {number + 1}", flush=True)
         one_round(measured, kinds)
     found = {name: statistics.median(values) for name, values in measured.found.items()}
-    figures = {"ray start, s": found["ray start"]}
-    figures["local, ms a call"], figures["ray, ms a call"] = found["local 1 ms a call"], found["ray 1 ms a call"]
-    for kind in kinds:
+    local_ms, ray_ms = found["local 1 ms a call"], found["ray 1 ms a call"]
+    measures = [
+        Measure("starting Ray on this machine", found["ray start"], "s"),
+        Measure("a call that does nothing, by a local process", local_ms, "ms a call"),
+        Measure(
+            "a call that does nothing, by Ray", ray_ms, "ms a call", "local processes, times as much", ray_ms / local_ms
+        ),
+    ]
+    for kind, videos in kinds.items():
+        one = found[f"{kind} local 1 wall"]
+        words = f"curating {len(videos)} {kind} videos"
+        measures.append(Measure(f"{words}, one local process", one, "s"))
         for side in ("local 2", "ray 1", "ray 2", "two nodes"):
-            for what in ("wall", "cpu"):
-                ratio = found[f"{kind} {side} {what}"] / found[f"{kind} local 1 {what}"]
-                figures[f"{kind}: {side} over local 1, {what}"] = ratio
-        figures[f"{kind}: ray 2 over local 2, wall"] = found[f"{kind} ray 2 wall"] / found[f"{kind} local 2 wall"]
-        figures[f"{kind}: local 1, CPU s"] = found[f"{kind} local 1 cpu"]
+            wall = found[f"{kind} {side} wall"]
+            measures.append(
+                Measure(f"{words}, {SIDES[side]}", wall, "s", "one local process, times as fast", one / wall)
+            )
+        cpu, own = found[f"{kind} ray 2 cpu"], found[f"{kind} local 2 cpu"]
+        measures.append(
+            Measure(f"{words}, two workers of Ray", cpu, "CPU s", "two local processes, times as much", cpu / own)
+        )
     record(
-        "ray-quick" if options.quick else "ray",
-        figures,
+        "ray_executor",
+        measures,
         packages=["reeltalk", "ray", "av"],
         notes=[f"{short} videos of 2 s and {long} of 60 s, {rounds} rounds; tables were the same bytes every time"],
+        quick=options.quick,
     )
 
 

@@ -1,4 +1,4 @@
-"""Write the pages that follow from the code: Python names, commands, project files, tables, labels, errors, performance.
+"""Write the pages that follow from the code and from measurements: names, commands, project files, tables, errors.
 
 Run after a change of any of them; a test compares the pages with what this prints.
 """
