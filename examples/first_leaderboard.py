@@ -1,7 +1,8 @@
 """A leaderboard from released model outputs, in four calls: import, validate, score, report.
 
-Run it with `make demo`, or on your own answers in VDAct's layout:
+Run it, or give it your own answers in VDAct's layout:
 
+    python examples/first_leaderboard.py
     python examples/first_leaderboard.py build/mine path/to/results/*.json
 """
 
@@ -40,5 +41,5 @@ def main(folder: Path, answers: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/first")
     main(folder, sys.argv[2:] or [str(SAMPLE / "results")])

@@ -1,6 +1,8 @@
 """The walk through all stages: on a small household, stopped and gone on with, and on a video of one's own."""
 
 import contextlib
+import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,6 @@ import pytest
 import scripted_vision
 from sample_videos import Numbered
 from scripted_server import Body, serve
-from walk_report import walk
 
 from reeltalk.benchmarks.household import Household, build
 from reeltalk.cli import run
@@ -27,7 +28,21 @@ WALK = Household(
     players=("baseline:blind", "oracle"),
     report=ReportSettings(),
 )
-STOPPED_AT = ("filming", "decoding", "writing chains", "playing", "writing pages")
+STOPPED_AT = ("filming", "writing chains", "writing pages")
+"""What ends within inspect_ai, as playing does, is stopped in processes of its own: `test_evaluate_resume`."""
+
+
+LINK = re.compile(r'(?:href|src|poster)="([^"#?]+)')
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of all pages to files that are not there."""
+    found = []
+    for page in site.rglob("*.html"):
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            if "://" not in target and not target.startswith("data:") and not (page.parent / target).exists():
+                found.append(f"{page.relative_to(site)}: {target}")
+    return found
 
 
 def stopping(part: str, at_call: int) -> Callable[[str, int, int, float], None]:
@@ -38,7 +53,7 @@ def stopping(part: str, at_call: int) -> Callable[[str, int, int, float], None]:
         nonlocal calls
         calls += what.endswith(part)
         if calls == at_call:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     return progress
 
@@ -46,7 +61,8 @@ def stopping(part: str, at_call: int) -> Callable[[str, int, int, float], None]:
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A walk that was stopped in every kind of work and gone on with, and what it told at last."""
-    out, told = tmp_path_factory.mktemp("walk") / "demo", []
+    out = tmp_path_factory.mktemp("walk") / "demo"
+    told: list[str] = []
     for part in STOPPED_AT:
         with pytest.raises(KeyboardInterrupt):
             build(out, WALK, tell=lambda line: None, progress=stopping(part, 2))
@@ -91,7 +107,7 @@ def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Pat
     assert "make bench-household" in page
     assert "estimates of a small sample: 1 test video" in page
     assert page.count('class="tag"') == 1, "the row of empty answers is marked as the floor"
-    assert walk(site / "index.html") == []
+    assert broken_links(site) == []
 
 
 def test_a_second_walk_finds_all_done(walked: tuple[Path, list[str]]) -> None:
@@ -135,7 +151,7 @@ def test_a_video_of_ones_own_is_asked_about_and_played(tmp_path: Path) -> None:
     for group in ("dialogue", "without-frames", "streaming"):
         models = {info.model for info in read_run(tmp_path / "own" / "runs" / f"vision-1-{group}").info.models}
         assert any(model.startswith("vision-1") for model in models)
-    assert walk(tmp_path / "own" / "site" / "index.html") == []
+    assert broken_links(tmp_path / "own" / "site") == []
 
 
 def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: Path) -> None:

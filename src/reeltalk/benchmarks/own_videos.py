@@ -62,6 +62,8 @@ class Asked:
     """Environment variable that holds the key."""
     sees: Literal["images", "text"] = "images"
     """text: a model that takes no pictures."""
+    detector: str | None = None
+    """Finds objects, which a model that takes no pictures is told of."""
     judge: str | None = None
     """Model that judges the answers; without one they are compared with the references by their words."""
     judge_base_url: str | None = None
@@ -154,7 +156,12 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
 
     at = steps.begin(f"{asked.model} writes chains, linkages, paths, dialogues and checklists")
     construct(
-        benchmark, writer=asked.model, settings=ConstructSettings(), asking=asked.writing, progress=at, tell=steps.say
+        benchmark,
+        writer=asked.model,
+        settings=ConstructSettings(detector=asked.detector),
+        asking=asked.writing,
+        progress=at,
+        tell=steps.say,
     )
     benchmark = Benchmark.open(out / "benchmark")
     steps.say(told_of_construction(benchmark))
@@ -257,8 +264,8 @@ def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequenc
         found.append(f"{asked.judge} also judges its own answers, and judges prefer their own.")
     if asked.sees == "text":
         found.append(
-            f"{asked.model} was shown no frame (--sees text). It wrote and answered from what curation measured and "
-            "knows nothing of what the pictures show, so its questions may be about things that are not there."
+            f"{asked.model} was shown no frame (--sees text). It wrote from the objects that a detector found, "
+            "and from nothing where none was given, and it answers blindly."
         )
     unwritten = [gate for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.UNWRITTEN]
     if unwritten:

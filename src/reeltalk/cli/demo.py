@@ -18,6 +18,7 @@ def demo(
     base_url: str | None = None,
     api_key_env: str = "OPENAI_API_KEY",
     sees: Literal["images", "text"] = "images",
+    detector: str | None = None,
     judge: str | None = None,
     judge_base_url: str | None = None,
     connections: int = 4,
@@ -45,6 +46,8 @@ def demo(
         Environment variable that holds the key, also the judge's.
     sees
         text: the model takes no pictures.
+    detector
+        Detector of objects, as for `construct`; a model that takes no pictures is told of what it finds.
     judge
         Model that judges the answers; without one they are compared with the references by their words.
     judge_base_url
@@ -71,6 +74,7 @@ def demo(
             base_url=base_url,
             api_key_env=api_key_env,
             sees=sees,
+            detector=detector,
             judge=judge,
             judge_base_url=judge_base_url,
             connections=connections,
