@@ -197,14 +197,13 @@ def test_a_project_is_looked_at_with_what_it_reads_names_and_made(
 ) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     file = tmp_path / "project.yaml"
-    models = (
-        "evaluate:\n  models:\n    - model: qwen\n      base-url: http://localhost:1/v1\n      api-key-env: MY_KEY\n"
-    )
-    file.write_text(f"benchmark: bench\ncurate:\n  videos: [raw]\n{models}")
+    models = "{mine: {model: qwen, base_url: http://localhost:1/v1, api_key_env: MY_KEY}}"
+    file.write_text(f"benchmark: bench\ncurate:\n  videos: [raw]\nevaluate:\n  models: {models}\n")
     found = looked(capsys, str(file), code=1)
-    assert "raw, which is not there" in found["project", str(file)]["found"]
+    assert found["project", str(file)]["status"] == "problem"
     assert found["keys", "MY_KEY"]["status"] == "warning"
     (tmp_path / "raw").mkdir()
+    capsys.readouterr()
     assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
     found = looked(capsys, str(file))
     assert found["project", str(file)]["status"] == "ok"

@@ -21,6 +21,10 @@ WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "
 """The file by which one sees that a result is whole; the result itself where there is none."""
 
 
+VIDEOS: Final = "videos"
+"""The setting that holds paths and addresses."""
+
+
 @dataclass(frozen=True)
 class Read:
     """Something that a step reads."""
@@ -151,7 +155,7 @@ class _Steps:
             Read(path)
             for key, value in values.items()
             if key not in WRITTEN
-            for path in _paths_in(value, self._project.folder)
+            for path in (_sources(value) if key == VIDEOS else _paths_in(value, self._project.folder))
             if path not in known
         ]
         return Step(
@@ -164,6 +168,12 @@ class _Steps:
             kind,
             replaces=command.option("overwrite") is not None,
         )
+
+
+def _sources(value: Any) -> Iterator[str]:
+    """Paths among what `curate` is given; what lies at an address is not looked at."""
+    parts = value if isinstance(value, tuple | list) else (value,)
+    yield from (str(part) for part in parts if "://" not in str(part))
 
 
 def _paths_in(value: Any, folder: Path) -> Iterator[str]:
