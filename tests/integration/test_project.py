@@ -123,7 +123,7 @@ def test_ctrl_c_stops_and_the_next_run_goes_on_there(project: Path, ran: Ran, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("reeltalk.report.stage.write_report", interrupt)
+        patched.setattr("reeltalk.stages.reporting.write_report", interrupt)
         assert ran("--force", "report") == (130, ["report"])
     assert read_records(project.parent).steps["report"].ended == "interrupted"
     # The report of before is whole and the project's own, so that it is replaced.
