@@ -94,7 +94,7 @@ class _Checked:
         for name in (name for name in SECTIONS if name in value):
             given = self._mapping(value[name], (name,))
             command = commands[name]
-            own = {key: shared[key] for key in shared if command.option(key) is not None}
+            own = {key: shared[key] for key in shared if command.option(key) is not None and shared[key] is not None}
             if name == "evaluate":
                 models = self._models(given, command, own)
             else:
@@ -149,6 +149,8 @@ class _Checked:
         return {key: value for key, value in found.items() if value is not None}
 
     def _value(self, option: Option, value: Any, place: Place) -> Any:
+        if value is None:  # not given, whatever the type
+            return None
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):

@@ -17,7 +17,7 @@ def schema_of(commands: Mapping[str, Command]) -> dict[str, Json]:
         commands: What each section's command can be told.
     """
     shared = {
-        key: _of_option(option) | {"description": SHARED[key]}
+        key: {"description": SHARED[key], "anyOf": [_of_option(option), {"type": "null"}]}
         for key in SHARED
         if (option := next((o for c in commands.values() if (o := c.option(key)) is not None), None)) is not None
     }
