@@ -54,5 +54,7 @@ HOW: Final = frozenset(
     }
 )
 """Options that say how a step is done and not what comes of it: where one changes, nothing is run again."""
+READ: Final = frozenset({"videos", "source"})
+"""Options that name what is read, also where their type is text, as it may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})
 """Options that name what a command writes; all other paths are read."""

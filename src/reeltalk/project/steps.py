@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from reeltalk.project.options import Command
 from reeltalk.project.reading import Project, Values, refuse_same_results
-from reeltalk.project.sections import HOW, SOURCES, WRITTEN
+from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import INFO
 
@@ -19,10 +19,6 @@ COMPARISONS: Final = {"text": "txt", "json": "json", "csv": "csv", "latex": "tex
 Result = Literal["benchmark", "run", "site", "file", "folder"]
 WHOLE: Final[dict[Result, str]] = {"benchmark": MANIFEST, "run": INFO, "site": "index.html", "file": "", "folder": ""}
 """The file by which one sees that a result is whole; the result itself where there is none."""
-
-
-VIDEOS: Final = "videos"
-"""The setting that holds paths and addresses."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +151,7 @@ class _Steps:
             Read(path)
             for key, value in values.items()
             if key not in WRITTEN
-            for path in (_sources(value) if key == VIDEOS else _paths_in(value, self._project.folder))
+            for path in (map(str, _parts(value)) if key in READ else _paths_in(value, self._project.folder))
             if path not in known
         ]
         return Step(
@@ -170,15 +166,13 @@ class _Steps:
         )
 
 
-def _sources(value: Any) -> Iterator[str]:
-    """Paths among what `curate` is given; what lies at an address is not looked at."""
-    parts = value if isinstance(value, tuple | list) else (value,)
-    yield from (str(part) for part in parts if "://" not in str(part))
+def _parts(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def _paths_in(value: Any, folder: Path) -> Iterator[str]:
     """Files that a setting names: a path, KIND:PATH as answers:PATH, python:PATH:NAME, or a prompt NAME.md."""
-    for part in value if isinstance(value, tuple | list) else (value,):
+    for part in _parts(value):
         if isinstance(part, Path):
             yield str(part)
         elif isinstance(part, str):

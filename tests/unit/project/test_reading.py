@@ -115,7 +115,7 @@ def test_each_step_is_the_command_line_that_a_person_would_type(read: Read, comm
     assert typed["judge:mine"].startswith("judge runs/mine --out runs/mine-judged --protocols clair --judge gpt")
     judged = "runs/blind-dialogue-judged runs/blind-streaming-judged runs/mine-judged"
     assert typed["compare"] == f"compare {judged} --format csv --out comparison.csv"
-    assert typed["report"] == f"report {judged} --out report --bench benchmarks/k --media cut"
+    assert typed["report"] == f"report {judged} --out report --bench benchmarks/k --media cut --workers 3"
     assert typed["release"] == "freeze benchmarks/k releases/1.0 --version 1.0"
 
 
