@@ -9,9 +9,12 @@ import json
 import re
 import sys
 import time
-from typing import Any
+from typing import Any, Final
 
 from scripted_server import Body, serve, words
+
+PLAIN: Final = "On the table."
+"""What it says to a request of another kind."""
 
 _COLOURS = ("red", "blue", "green", "white", "brown", "grey", "black", "yellow")
 _THINGS = ("mug", "plate", "book", "pillow", "bottle", "towel", "lamp", "chair")
@@ -23,7 +26,7 @@ def reply(body: Body) -> str:
     text = "\n".join(words(message) for message in body["messages"])
     draw = int(hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest(), 16)
     name = body.get("response_format", {}).get("json_schema", {}).get("name", "")
-    return json.dumps(_REPLIES[name](text, draw)) if name in _REPLIES else "On the table."
+    return json.dumps(_REPLIES[name](text, draw)) if name in _REPLIES else PLAIN
 
 
 def _picked(draw: int) -> tuple[str, str, str]:

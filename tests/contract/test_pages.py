@@ -1,0 +1,134 @@
+"""Every command and code block of the documentation: it runs, or says why not and is checked all the same."""
+
+import json
+import os
+import re
+import runpy
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import willing_model
+import yaml
+from cyclopts import CycloptsError
+from doc_pages import LANGUAGES, REASONS, ROOT, SHELL, Block, blocks_of, commands_of, pages
+from page_shell import Shell
+from page_world import World
+from scripted_server import serve
+
+from reeltalk.cli import app, run
+
+PAGES = [page.relative_to(ROOT).as_posix() for page in pages()]
+VARIABLE = "$"
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+PROJECT = {"benchmark", "evaluate"}
+"""Sections by which a file of settings is known as a project."""
+MOST = {
+    "needs the network": 7,
+    "needs a GPU": 2,
+    "needs a model of gigabytes": 4,
+    "needs a server of yours": 7,
+    "needs a person": 4,
+    "needs packages that our lock does not hold": 4,
+    "takes too long": 3,
+}
+"""Blocks that may be left out, of about a hundred; `python tools/doc_pages.py` lists them."""
+OF_OTHERS = {
+    *("--help", "--log-dir", "--details", "--full", "--write"),
+    *("--limit-mm-per-prompt", "--enable-prefix-caching", "--data-parallel-size"),
+}
+"""Options of inspect_ai, pytest, vLLM and scripts of the repository that pages name beside ours."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[World]:
+    """What all pages speak of; workers of one run share it."""
+    folder = tmp_path_factory.getbasetemp()
+    kept = os.environ.get("DOCS_WORLD")
+    cache = Path(kept) if kept else (folder if worker_id == "master" else folder.parent) / "pages-world"
+    cache.mkdir(exist_ok=True)
+    with serve(willing_model.reply) as server:
+        yield World(cache, server.base_url)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_say_what_they_are_and_their_commands_exist(page: str) -> None:
+    for block in blocks_of(ROOT / page):
+        assert block.language in LANGUAGES, f"{block}: {block.language!r}"
+        assert block.not_run is None or block.not_run in REASONS, f"{block}: {block.not_run}"
+        if block.language == "text":
+            hidden = block.text.startswith(("$ ", "pip ")) or re.search(r"^reeltalk ", block.text, re.MULTILINE)
+            assert not hidden, f"{block}: commands are console or bash, which are run"
+        if block.language in SHELL:
+            for arguments in commands_of(block):
+                _check_command(block, arguments)
+
+
+def _check_command(block: Block, arguments: list[str]) -> None:
+    """A command that exists, with options that it has and values that these take."""
+    try:
+        app.parse_args(arguments, exit_on_error=False, print_error=False)
+    except (CycloptsError, ValueError) as error:
+        # A variable of the shell stands for a value that only the run knows.
+        if VARIABLE not in str(error):
+            raise AssertionError(f"{block}: reeltalk {' '.join(arguments)}: {error}") from None
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(ROOT / page)])
+def test_a_page_runs_from_top_to_bottom(
+    page: str, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [block for block in blocks_of(ROOT / page) if not block.not_run]
+    monkeypatch.setenv("OPENAI_BASE_URL", world.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    world.prepare(tmp_path, blocks)
+    shell = Shell(tmp_path, world.adapt, world.go_ahead)
+    known: dict[str, Any] = {}
+    problems: list[str] = []
+    for block in blocks:
+        if block.title:
+            (tmp_path / block.title).write_text(block.text, encoding="utf-8")
+        if block.language in SHELL:
+            problems += filter(None, [shell.run(block)])
+        elif block.language == "python":
+            path = tmp_path / (block.title or f"block_{block.line}.py")
+            path.write_text(block.text, encoding="utf-8")
+            known = runpy.run_path(str(path), init_globals=known)
+        elif block.language == "json":
+            assert json.loads(block.text)
+        elif block.language == "toml":
+            assert tomllib.loads(block.text)
+        elif block.language == "yaml":
+            read = yaml.safe_load(block.text)
+            assert read
+            if PROJECT <= set(read):
+                # A project: its own command reads it, and refuses what it does not know.
+                (tmp_path / "project.yaml").write_text(block.text, encoding="utf-8")
+                assert run(["plan", "run", "project.yaml"]) == 0, f"{block}"
+    assert not problems, "\n".join(problems)
+
+
+def test_few_blocks_are_not_run_and_each_for_a_reason() -> None:
+    found = Counter(block.not_run for page in PAGES for block in blocks_of(ROOT / page) if block.not_run)
+    assert set(MOST) == set(REASONS)
+    assert {reason: count for reason, count in found.items() if count > MOST[str(reason)]} == {}
+
+
+def test_extras_that_pages_name_can_be_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for page in PAGES:
+        for named in re.findall(r"reeltalk\[([\w,-]+)\]", (ROOT / page).read_text(encoding="utf-8")):
+            assert set(named.split(",")) <= set(project["optional-dependencies"]), f"{page}: reeltalk[{named}]"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_that_pages_speak_of_exist(page: str) -> None:
+    known = set(OPTION.findall((ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")))
+    told = re.findall(r"`((?:--|reeltalk )[^`\n]+)`", (ROOT / page).read_text(encoding="utf-8"))
+    assert {option for code in told for option in OPTION.findall(code)} <= known | OF_OTHERS

@@ -1,0 +1,190 @@
+"""Runs the blocks of a page in a real shell, in which `reeltalk` is this process.
+
+So that loops, pipes and variables are what a reader's shell makes of them, and a command takes no new interpreter.
+`make` and `pip` are looked up and not run: the target must be there, and the extra.
+"""
+
+import contextlib
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from doc_pages import ROOT, Block, script_of
+
+from reeltalk.cli import app, run
+
+# Who talks to a video reads what is typed, and is a process of its own. For the rest the
+# shell sends how many words there are, where it is, and the words; it gets an exit code and a file to print.
+REELTALK: Final = """#!/bin/bash
+[ "$1" = chat ] && exec {python} -m reeltalk "$@"
+exec 3<>"/dev/tcp/127.0.0.1/$DOC_PORT" || exit 99
+printf '%s\\0' "$(($# + 1))" "$PWD" "$@" >&3
+read -r code printed <&3
+cat "$printed"
+exit "$code"
+"""
+# The next block begins where this one ends, as in a reader's shell.
+WHERE: Final = """trap 'pwd > "$DOC_WHERE"' EXIT"""
+MAKE: Final = """#!/bin/bash
+for target in "$@"; do
+    case "$target" in *=*) continue ;; esac
+    grep -q "^\\([a-zA-Z/-]* \\)*$target\\( [a-z-]*\\)*:" {root}/Makefile || {{ echo "no target $target"; exit 98; }}
+done
+"""
+SERVES: Final = re.compile(r"https?://\S+")
+
+
+@dataclass
+class Ran:
+    """A command that ran."""
+
+    arguments: tuple[str, ...]
+    code: int
+    printed: str
+
+
+@dataclass
+class Shell:
+    """A folder in which blocks run one after the other."""
+
+    folder: Path
+    adapt: Callable[[list[str]], list[str]]
+    """Gives the arguments that are run in place of those written: sizes and addresses."""
+    ahead: Callable[[list[str], Path], None]
+    """Called with those, and where they run, before they do."""
+    environment: dict[str, str] = field(default_factory=dict)
+    ran: list[Ran] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        tools = self.folder / ".tools"
+        tools.mkdir(parents=True)
+        self._tool("reeltalk", REELTALK.replace("{python}", sys.executable))
+        self._tool("make", MAKE.format(root=ROOT))
+        self._tool("pip", f'#!/bin/bash\nexec {sys.executable} {Path(__file__)} "$@"\n')
+        (self.folder / ".venv" / "bin").mkdir(parents=True)
+        (self.folder / ".venv" / "bin" / "reeltalk").symlink_to(tools / "reeltalk")
+
+    def _tool(self, name: str, text: str) -> None:
+        path = self.folder / ".tools" / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def run(self, block: Block) -> str | None:
+        """Run a block.
+
+        Returns:
+            What is wrong, with the place and the command; None where all ended as it may.
+        """
+        allowed = (0, 1) if block.findings else (0,)
+        with socket.create_server(("127.0.0.1", 0)) as listener, (self.folder / ".tools" / "said").open("w+") as said:
+            listener.settimeout(0.05)
+            shell = subprocess.Popen(
+                ["bash", "-e", "-o", "pipefail", "-c", f"{WHERE}\n{script_of(block)}"],
+                cwd=self._where(),
+                env=os.environ
+                | self.environment
+                | {
+                    "PATH": f"{self.folder / '.tools'}:{os.environ['PATH']}",
+                    "DOC_WHERE": str(self.folder / ".tools" / "where"),
+                    "DOC_PORT": str(listener.getsockname()[1]),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
+            before = len(self.ran)
+            try:
+                while shell.poll() is None:
+                    with contextlib.suppress(TimeoutError):
+                        connection, _ = listener.accept()
+                        self._answer(connection, block, allowed)
+            finally:
+                shell.kill()
+                shell.wait()
+            said.seek(0)
+            bad = [ran for ran in self.ran[before:] if ran.code not in allowed]
+            told = "".join(f"\n{' '.join(ran.arguments)} -> {ran.code}\n{ran.printed[-1500:]}" for ran in bad)
+            if bad:
+                return f"{block}:{told}"
+            if shell.returncode:
+                return f"{block}: the shell ended with {shell.returncode}: {said.read()[-1500:]}"
+            return None
+
+    def _where(self) -> Path:
+        told = self.folder / ".tools" / "where"
+        return Path(told.read_text(encoding="utf-8").strip()) if told.is_file() else self.folder
+
+    def _answer(self, connection: socket.socket, block: Block, allowed: Sequence[int]) -> None:
+        connection.settimeout(30)
+        with connection:
+            received = b""
+            while (parts := received.split(b"\0")) and (len(parts) < 2 or len(parts) - 2 < int(parts[0])):
+                received += connection.recv(65536)
+            where, *arguments = [part.decode() for part in parts[1:-1]]
+            adapted = self.adapt(arguments)
+            self.ahead(adapted, Path(where))
+            code, printed = self._call(adapted, Path(where))
+            self.ran.append(Ran(tuple(arguments), code, printed))
+            output = self.folder / ".tools" / f"printed-{len(self.ran)}"
+            output.write_text(printed, encoding="utf-8")
+            connection.sendall(f"{0 if code in allowed else code} {output}\n".encode())
+
+    def _call(self, arguments: list[str], where: Path) -> tuple[int, str]:
+        if serves(arguments):
+            return self._serve(arguments, where)
+        printed = io.StringIO()
+        with contextlib.chdir(where), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            # Nobody is there to answer a question.
+            sys.stdin, typed = io.StringIO(), sys.stdin
+            try:
+                code = run(arguments)
+            finally:
+                sys.stdin = typed
+        return code, printed.getvalue()
+
+    def _serve(self, arguments: list[str], where: Path) -> tuple[int, str]:
+        """Start a server, wait for its address, and end it as a reader does, by Ctrl-C."""
+        lines: list[str] = []
+        with subprocess.Popen(
+            [sys.executable, "-m", "reeltalk", *arguments, "--port", "0"],
+            cwd=where,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line)
+                if SERVES.search(line):
+                    process.send_signal(signal.SIGINT)
+        served = any(SERVES.search(line) for line in lines)
+        return (0 if served and process.returncode in (0, 130) else process.returncode or 97), "".join(lines)
+
+
+def serves(arguments: Sequence[str]) -> bool:
+    """Whether a command goes on until somebody ends it."""
+    return len(arguments) > 1 and arguments[0] == "review" and arguments[1] not in list(app["review"])
+
+
+def main(arguments: list[str]) -> int:
+    """Say whether `pip install` names extras that there are."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for named in re.findall(r"reeltalk\[([\w,-]+)\]", " ".join(arguments)):
+        for extra in named.split(","):
+            if extra not in project["optional-dependencies"]:
+                print(f"reeltalk has no extra {extra}", file=sys.stderr)
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
