@@ -14,6 +14,9 @@ JOBS ?= auto
 GIVE_UP := setpriv --bounding-set -sys_nice --inh-caps -sys_nice
 CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/null && echo "chrt --other 0 $(GIVE_UP)")
 
+# What people read, and what they read in code.
+SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
+
 .PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
@@ -34,9 +37,10 @@ $(RUNTIME): requirements-runtime.lock pyproject.toml
 	@rm -f $(VENV)/.runtime-*
 	@touch $@
 
-check: setup ## Lint, format, types (of scripts too), layers, licences
+check: setup ## Lint, format, spelling, types (of scripts too), layers, licences
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/licences.py
@@ -71,6 +75,7 @@ dist: setup ## The wheel and the source archive, checked; the wheel alone runs t
 
 docs: setup ## The documentation as a site in build/docs
 	$(BIN)/zensical build --clean
+	$(BIN)/python tools/doc_links.py build/docs
 
 bench: setup ## All suites, and the page docs/reference/performance.md; QUICK=1 in a quarter of an hour
 	OMP_NUM_THREADS=1 $(BIN)/python bench/suites.py $(if $(QUICK),--quick) $(if $(AGAIN),--again) $(SUITES)
