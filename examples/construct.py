@@ -29,7 +29,7 @@ def main(benchmark: str, writer: str = "graph", base_url: str | None = None) -> 
     print(*done.lines(), sep="\n")
 
     written = Benchmark.open(benchmark)
-    chains = {chain.id: chain for chain in written.content().chains}
+    chains = {str(chain.id): chain for chain in written.content().chains}
     for linkage in list(written.read(LINKAGES))[:3]:
         earlier, later = linkage.source, linkage.target
         print(f"{linkage.relation}:")

@@ -1,6 +1,7 @@
 """Every how-to has a script of the same name in `examples/`, which the page names and a test runs."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,12 @@ NOT_OF_A_PAGE = {"first_leaderboard"}
 """Scripts that other pages name."""
 
 
+NAMED_OTHERWISE = {"profile": "profiles"}
+"""A script hides the module of Python that has its name, from all that it imports."""
+
+
 def script_of(page: Path) -> str:
-    return page.stem.replace("-", "_")
+    return NAMED_OTHERWISE.get(page.stem, page.stem.replace("-", "_"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -27,6 +32,10 @@ def test_every_script_is_of_a_page_and_is_run() -> None:
     assert scripts - NOT_OF_A_PAGE == {script_of(page) for page in PAGES}
     tests = (ROOT / "tests" / "integration" / "test_examples.py").read_text(encoding="utf-8")
     assert [name for name in sorted(scripts - NOT_OF_A_PAGE) if f'example("{name}", ' not in tests] == []
+
+
+def test_no_script_hides_a_module_of_python() -> None:
+    assert not {path.stem for path in (ROOT / "examples").glob("*.py")} & sys.stdlib_module_names
 
 
 def test_scripts_are_short_and_say_how_they_are_run() -> None:

@@ -134,7 +134,7 @@ def test_own_judge_signs_by_its_file(runs: tuple[Path, Path], tmp_path: Path) ->
 def test_profile_gives_credit_by_tags(
     household: Path, runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    example("profile", household, runs[1], tmp_path / "rubric")
+    example("profiles", household, runs[1], tmp_path / "rubric")
     assert re.search(r"^oracle +rubric-words\.\w+ +\d", capsys.readouterr().out, re.MULTILINE)
 
 
@@ -154,17 +154,64 @@ def test_graphs_answer_and_tell(household: Path, capsys: pytest.CaptureFixture[s
     assert re.search(r": [1-9]\d* events, [1-9]\d* of them told:\n  The person is in the ", said)
 
 
-def test_curate_says_what_was_kept_and_why_not(
-    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    filmed = Benchmark.open(household)
-    (tmp_path / "raw").mkdir()
+@pytest.fixture(scope="module")
+def films(household: Path) -> Path:
+    """A folder with the household's videos as plain files."""
+    filmed, folder = Benchmark.open(household), household.parent / "films"
+    folder.mkdir()
     for video in filmed.read(VIDEOS):
-        shutil.copyfile(filmed.media.path(video.sha256 or ""), tmp_path / "raw" / f"{video.id}.mp4")
-    example("curate", tmp_path / "kitchen", tmp_path / "raw")
+        shutil.copyfile(filmed.media.path(video.sha256 or ""), folder / f"{video.id}.mp4")
+    return folder
+
+
+def test_curate_says_what_was_kept_and_why_not(films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("curate", tmp_path / "kitchen", films)
     assert Benchmark.open(tmp_path / "kitchen").rows(CLIPS)
     assert "kept: False" in capsys.readouterr().out
     assert (tmp_path / "kitchen-site" / "index.html").is_file()
+
+
+def test_scale_makes_the_tables_of_one_process(films: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("scale", tmp_path / "two", "local", next(films.iterdir()))
+    told = re.search(r"content (\w+)", capsys.readouterr().out)
+    assert told is not None
+    kept = Benchmark.open(tmp_path / "two")
+    assert kept.rows(CLIPS)
+    assert kept.manifest.content_hash == told[1]
+
+
+def test_doctor_finds_a_file_that_is_gone(household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "household"
+    shutil.copytree(household, copy)
+    example("evaluate", copy, "baseline:constant", tmp_path / "constant")
+    example("doctor", copy, tmp_path / "constant-dialogue")
+    assert "as that is now" in capsys.readouterr().out
+    next(path for path in (copy / "media").rglob("*") if path.is_file()).unlink()
+    with pytest.raises(SystemExit):
+        example("doctor", copy)
+    assert "problem " in capsys.readouterr().out
+
+
+def test_object_stores_hold_the_media_in_a_folder_too(
+    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "household"
+    shutil.copytree(household, copy)
+    example("object_stores", copy, (tmp_path / "share").as_uri())
+    assert re.search(r"^[1-9]\d* files written and read back", capsys.readouterr().out, re.MULTILINE)
+    assert {path.name for path in (tmp_path / "share").iterdir()} >= {
+        video.sha256 for video in Benchmark.open(copy).read(VIDEOS)
+    }
+
+
+def test_project_plays_again_only_what_changed(
+    household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("project", household, tmp_path / "runs", tmp_path / "site")
+    assert "nothing changed" not in capsys.readouterr().out
+    example("project", household, tmp_path / "runs", tmp_path / "site")
+    assert capsys.readouterr().out.count("nothing changed") == 3
+    assert (tmp_path / "site" / "index.html").is_file()
 
 
 def test_stream_asks_while_the_video_goes_on(household: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,3 +263,9 @@ def test_review_and_release_a_constructed_benchmark(
     said = capsys.readouterr().out
     assert "it stays as it is: " in said
     assert "0 findings in the release" in said
+
+
+def test_demo_builds_a_household_of_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example("demo", tmp_path / "little", 2)
+    assert str(tmp_path / "little" / "site" / "index.html") in capsys.readouterr().out
+    assert len(list((tmp_path / "little" / "runs").glob("*/run.json"))) == 2

@@ -1,6 +1,6 @@
 """Profile what a model understands: credit for parts of answers, by CogME's tags.
 
-python examples/profile.py benchmarks/household runs/blind runs/blind-rubric
+python examples/profiles.py benchmarks/household runs/blind runs/blind-rubric
 """
 
 import sys

@@ -1,0 +1,36 @@
+"""The whole on a small household: film, curate the pixels, construct, play, judge, report; sizes are settings.
+
+python examples/demo.py build/little 4
+"""
+
+import sys
+from pathlib import Path
+
+from reeltalk.benchmarks.household import SMALL, build
+from reeltalk.stages import ConstructSettings
+
+
+def show(what: str, done: int, total: int, share: float) -> None:
+    """Show how far a step is, on one line."""
+    print(f"\r{what}: {done} of {total} ({share:.0%})   ", end="", file=sys.stderr)
+
+
+def main(out: str, scenarios: str = "4") -> None:
+    """Build a household of so many scenarios below `out`; a second call goes on where it was."""
+    count = int(scenarios)
+    filming = SMALL.filming.model_copy(
+        update={"scenarios": count, "houses": count, "test_houses": count // 2, "fps": 2}
+    )
+    little = SMALL.model_copy(
+        update={
+            "filming": filming,
+            "construction": ConstructSettings(paths=2),
+            "plays": SMALL.plays[:1],
+            "players": ("baseline:blind", "oracle"),
+        }
+    )
+    print(build(Path(out), little, tell=print, progress=show))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
