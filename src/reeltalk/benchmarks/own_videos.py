@@ -282,8 +282,8 @@ def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequenc
         if failed := states.total() - states["answered"]:
             found.append(f"{failed:,} of {states.total():,} turns have no answer in group {name}.")
         found += [
-            f"{title_of(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, as "
-            "an answer is missing or the judge's reply could not be used. They count in no mean."
+            f"{title_of(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, for "
+            "want of an answer or of a reply of the judge that can be used. They count in no mean."
             for row in run.summary
             if row.model == run.info.models[0].model and row.unscored and row.metric in (asked.metric, "checklist")
         ]
