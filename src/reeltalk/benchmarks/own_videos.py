@@ -251,16 +251,19 @@ def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequenc
     found = [
         f"It is a small sample: {videos:,} video{'s' if videos != 1 else ''}, {counted}. "
         + ("Intervals are clustered by video and need several." if videos < 2 else "Intervals are rough."),
-        f"Questions and references are drafts by {asked.model}; nobody has reviewed them. reeltalk review "
-        f"{benchmark.path} lets people do that.",
-        f"{asked.model} answers its own questions: its score tells how far it agrees with itself, not whether it is "
-        "right.",
     ]
-    if asked.judge is None:
+    if groups:
+        found += [
+            f"Questions and references are drafts by {asked.model}; nobody has reviewed them. reeltalk review "
+            f"{benchmark.path} lets people do that.",
+            f"{asked.model} answers its own questions: its score tells how far it agrees with itself, not whether it "
+            "is right.",
+        ]
+    if groups and asked.judge is None:
         found.append(
             "No model judged. Word overlap counts a right answer in other words as wrong; --judge NAME judges."
         )
-    elif asked.judge == asked.model:
+    elif groups and asked.judge == asked.model:
         found.append(f"{asked.judge} also judges its own answers, and judges prefer their own.")
     if asked.sees == "text":
         found.append(
