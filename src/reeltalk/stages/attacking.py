@@ -2,12 +2,14 @@
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from reeltalk.evaluate.judging.attacks import attack_items
+from reeltalk.evaluate.judging.attacks import Attack, attack_items
 from reeltalk.evaluate.judging.under_attack import AttackReport
 from reeltalk.evaluate.judging.under_attack import attack as run_attacks
 from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings
+from reeltalk.evaluate.stage import Judging
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.asking import Tell, judging_by, silent
@@ -42,15 +44,22 @@ def attack(
     check_counts(every=every)
     chosen, limits = judging.model_copy(update={"metrics": ()}), limits or LimitSettings()
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
-    reports = []
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyStore(Path(folder) / "replies.sqlite") as store,
         judging_by(chosen, judge_model or JudgeModelSettings(), limits, None, store, budget, tell=tell) as judged_by,
     ):
+        return asyncio.run(_attack(judged_by, attack_items()[::every], limits.connections, tell))
+
+
+async def _attack(judged_by: Judging, items: Sequence[Attack], at_once: int, tell: Tell) -> list[AttackReport]:
+    reports = []
+    try:
         for judge in judged_by.judges:
             tell(f"attacking {judge.name}")
             model = judged_by.model if judge.needs_model else None
-            items = attack_items()[::every]
-            reports.append(asyncio.run(run_attacks(judge, model, items, at_once=limits.connections)))
+            reports.append(await run_attacks(judge, model, items, at_once=at_once))
+    finally:
+        if judged_by.logged is not None:
+            await judged_by.logged.api.aclose()
     return reports
