@@ -181,7 +181,7 @@ def through_reeltalk(load: Load, folder: Path, endpoint: Endpoint, begin: Callab
             asking = Asking(endpoint, connections=load.connections)
             model = served("bench", asking, store, Budget(), frames.jpeg if frames else None)
             player = Watched(ChatPlayer(model, PROMPT))
-            stage = Played(made, Judging(JudgeSettings()), None, at_a_time=load.connections)
+            stage = Played(made.logs, Judging(JudgeSettings()), None, at_a_time=load.connections)
             settings = PlaySettings(frames=load.settings)
             evaluation = stage.run(scripts, player, settings, frames, logged=model.model)
         turns = sum(len(script.steps) for script in scripts)

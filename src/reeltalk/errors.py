@@ -10,7 +10,8 @@
     ├── FetchError                a data set could not be brought here
     ├── RemoteError               an object store or web server could not be reached, refused, or holds something else
     ├── ModelError                a language model could not be reached, refused, or answered with nothing
-    ├── ClusterError             a cluster cannot be joined, or a node of it lacks what the work needs
+    ├── ProcessError              a process that did a share of the work died
+    ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
     ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
     ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
@@ -108,6 +109,10 @@ class RemoteError(ReeltalkError):
 
 class ModelError(ReeltalkError):
     """A language model could not be reached, refused, or answered with nothing."""
+
+
+class ProcessError(ReeltalkError):
+    """A process that did a share of the work died, as where memory runs out."""
 
 
 class ClusterError(ReeltalkError):

@@ -35,6 +35,7 @@ def evaluate(
     answers_format: str | None = None,
     skip_missing: bool = False,
     workers: int = 2,
+    processes: int = 1,
     playing: Playing = PLAYING,
     judging: JudgingOptions = JUDGING,
     answering: Answering = ANSWERING,
@@ -71,6 +72,9 @@ def evaluate(
         Leave out dialogues whose video is not at hand.
     workers
         Videos that are decoded at a time.
+    processes
+        Processes that share the dialogues, by video, where one cannot ask as often as a server answers: more than about
+        100 times a second. Requests at a time, budgets and workers are for all together; the run is the same.
     overwrite
         Replace the run that is there.
     """
@@ -78,7 +82,7 @@ def evaluate(
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(limit=limit, workers=workers)
+    check_counts(limit=limit, workers=workers, processes=processes)
     design = PRESETS[preset] if preset is not None else None
     play = playing.settings(design.play if design else None)
     judge = judging.settings(design.judging if design else None, seed=playing.seed)
@@ -99,6 +103,7 @@ def evaluate(
             answers_format=answers_format,
             skip_missing=skip_missing,
             workers=workers,
+            processes=processes,
             overwrite=overwrite,
             progress=bar.show,
             tell=say,
@@ -126,6 +131,7 @@ def plan_evaluate(
     out: Path | None = None,
     train: Path | None = None,
     workers: int | None = None,
+    processes: int | None = None,
     overwrite: bool = False,
 ) -> int:
     """Forecast the requests, tokens, money and time of `reeltalk evaluate`; asks and decodes nothing.
@@ -157,6 +163,8 @@ def plan_evaluate(
         Not needed, and not read.
     workers
         Not needed.
+    processes
+        Not needed.
     overwrite
         Not needed.
     """
@@ -166,7 +174,7 @@ def plan_evaluate(
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(limit=limit, workers=workers)
+    check_counts(limit=limit, workers=workers, processes=processes)
     design = PRESETS[preset] if preset is not None else None
     play = playing.settings(design.play if design else None)
     judge = judging.settings(design.judging if design else None, seed=playing.seed)

@@ -21,6 +21,7 @@ REQUEST: Final = "request.json"
 REPLIES: Final = "replies.sqlite"
 LOGS: Final = "logs"
 FRAMES: Final = "frames"
+SHARDS: Final = "shards"
 LOCK: Final = ".lock"
 
 
@@ -110,6 +111,11 @@ class RunFolder:
         """Where pictures are kept while the run is made."""
         return self.path / FRAMES
 
+    @property
+    def shards(self) -> Path:
+        """Where several processes that make the run write what came of their parts."""
+        return self.path / SHARDS
+
     def clear_logs(self) -> None:
         """Remove the logs of an attempt that was stopped: the next one writes it all again, from kept replies."""
         shutil.rmtree(self.logs, ignore_errors=True)
@@ -150,7 +156,8 @@ class RunFolder:
                 groups=groups,
                 judged=judged,
             )
-        shutil.rmtree(self.frames, ignore_errors=True)
+        for work in (self.frames, self.shards):
+            shutil.rmtree(work, ignore_errors=True)
 
     def __enter__(self) -> "RunFolder":
         return self

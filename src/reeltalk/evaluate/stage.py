@@ -7,13 +7,14 @@ stopped goes on; `run.json` appears last and says that all the rest is whole.
 import asyncio
 import hashlib
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 from reeltalk.errors import InputError, MissingToolError
+from reeltalk.evaluate.evaluation import Collected, Evaluation, Null
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.units import Background, judged_units, units_of
@@ -23,7 +24,6 @@ from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, answered_turn, check_histories, play
 from reeltalk.evaluate.playing.player import Player, Said
 from reeltalk.evaluate.playing.script import Script
-from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.llm.model import AsyncModel
@@ -53,55 +53,35 @@ class Judging:
         return self.model.name if judge.needs_model and self.model is not None else "none"
 
 
-@dataclass
-class Evaluation:
-    """What came of playing and judging, in memory."""
-
-    turns: list[AnsweredTurn] = field(default_factory=list)
-    """In the order of the scripts."""
-    scores: dict[str, list[JudgedScore]] = field(default_factory=dict)
-    """Rows by protocol."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """Turns by what became of them."""
-    null: dict[str, "Null"] = field(default_factory=dict)
-    """Empty answers by protocol."""
-
-
-@dataclass
-class Null:
-    """Units with empty answers, and what a protocol gave for them."""
-
-    units: list[JudgeUnit] = field(default_factory=list)
-    scores: list[JudgedScore] = field(default_factory=list)
-
-
 class Played:
     """Plays and judges scripts, several at a time.
 
     Args:
-        folder: The run.
+        logs: Folder in which inspect_ai's log appears.
         judging: By what answers are judged.
         background: What the benchmark knows beside the turns.
         at_a_time: Scripts that run together.
         progress: Told after each turn.
+        nulled: Units whose empty answers a model judges; by default they are drawn from those that are played here.
     """
 
     def __init__(
         self,
-        folder: RunFolder,
+        logs: Path,
         judging: Judging,
         background: Background | None,
         *,
         at_a_time: int,
         progress: Progress | None = None,
+        nulled: frozenset[null_row.Unit] | None = None,
     ) -> None:
-        self._folder, self._judging, self._background = folder, judging, background
+        self.collected: Final = Collected()
+        """What has come of the scripts so far."""
+        self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
-        self._turns: dict[str, list[AnsweredTurn]] = defaultdict(list)
-        self._rows: dict[str, dict[str, list[JudgedScore]]] = defaultdict(dict)
         self._due, self._done, self._recalled = 0, 0, False
-        self._null: dict[str, dict[null_row.Unit, Null]] = defaultdict(dict)
-        self._sampled: frozenset[null_row.Unit] = frozenset()
+        self._null_begun: set[tuple[str, null_row.Unit]] = set()
+        self._nulled = nulled
 
     def run(
         self,
@@ -135,16 +115,18 @@ class Played:
         check_histories(scripts, settings, wrong)
         by_id = {script.id: script for script in scripts}
         self._due = sum(len(script.steps) for script in scripts)
-        self._sample({(step.unit, step.unit_id) for script in scripts for step in script.steps})
+        if self._nulled is None:
+            self._nulled = nulled_of(scripts, self._judging.settings)
 
         async def play_one(name: str, notes: Notes) -> None:
             script = by_id[name]
+            done = self.collected.turns[name] = []
             try:
                 screening = await self._screening(script, player, frames)
             except InputError as error:
                 # A video that cannot be shown costs its own turns, not the run.
                 said = Said(None, str(error))
-                self._turns[name] = [answered_turn(script, step, player.name, said) for step in script.steps]
+                done += [answered_turn(script, step, player.name, said) for step in script.steps]
                 self._count("playing", len(script.steps))
                 return
             pictures: Any = screening
@@ -155,7 +137,7 @@ class Played:
                     async with notes.turn(f"turn {number}"):
                         turn = await anext(turns)
                         _note(turn, notes)
-                    self._turns[name].append(turn)
+                    done.append(turn)
                     self._count("playing")
 
         samples = [
@@ -184,10 +166,12 @@ class Played:
         async def recall(name: str, notes: Notes) -> None:
             for turn in units[name]:
                 _note(turn, notes)
-            self._turns[name] = list(units[name])
+            self.collected.turns[name] = list(units[name])
 
         self._recalled, self._due = True, sum(map(len, units.values()))
-        self._sample({(turn.unit, turn.unit_id) for turns in units.values() for turn in turns})
+        self._nulled = _drawn(
+            {(turn.unit, turn.unit_id) for turns in units.values() for turn in turns}, self._judging.settings
+        )
         samples = [
             LoggedSample(name, turns[0].question, {"video_id": turns[0].video_id, "turns": len(turns)})
             for name, turns in units.items()
@@ -208,7 +192,7 @@ class Played:
         async def judge_one(name: str, notes: Notes) -> Judged | None:
             found = await self._judged(name)
             if self._recalled:
-                self._count("judging", len(self._turns[name]))
+                self._count("judging", len(self.collected.turns[name]))
             return found
 
         async def close() -> None:
@@ -217,32 +201,28 @@ class Played:
             for model in models.values():
                 await model.api.aclose()
 
-        self._folder.clear_logs()
         run_samples(
             "evaluate",
             samples,
             play_one,
             judge_one if self._judging.judges else None,
             models=models,
-            log_dir=self._folder.logs,
+            log_dir=self._logs,
             at_a_time=self._at_a_time,
             metadata=metadata,
             close=close,
         )
 
-    def _sample(self, units: set[null_row.Unit]) -> None:
-        chosen = self._judging.settings
-        self._sampled = null_row.sampled(units, chosen.null_units, seed=chosen.seed)
-
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
         """Judge empty answers in place of a unit's, once for all models that answered it."""
         place: null_row.Unit = (unit.kind, unit.id)
-        wanted = place in self._sampled if judge.needs_model else self._judging.settings.null_units > 0
-        if not wanted or unit.model == null_row.NAME or place in self._null[judge.name]:
+        wanted = place in (self._nulled or ()) if judge.needs_model else self._judging.settings.null_units > 0
+        if not wanted or unit.model == null_row.NAME or (judge.name, place) in self._null_begun:
             return
-        nothing = null_row.emptied(unit)
-        self._null[judge.name][place] = Null([nothing])
-        self._null[judge.name][place].scores += await judge.judge(nothing, self._judging.model)
+        self._null_begun.add((judge.name, place))
+        nothing = Null([null_row.emptied(unit)])
+        self.collected.null.setdefault(judge.name, []).append(nothing)
+        nothing.scores += await judge.judge(nothing.units[0], self._judging.model)
 
     def _count(self, what: str, turns: int = 1) -> None:
         self._done += turns
@@ -261,33 +241,32 @@ class Played:
     async def _judged(self, name: str) -> Judged:
         values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
         lines: list[str] = []
-        units = units_of(self._turns[name], self._background)
+        units = units_of(self.collected.turns[name], self._background)
+        of_script = self.collected.rows[name] = {}
         for judge in self._judging.judges:
             rows: list[JudgedScore] = []
             judged = judged_units(judge, units, self._background)
             for unit in judged:
                 rows += await judge.judge(unit, self._judging.model)
                 await self._judge_nothing(judge, unit)
-            self._rows[name][judge.name] = rows
+            of_script[judge.name] = rows
             headline = next(iter(judge.measures(judged, rows)), None)
             values[judge.name] = headline.value if headline is not None else None
             lines += [_line(row) for row in rows]
         return Judged(values, "\n".join(lines))
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
-        evaluation = Evaluation(scores={judge.name: [] for judge in self._judging.judges})
-        for name in names:
-            evaluation.turns += self._turns[name]
-            for judge, rows in self._rows[name].items():
-                evaluation.scores[judge] += rows
-        for judge, found in self._null.items():
-            # In the order of the names, for units are judged in whatever order they end.
-            kept = evaluation.null[judge] = Null()
-            for _, null in sorted(found.items()):
-                kept.units += null.units
-                kept.scores += null.scores
-        evaluation.counts.update(turn.state.value for turn in evaluation.turns)
-        return evaluation
+        return self.collected.evaluation(names, [judge.name for judge in self._judging.judges])
+
+
+def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[null_row.Unit]:
+    """The units of some scripts whose empty answers a model judges.
+
+    Args:
+        scripts: All that is played in a run.
+        judging: How many, and by what seed.
+    """
+    return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
 
 
 def frames_hash(turns: Sequence[AnsweredTurn]) -> str:
@@ -297,6 +276,10 @@ def frames_hash(turns: Sequence[AnsweredTurn]) -> str:
         times = turn.played.frames_s if turn.played else ()
         digest.update(json.dumps([turn.item_id, [round(time, 6) for time in times]]).encode())
     return digest.hexdigest()[:8]
+
+
+def _drawn(units: Iterable[null_row.Unit], judging: JudgeSettings) -> frozenset[null_row.Unit]:
+    return null_row.sampled(units, judging.null_units, seed=judging.seed)
 
 
 def _note(turn: AnsweredTurn, notes: Notes) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from reeltalk import __version__
 from reeltalk.evaluate.answers import AnswerSet
+from reeltalk.evaluate.evaluation import Evaluation, Null
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.cascade import cascade
 from reeltalk.evaluate.judging.judge import JudgeUnit
@@ -15,7 +16,7 @@ from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.latency import latency
 from reeltalk.evaluate.score import Scored, score
 from reeltalk.evaluate.settings import ScoreSettings
-from reeltalk.evaluate.stage import Evaluation, Judging, Null
+from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.summary import Parts, Tables, summarise
 from reeltalk.metrics.agreement import agreement
 from reeltalk.schema.answers import AnsweredTurn, AnswerState

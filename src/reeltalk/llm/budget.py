@@ -6,7 +6,9 @@ instead. So no limit is passed, however many threads ask.
 
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -88,6 +90,42 @@ class Budget:
         with self._settled:
             return Spent(self._calls, self._tokens, self._cost)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further request can fit, however small."""
+        with self._settled:
+            return (self.max_calls is not None and self._calls >= self.max_calls) or (
+                self.max_tokens is not None and self._tokens >= self.max_tokens
+            )
+
+    def count(self, spent: Spent) -> None:
+        """Count what another process took, which had a share of this budget."""
+        with self._settled:
+            self._calls += spent.calls
+            self._tokens += spent.tokens
+            self._cost += spent.cost
+            self._settled.notify_all()
+
+    def shares(self, weights: Sequence[int]) -> list["Budget"]:
+        """What is left, divided among processes that cannot ask this one. Together they never pass it.
+
+        Args:
+            weights: How much of it each is to have, relative to the others; positive.
+        """
+        spent, count = self.spent, len(weights)
+        calls: Sequence[int | None] = [None] * count
+        tokens: Sequence[int | None] = [None] * count
+        costs: Sequence[float | None] = [None] * count
+        if self.max_calls is not None:
+            calls = _divided(max(0, self.max_calls - spent.calls), weights)
+        if self.max_tokens is not None:
+            tokens = _divided(max(0, self.max_tokens - spent.tokens), weights)
+        if self.max_cost is not None:
+            left = max(Fraction(0), Fraction(self.max_cost) - Fraction(spent.cost)) / sum(weights)
+            # Rounded down, so that the sum of all is not above what is left.
+            costs = [math.nextafter(float(left * weight), 0.0) for weight in weights]
+        return [Budget(*share) for share in zip(calls, tokens, costs, strict=True)]
+
     def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
         """Set aside the most that one request can take. Waits where requests under way may leave enough.
 
@@ -133,9 +171,9 @@ class Budget:
     def _taken(self, wanted: Reservation) -> bool:
         """Set aside what is wanted; False where requests under way may leave enough for it later."""
         if self.max_calls is not None and self._calls >= self.max_calls:
-            raise self._error()
+            raise self.error()
         if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
-            raise self._error(wanted)
+            raise self.error(wanted)
         held_tokens = sum(other.tokens for other in self._held)
         held_cost = math.fsum(other.cost for other in self._held)
         if not self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
@@ -168,7 +206,12 @@ class Budget:
             self.max_cost is None or cost <= self.max_cost
         )
 
-    def _error(self, wanted: Reservation | None = None) -> BudgetError:
+    def error(self, wanted: Reservation | None = None) -> BudgetError:
+        """What says that the budget is spent.
+
+        Args:
+            wanted: The request that would have passed it.
+        """
         shown = [f"{self._calls:,}{f' of {self.max_calls:,}' if self.max_calls is not None else ''} requests"]
         shown.append(f"{self._tokens:,}{f' of {self.max_tokens:,}' if self.max_tokens is not None else ''} tokens")
         if self.max_cost is not None:
@@ -181,6 +224,12 @@ class Budget:
             f"the budget is spent: {', '.join(shown)}{more}; run again with a larger one to go on from the replies "
             "that were kept"
         )
+
+
+def _divided(whole: int, weights: Sequence[int]) -> list[int]:
+    """Whole parts of a number, in proportion, whose sum it is."""
+    ends = [whole * sum(weights[: end + 1]) // sum(weights) for end in range(len(weights))]
+    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def prices_of(price_in: float | None, price_out: float | None, option: str) -> Prices | None:

@@ -1,15 +1,11 @@
 """Evaluate: play a benchmark to whatever answers, judge the answers, and write a run."""
 
 from pathlib import Path
-from typing import Any
 
-from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.opening import Opened, opened_player
+from reeltalk.errors import BenchmarkError
 from reeltalk.evaluate.playing.at_hand import at_hand, media_of
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.subtitles import lines_spoken
+from reeltalk.evaluate.playing.modes import scripts
 from reeltalk.evaluate.preset import Preset
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.settings import (
@@ -20,15 +16,13 @@ from reeltalk.evaluate.settings import (
     ModelSettings,
     PlaySettings,
 )
-from reeltalk.evaluate.stage import Played, Progress, frames_hash
-from reeltalk.formats.registry import load_format
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.evaluate.stage import Progress, frames_hash, nulled_of
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import Tell, asking_within, background_of, endpoint_of, judging_by, silent, unseen
-from reeltalk.stages.finishing import RunReport, finish
+from reeltalk.stages.asking import Tell, asking_within, judging_by, silent, unseen
+from reeltalk.stages.finishing import RunReport, Took, finish
+from reeltalk.stages.playing import PlayingSettings, choice_of, opened, play_scripts
+from reeltalk.stages.sharding import check_processes, play_in_processes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
-from reeltalk.store.manifest import hash_source
 
 
 def evaluate(
@@ -47,6 +41,7 @@ def evaluate(
     answers_format: str | None = None,
     skip_missing: bool = False,
     workers: int = 2,
+    processes: int = 1,
     overwrite: bool = False,
     progress: Progress = unseen,
     tell: Tell = silent,
@@ -73,6 +68,8 @@ def evaluate(
         answers_format: Layout of `answers:PATH` or `human:PATH`, where it is no benchmark.
         skip_missing: Leave out dialogues whose video is not at hand.
         workers: Videos that are decoded at a time.
+        processes: Processes that share the dialogues, by video, where one cannot ask as often as a server answers. What
+            comes of it is the same with any number.
         overwrite: Replace the run that is there.
         progress: Told after each turn.
         tell: Told in a sentence what cannot be had here.
@@ -84,8 +81,10 @@ def evaluate(
         ModelError: A model cannot be opened.
         InputError: Files of the model, of its answers or of its prompt are missing or damaged.
         MissingExtraError: What is needed to ask the model is not installed.
+        ProcessError: One of several processes died; the same call goes on.
     """
-    check_counts(limit=limit, workers=workers)
+    check_counts(limit=limit, workers=workers, processes=processes)
+    check_processes(processes, model)
     play = play or (preset.play if preset else PlaySettings())
     judging = judging or (preset.judging if preset else JUDGED_BY_DEFAULT)
     asking, judge_model = asking or ModelSettings(), judge_model or JudgeModelSettings()
@@ -103,24 +102,21 @@ def evaluate(
         "limit": limit,
         "train": train.manifest.content_hash if train else None,
     }
+    settings = PlayingSettings(
+        model=model,
+        play=play,
+        judging=judging,
+        asking=asking,
+        judge_model=judge_model,
+        limits=limits,
+        answers_format=answers_format,
+        workers=workers,
+        metadata={"benchmark": benchmark.manifest.name, "preset": preset.name if preset else "", "model": model},
+    )
     with RunFolder(Path(out), request, overwrite=overwrite) as folder, asking_within(folder, limits) as (store, budget):
         media = media_of(benchmark, content)
-        server = FrameServer(media, play.frames, folder.frames, workers)
-        answers, sha256 = read_answers(model, answers_format)
-        player: Opened = opened_player(
-            model,
-            benchmark,
-            content,
-            asking=endpoint_of(asking, limits),
-            store=store,
-            budget=budget,
-            picture=server.jpeg,
-            prompt=play.prompt,
-            answers=answers,
-            answers_sha256=sha256,
-            train=(train, train.content()) if train else None,
-            workers=workers,
-        )
+        frames = FrameServer(media, play.frames, folder.frames, workers)
+        player = opened(settings, benchmark, content, store=store, budget=budget, frames=frames, train=train)
         if player.player.sees_frames and play.frames.policy != "none":
             chosen, missing = at_hand(chosen, media, skip_missing=skip_missing)
             if missing and not skip_missing:
@@ -130,22 +126,37 @@ def evaluate(
                     "--policy none to show no frames"
                 )
         with judging_by(judging, judge_model, limits, benchmark, store, budget, tell=tell) as judged_by:
-            stage = Played(
-                folder, judged_by, background_of(content, judging), at_a_time=limits.connections, progress=progress
-            )
-            evaluation = stage.run(
-                chosen,
-                player.player,
-                play,
-                server,
-                logged=player.logged,
-                wrong=wrong_answers(content, play),
-                subtitles=lines_spoken(content) if play.subtitles else None,
-                metadata={
-                    "benchmark": benchmark.manifest.name,
-                    "preset": preset.name if preset else "",
-                    "model": model,
-                },
+            nulled = nulled_of(chosen, judging)
+            folder.clear_logs()
+            if processes > 1:
+                joined = play_in_processes(
+                    chosen,
+                    processes,
+                    settings,
+                    benchmark,
+                    folder=folder,
+                    budget=budget,
+                    nulled=nulled,
+                    train=train,
+                    progress=progress,
+                    tell=tell,
+                )
+                collected, took = joined.collected, Took(budget.spent, joined.kept)
+            else:
+                collected = play_scripts(
+                    chosen,
+                    settings,
+                    content,
+                    player,
+                    judged_by,
+                    frames=frames,
+                    logs=folder.logs,
+                    nulled=nulled,
+                    progress=progress,
+                )
+                took = Took.of(budget, player.model, judged_by.model)
+            evaluation = collected.evaluation(
+                [script.id for script in chosen], [judge.name for judge in judged_by.judges]
             )
             parts = (
                 *(preset.signed(play, judging) if preset else ()),
@@ -153,7 +164,6 @@ def evaluate(
                 ("shown", frames_hash(evaluation.turns)),
                 *player.player.signature,
             )
-            settings: dict[str, Any] = request | {"benchmark_path": str(benchmark.path)}
             return finish(
                 folder,
                 evaluation,
@@ -162,39 +172,8 @@ def evaluate(
                 signed={player.player.name: parts},
                 sources={player.player.name: player.source},
                 content=content,
-                settings=settings,
+                settings=request | {"benchmark_path": str(benchmark.path)},
                 kind="evaluate",
-                spent=(budget, player.model, judged_by.model),
+                took=took,
                 tell=tell,
             )
-
-
-def choice_of(play: PlaySettings, limit: int | None) -> Choice:
-    """What of a benchmark is played."""
-    return Choice(play.mode, play.units, play.split, play.tasks, play.rounds, limit, play.rejump)
-
-
-def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
-    """Answers that a corrupted history may hold; None where histories are not corrupted."""
-    if play.told != "corrupted":
-        return None
-    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
-    return WrongAnswers([(unit.video_id, turn) for unit in units for turn in unit.turns], seed=play.seed)
-
-
-def read_answers(model: str, format: str | None) -> tuple[Content | None, str]:
-    """What `answers:PATH` or `human:PATH` names, and its hash; nothing for all other models.
-
-    Raises:
-        SettingError: It is no benchmark, and no layout is given.
-        InputError: It is missing or damaged.
-    """
-    if not model.startswith(("answers:", "human:")):
-        return None, ""
-    path = Path(model.partition(":")[2])
-    if (path / "manifest.json").is_file():
-        opened = Benchmark.open(path)
-        return opened.content(), opened.manifest.content_hash
-    if format is None:
-        raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
-    return load_format(format).read(path), hash_source(path)

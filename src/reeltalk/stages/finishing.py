@@ -4,14 +4,40 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reeltalk.evaluate.evaluation import Evaluation
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.stage import Evaluation, Judging
+from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.llm import Budget
+from reeltalk.llm.budget import Spent
 from reeltalk.schema.runs import SummaryRow
 from reeltalk.stages.asking import Tell, background_of
 from reeltalk.store.content import Content
 from reeltalk.store.runs import INFO, Run
+
+
+@dataclass(frozen=True)
+class Took:
+    """What asking models took."""
+
+    spent: Spent
+    kept: int = 0
+    """Questions answered from replies that were kept."""
+    peak_memory: Mapping[str, int] | None = None
+    """Bytes in use at most, where the model that answers runs here."""
+
+    @classmethod
+    def of(cls, budget: Budget, player: Any, judge: Any) -> "Took":
+        """What some models took.
+
+        Args:
+            budget: That all requests counted against.
+            player: `ServedModel` that answered; None where it was none.
+            judge: `ServedModel` that judged; None where there was none.
+        """
+        kept = sum(model.kept for model in (player, judge) if model is not None)
+        peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
+        return cls(budget.spent, kept, peak_memory)
 
 
 @dataclass(frozen=True)
@@ -56,7 +82,7 @@ def finish(
     content: Content | None,
     settings: dict[str, Any],
     kind: str,
-    spent: tuple[Budget, Any, Any],
+    took: Took,
     tell: Tell,
 ) -> RunReport:
     """Write a run's tables.
@@ -71,15 +97,14 @@ def finish(
         content: What was played or judged, where it is known.
         settings: All settings, for `run.json`.
         kind: The verb that writes the run.
-        spent: The budget, the model that answered, the model that judged.
+        took: What asking models took.
         tell: Told what is being computed.
 
     Raises:
         BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
     """
-    budget, player, judge = spent
-    if player is not None and player.peak_memory is not None:
-        settings = settings | {"peak_memory_bytes": dict(player.peak_memory())}
+    if took.peak_memory:
+        settings = settings | {"peak_memory_bytes": dict(took.peak_memory)}
     info, scored, tables = tables_of(
         evaluation,
         judging,
@@ -103,10 +128,11 @@ def finish(
     )
     counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(evaluation.counts.items()))
     text = [f"turns: {len(evaluation.turns):,} ({counts})", *_summary_lines(summary)]
-    took = budget.spent
-    kept = sum(model.kept for model in (player, judge) if model is not None)
-    if took.calls or kept:
-        text.append(f"asked: {took.calls:,} requests, {took.tokens:,} tokens, {kept:,} replies were kept from before")
+    spent = took.spent
+    if spent.calls or took.kept:
+        text.append(
+            f"asked: {spent.calls:,} requests, {spent.tokens:,} tokens, {took.kept:,} replies were kept from before"
+        )
     complete = not any(row.unscored for row in summary) and not evaluation.counts["failed"]
     return RunReport(Run(folder.path, info, summary, curves), complete, tuple(text))
 

@@ -9,7 +9,7 @@ from reeltalk.evaluate.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, Ju
 from reeltalk.evaluate.stage import Played, Progress
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.asking import Tell, asking_within, background_of, judging_by, silent, unseen
-from reeltalk.stages.finishing import RunReport, finish
+from reeltalk.stages.finishing import RunReport, Took, finish
 from reeltalk.stages.given_answers import GivenAnswers
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -78,8 +78,9 @@ def judge(
         asking_within(folder, limits) as (store, budget),
         judging_by(judging, judge_model, limits, read.benchmark, store, budget, tell=tell) as judged_by,
     ):
+        folder.clear_logs()
         stage = Played(
-            folder,
+            folder.logs,
             judged_by,
             background_of(content, judging) if content is not None else None,
             at_a_time=limits.connections,
@@ -96,6 +97,6 @@ def judge(
             content=content,
             settings=request | {"benchmark_path": str(read.benchmark.path) if read.benchmark else None},
             kind="judge",
-            spent=(budget, None, judged_by.model),
+            took=Took.of(budget, None, judged_by.model),
             tell=tell,
         )

@@ -18,7 +18,7 @@ from reeltalk.evaluate.settings import (
 )
 from reeltalk.llm import AsyncModel
 from reeltalk.stages.asking import Tell, background_of, needing_model, silent
-from reeltalk.stages.evaluating import choice_of, read_answers, wrong_answers
+from reeltalk.stages.playing import choice_of, read_answers, wrong_answers
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 

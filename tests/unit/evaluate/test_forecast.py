@@ -114,7 +114,7 @@ def played(
 
         player, judge = model("player"), model("judge")
         judges = opened_judges(judging, None)
-        stage = Played(run, Judging(judging, judges, judge, judge.model), Background.of(content), at_a_time=1)
+        stage = Played(run.logs, Judging(judging, judges, judge, judge.model), Background.of(content), at_a_time=1)
         chat = ChatPlayer(player, answer_prompt("plain"))
         evaluation = stage.run(chosen, chat, settings, None, logged=player.model)
         assert set(evaluation.counts) == {"answered"}

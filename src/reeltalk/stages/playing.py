@@ -1,0 +1,174 @@
+"""Play scripts of an opened benchmark by settings that JSON can carry, in this process or in one that is told them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.evaluation import Collected
+from reeltalk.evaluate.judging import null_row
+from reeltalk.evaluate.opening import Opened, opened_player
+from reeltalk.evaluate.playing.frames import FrameServer
+from reeltalk.evaluate.playing.histories import WrongAnswers
+from reeltalk.evaluate.playing.modes import Choice
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.playing.subtitles import lines_spoken
+from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
+from reeltalk.evaluate.stage import Judging, Played, Progress
+from reeltalk.formats.registry import load_format
+from reeltalk.llm import Budget, ReplyStore
+from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.stages.asking import background_of, endpoint_of
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import hash_source
+
+
+class PlayingSettings(BaseModel):
+    """Who answers and who judges, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str
+    """Who answers, as on the command line."""
+    play: PlaySettings
+    judging: JudgeSettings
+    asking: ModelSettings
+    judge_model: JudgeModelSettings
+    limits: LimitSettings
+    """Budgets in it have no effect here."""
+    answers_format: str | None = None
+    """Layout of `answers:PATH` or `human:PATH`, where it is no benchmark."""
+    workers: int = 2
+    """Videos that are decoded at a time."""
+    metadata: dict[str, str] = {}
+    """Of the run, for the log."""
+
+
+def opened(
+    settings: PlayingSettings,
+    benchmark: Benchmark,
+    content: Content,
+    *,
+    store: ReplyStore,
+    budget: Budget,
+    frames: FrameServer,
+    train: Benchmark | None,
+) -> Opened:
+    """Who answers.
+
+    Args:
+        settings: Name it.
+        benchmark: What is played.
+        content: Its rows.
+        store: Keeps replies.
+        budget: What all requests may cost together.
+        frames: Gives pictures.
+        train: A benchmark that baselines learn from; this one's train split by default.
+
+    Raises:
+        SettingError: There is none of the name, or its answers are in no layout that is known.
+        ModelError: It cannot be opened.
+        InputError: Its files, or its answers, are missing or damaged.
+        MissingExtraError: What is needed to run it is not installed.
+        BenchmarkError: It needs what the benchmark does not hold.
+    """
+    answers, sha256 = read_answers(settings.model, settings.answers_format)
+    return opened_player(
+        settings.model,
+        benchmark,
+        content,
+        asking=endpoint_of(settings.asking, settings.limits),
+        store=store,
+        budget=budget,
+        picture=frames.jpeg,
+        prompt=settings.play.prompt,
+        answers=answers,
+        answers_sha256=sha256,
+        train=(train, train.content()) if train else None,
+        workers=settings.workers,
+    )
+
+
+def play_scripts(
+    scripts: Sequence[Script],
+    settings: PlayingSettings,
+    content: Content,
+    player: Opened,
+    judged_by: Judging,
+    *,
+    frames: FrameServer,
+    logs: Path,
+    nulled: frozenset[null_row.Unit],
+    progress: Progress,
+) -> Collected:
+    """Play scripts and judge their answers.
+
+    Args:
+        scripts: What is played.
+        settings: How.
+        content: Rows of the benchmark.
+        player: Who answers.
+        judged_by: By what answers are judged.
+        frames: Gives frames.
+        logs: Folder in which inspect_ai's log appears.
+        nulled: Units whose empty answers a model judges.
+        progress: Told after each turn.
+
+    Raises:
+        BudgetError: A limit would be passed; replies are kept.
+        BenchmarkError: A history cannot be told as asked, or the folder cannot be written.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    play = settings.play
+    stage = Played(
+        logs,
+        judged_by,
+        background_of(content, settings.judging),
+        at_a_time=settings.limits.connections,
+        progress=progress,
+        nulled=nulled,
+    )
+    stage.run(
+        scripts,
+        player.player,
+        play,
+        frames,
+        logged=player.logged,
+        wrong=wrong_answers(content, play),
+        subtitles=lines_spoken(content) if play.subtitles else None,
+        metadata=settings.metadata,
+    )
+    return stage.collected
+
+
+def choice_of(play: PlaySettings, limit: int | None) -> Choice:
+    """What of a benchmark is played."""
+    return Choice(play.mode, play.units, play.split, play.tasks, play.rounds, limit, play.rejump)
+
+
+def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
+    """Answers that a corrupted history may hold; None where histories are not corrupted."""
+    if play.told != "corrupted":
+        return None
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    return WrongAnswers([(unit.video_id, turn) for unit in units for turn in unit.turns], seed=play.seed)
+
+
+def read_answers(model: str, format: str | None) -> tuple[Content | None, str]:
+    """What `answers:PATH` or `human:PATH` names, and its hash; nothing for all other models.
+
+    Raises:
+        SettingError: It is no benchmark, and no layout is given.
+        InputError: It is missing or damaged.
+    """
+    if not model.startswith(("answers:", "human:")):
+        return None, ""
+    path = Path(model.partition(":")[2])
+    if (path / "manifest.json").is_file():
+        found = Benchmark.open(path)
+        return found.content(), found.manifest.content_hash
+    if format is None:
+        raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
+    return load_format(format).read(path), hash_source(path)
