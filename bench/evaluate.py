@@ -14,18 +14,40 @@ Prefixes: a server that keeps blocks of tokens, with room for fewer dialogues th
 short, and a server that reads each token once saves no more than 1 - last prompts / all prompts, which is "at best".
 "Saved of T * V" is 1 - tokens read / (T * tokens of the last prompt): the cost of showing the whole video at each turn.
 A server that reads each token once saves 1 - 1 / T of that.
+
+Processes: `reeltalk evaluate --processes`, text alone, to a server that never is what is waited for. Calls a second
+from the first call to the last. All is on one machine: with fewer free cores than processes and server the ratio is
+low. CPU of the whole command, its start and end included, says what is to be had where there are cores.
 """
 
 import asyncio
 import dataclasses
 import heapq
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from chat_server import ChatServer, chat_server, prompt_tokens
-from load import SECONDS_A_TURN, Load, Spent, body, conversations, decode, in_a_process, write_videos
+from load import (
+    SECONDS_A_TURN,
+    Load,
+    Spent,
+    body,
+    conversations,
+    decode,
+    in_a_process,
+    scripts_of,
+    write_videos,
+)
 from record import Measure, at_least, at_most, options_of, record
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.media import Video
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
 
 LATENCY_S = 0.05
 ROOM = 1.2
@@ -114,6 +136,48 @@ def prefixes(load: Load, folder: Path, server: ChatServer, client: str = "reelta
     )
 
 
+def processes(load: Load, folder: Path, server: ChatServer, rounds: int) -> dict[str, float]:
+    content = Content()
+    for script in scripts_of(load):
+        if not content.videos or content.videos[-1].id != script.video_id:
+            content.videos.append(Video(id=script.video_id))
+        turns = tuple(step.turn for step in script.steps)
+        content.dialogues.append(Dialogue(id=script.id, video_id=script.video_id, turns=turns))
+    Benchmark.create(folder / "bench").write_content(content, stage="bench")
+    command = [
+        sys.executable, "-m", "reeltalk", "evaluate", folder / "bench", "--model", "bench", "--base-url",
+        server.base_url, "--policy", "none", "--metrics", "none", "--connections", load.connections,
+    ]  # fmt: skip
+    rates: dict[int, list[float]] = {1: [], 2: []}
+    cpu_s: dict[int, list[float]] = {1: [], 2: []}
+    for turn in range(rounds):
+        made = []
+        for count in (1, 2) if turn % 2 else (2, 1):
+            server.begin(latency_s=LATENCY_S)
+            out = folder / f"{count}-{turn}"
+            more = ["--processes", count, "--out", out]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([str(part) for part in (*command, *more)], check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu_s[count].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            calls: list[tuple[float, float]] = server.done()["calls"]
+            if len(calls) != load.calls:
+                raise RuntimeError(f"{len(calls)} calls in place of {load.calls}")
+            rates[count].append(len(calls) / (max(end for _, end in calls) - min(began for began, _ in calls)))
+            made.append((out / "scores" / "items.jsonl").read_bytes())
+        if made[0] != made[1]:
+            raise RuntimeError("two processes did not make the run of one")
+    ratios = [two / one for one, two in zip(rates[1], rates[2], strict=True)]
+    return {
+        "1 process, calls a second": statistics.median(rates[1]),
+        "2 processes, calls a second": statistics.median(rates[2]),
+        "2 over 1": statistics.median(ratios),
+        "1 process, CPU s": statistics.median(cpu_s[1]),
+        "2 processes, CPU s": statistics.median(cpu_s[2]),
+        "cores here": os.cpu_count() or 1,
+    }
+
+
 def missed(figures: dict[str, float], saved: float) -> list[str]:
     """What does not reach its goal, one line each."""
     least = {
@@ -158,6 +222,9 @@ def main() -> None:
             name = "text" if load.policy == "none" else "16 pictures"
             add(f"{load.connections} slots, {name}", full_slots(load, large, server))
 
+        asking = dataclasses.replace(texts, dialogues=60 if quick else 200, turns=10, connections=100)
+        add("processes", processes(asking, Path(place), server, rounds))
+
         turns = 8 if quick else 12
         streamed = Load(dialogues=30, turns=turns, side_px=160, dialogues_a_video=1, fps=0.5, frames=3 * turns)
         streamed = dataclasses.replace(streamed, asked_as_it_plays=True, policy="fps")
@@ -197,6 +264,8 @@ def stated(figures: dict[str, float], saved: float) -> list[Measure]:
     for name in (figure.partition(":")[0] for figure in figures if figure.endswith(f": reeltalk, {full}")):
         share, ratio = figures[f"{name}: reeltalk, {full}"], figures[f"{name}: {full}, reeltalk over bare"]
         found.append(Measure(f"{name}: {full}", share, "share", "as full as by a bare client", ratio, at_least(0.9)))
+    rate, ratio = figures["processes: 2 processes, calls a second"], figures["processes: 2 over 1"]
+    found.append(Measure("text, 2 processes", rate, "calls a second", "times as many as by one process", ratio))
     for name in (*GROWING, *CONSTANT):
         if (figure := f"{name}: saved of T * V") in figures:
             least = f"reading the whole video at each turn, over what {name} reads"

@@ -222,7 +222,7 @@ def test_ctrl_c_ends_all_processes_and_another_number_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("player", ["baseline:history", "baseline:frames", "mini"])
+@pytest.mark.parametrize("player", ["baseline:history", "mini"])
 def test_what_needs_no_server_is_shared_as_well(benchmark: Path, tmp_path: Path, player: str) -> None:
     plain = ["evaluate", str(benchmark), "--model", player, "--mode", "dialogue", "--frames", "2"]
     assert run([*plain, "--out", str(tmp_path / "one")]) == 0

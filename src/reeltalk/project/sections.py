@@ -48,7 +48,7 @@ MODELS: Final = "models"
 """The key of `evaluate` that names the models, each of which is a run."""
 HOW: Final = frozenset(
     {
-        *("workers", "executor", "connections", "timeout_s", "max_retries", "backoff_s", "replies"),
+        *("workers", "processes", "executor", "connections", "timeout_s", "max_retries", "backoff_s", "replies"),
         *("base_url", "api_key_env", "judge_base_url", "judge_api_key_env", "accept_licence"),
         *("price_in", "price_out", "judge_price_in", "judge_price_out", "max_calls", "max_tokens", "max_cost"),
     }
