@@ -231,6 +231,6 @@ def refuse_same_results(file: Path, results: Iterable[tuple[str, str]]) -> None:
     for step, result in results:
         if result in taken:
             raise InputError(
-                f"{taken[result]} and {step} would both write {result}", file=file, hint="rename one of the models"
+                f"{taken[result]} and {step} would both write {result}", file=file, hint="give one of them another name"
             )
         taken[result] = step

@@ -52,7 +52,7 @@ def chosen_steps(steps: tuple[Step, ...], chosen: Chosen) -> tuple[Step, ...]:
     """The steps that are looked at.
 
     Raises:
-        SettingError: A name is no step's.
+        SettingError: A name is no step's, or that of one that the others leave out.
     """
     for option, name in (
         *(("only", name) for name in chosen.only),
@@ -65,7 +65,11 @@ def chosen_steps(steps: tuple[Step, ...], chosen: Chosen) -> tuple[Step, ...]:
     first = 0
     if chosen.since:
         first = next(place for place, step in enumerate(steps) if step.is_called(chosen.since))
-    return tuple(step for step in steps[first:] if not chosen.only or any(step.is_called(name) for name in chosen.only))
+    wanted = [step for step in steps[first:] if not chosen.only or any(step.is_called(name) for name in chosen.only)]
+    for option, name in (*(("only", name) for name in chosen.only), *(("force", name) for name in chosen.force)):
+        if not any(step.is_called(name) for step in wanted):
+            raise SettingError(f"--{option} {name}: other options leave that step out; take one of them away")
+    return tuple(wanted)
 
 
 @contextlib.contextmanager
@@ -114,7 +118,7 @@ class Runner:
             The exit code: 0; 1 where a step had findings; else that of the step that stopped the run.
 
         Raises:
-            SettingError: A step that is named does not exist.
+            SettingError: A step that is named does not exist, or is left out by what else is chosen.
             BenchmarkError: Another process runs the project, or what people reviewed would be made anew.
         """
         wanted = chosen_steps(steps, chosen)
@@ -170,14 +174,17 @@ class Runner:
         at, clock = datetime.now(UTC), time.monotonic()
         ended: Ended = "begun"
         code = 0
-        self._remember(step, ended, code, at, 0.0)
+        rests_on = self._reads(step)
+        self._remember(step, ended, code, at, 0.0, rests_on)
         try:
             code = self._run_command(arguments)
             ended = "interrupted" if code == INTERRUPTED else "done" if code in (0, FINDINGS) else "failed"
         except KeyboardInterrupt:
             ended, code = "interrupted", INTERRUPTED
         finally:
-            self._remember(step, ended, code, at, time.monotonic() - clock)
+            # What came while it ran may not have been read; only what it writes into has changed by itself.
+            rests_on |= {path: sha256 for path, sha256 in self._reads(step).items() if path == step.result}
+            self._remember(step, ended, code, at, time.monotonic() - clock, rests_on)
         if ended == "failed" and aside is not None and self._put_back(step, aside):
             self._records = Records(steps=remembered.steps, files=self._prints.files)
             write_records(self._folder, self._records)
@@ -196,9 +203,8 @@ class Runner:
     def _make_room(self, step: Step, before: Record | None, *, forced: bool) -> Path | None:
         """Set a whole benchmark aside before another is begun in its place; what is not made yet is gone on with."""
         path = self._folder / step.result
-        for name in [name for name, record in self._records.steps.items() if record.result == step.result]:
-            if name != step.name:
-                self._records.steps.pop(name)
+        kept = {n: r for n, r in self._records.steps.items() if n == step.name or r.result != step.result}
+        self._records = Records(steps=kept, files=self._prints.files)
         whole = (path / MANIFEST).is_file() and bool(files := read_manifest(path).files)
         if not whole or not (forced or (before is not None and before.ended == "done")):
             return None
@@ -235,14 +241,15 @@ class Runner:
         self._say(f"{step.result} is back as it was")
         return True
 
-    def _remember(self, step: Step, ended: Ended, code: int, at: datetime, took_s: float) -> None:
+    def _remember(
+        self, step: Step, ended: Ended, code: int, at: datetime, took_s: float, reads: dict[str, str]
+    ) -> None:
         steps: Mapping[str, Record] = self._records.steps | {
             step.name: Record(
                 ended=ended,
                 code=code,
                 decides=step.decides,
-                # After the step, since a benchmark that it adds to is one that it reads.
-                reads=self._reads(step),
+                reads=reads,
                 version=self._version,
                 at=at,
                 took_s=round(took_s, 3),

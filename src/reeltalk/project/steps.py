@@ -74,8 +74,8 @@ def steps_of(project: Project, commands: dict[str, Command]) -> tuple[Step, ...]
         InputError: Two of them would write the same.
     """
     steps = tuple(_Steps(project, commands).all())
-    ends = [(step.name, step.result) for step in steps if step.kind != "benchmark"]
-    refuse_same_results(project.file, ends)
+    ends = [(step.name, step.result) for step in steps if step.section not in (*SOURCES, "construct")]
+    refuse_same_results(project.file, [("the benchmark", project.benchmark), *ends])
     return steps
 
 

@@ -155,3 +155,6 @@ def test_two_steps_never_write_one_folder(read: Read, commands: dict[str, Comman
     )
     with pytest.raises(InputError, match=r"evaluate:a-single and evaluate:a-single would both write runs/a-single"):
         steps_of(read(text), commands)
+    text = "benchmark: runs/a\nevaluate:\n  models: {a: oracle}\n"
+    with pytest.raises(InputError, match="the benchmark and evaluate:a would both write runs/a"):
+        steps_of(read(text), commands)

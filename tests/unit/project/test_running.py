@@ -110,6 +110,19 @@ def test_a_source_that_changed_is_noticed_and_one_touched_is_not(bench: Bench) -
     assert [a.split()[0] for a in bench.run()[1]] == ["a", "b", "c"]
 
 
+def test_a_source_that_changed_while_it_was_read_is_read_again(bench: Bench) -> None:
+    class Slow(Commands):
+        def __call__(self, arguments: Sequence[str]) -> int:
+            code = super().__call__(arguments)
+            if arguments[0] == "a":
+                Path("source").write_text("two")
+            return code
+
+    bench.commands = Slow(bench.folder, bench.steps)
+    bench.run()
+    assert bench.kinds() == ["changed", "waits", "waits"]
+
+
 def test_a_result_that_is_gone_is_made_again(bench: Bench) -> None:
     bench.run()
     (bench.folder / "B").unlink()
@@ -171,6 +184,13 @@ def test_steps_are_chosen_by_name_or_section(bench: Bench) -> None:
     assert [s.name for s in chosen_steps(steps, Chosen(since="c"))] == ["c", "d:x", "d:y"]
     with pytest.raises(SettingError, match=r"--force e: this project has no such step; it has a, b, c"):
         chosen_steps(steps, Chosen(force=("e",)))
+    for left_out in (
+        Chosen(only=("a",), since="c"),
+        Chosen(only=("c",), force=("a",)),
+        Chosen(since="c", force=("b",)),
+    ):
+        with pytest.raises(SettingError, match="other options leave that step out"):
+            chosen_steps(steps, left_out)
 
 
 def test_a_damaged_memory_is_said(bench: Bench) -> None:
@@ -218,6 +238,23 @@ def test_a_benchmark_is_set_aside_before_another_is_begun_and_comes_back_where_t
     assert Benchmark.open(tmp_path / "bench.before-1").manifest.content_hash == before
     assert Benchmark.open(tmp_path / "bench").manifest.content_hash != before
     assert (tmp_path / "bench/.work/replies").read_text() == "paid for"
+
+
+def test_what_rests_on_a_benchmark_that_came_back_is_done_still(tmp_path: Path) -> None:
+    code = 0
+
+    def run_command(arguments: Sequence[str]) -> int:
+        if code == 0:
+            filmed(Path("bench"), 1.0, "construct chains" if arguments[0] == "construct" else "world film")
+        return code
+
+    construct = Step("construct", "construct", ("construct",), (), (), "bench", "benchmark", replaces=False)
+    runner = Runner(tmp_path, run_command, lambda line: None, version="1")
+    assert runner.run((film(), construct), Chosen()) == 0
+    code = 2
+    assert runner.run((film("--x"), construct), Chosen()) == 2
+    assert runner.run((film(), construct), Chosen()) == 0
+    assert runner.ran == []
 
 
 def test_tables_that_a_command_writes_anew_itself_are_not_set_aside(tmp_path: Path) -> None:
