@@ -68,8 +68,10 @@ def test_the_first_run_ends_in_a_report(project: Path, capsys: pytest.CaptureFix
     assert re.search(r"evaluate:history +runs/history +done", lines[2])
 
 
-def test_a_second_run_runs_nothing(ran: Ran) -> None:
+def test_a_second_run_runs_nothing(ran: Ran, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran() == (0, [])
+    assert run(["run", str(project.parent)]) == 0
+    assert capsys.readouterr().out == f"report: {project.parent / 'report/index.html'}\n"
 
 
 def test_only_what_rests_on_a_change_runs_again(project: Path, ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:

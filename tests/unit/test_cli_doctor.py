@@ -205,9 +205,25 @@ def test_a_project_is_looked_at_with_what_it_reads_names_and_made(
     (tmp_path / "raw").mkdir()
     capsys.readouterr()
     assert run(["import", "vdact", str(samples / "vdact"), str(tmp_path / "bench")]) == 0
-    found = looked(capsys, str(file))
+    found = looked(capsys, str(tmp_path))
     assert found["project", str(file)]["status"] == "ok"
+    assert found["project", str(file)]["found"].endswith("; 1 of them have made nothing yet")
+    assert found["project", str(file)]["advice"] == f"reeltalk run {file}"
     assert found["media", "presence"]["status"] == "ok"
+
+
+def test_a_project_whose_benchmark_nobody_makes_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "project.yaml").write_text("benchmark: bench\nconstruct: {}\n")
+    found = looked(capsys, str(tmp_path), code=1)["project", str(tmp_path / "project.yaml")]
+    assert (found["found"], found["advice"]) == (
+        "construct reads bench, which is not there",
+        "mend the path, or add a section that makes it: film, curate, import",
+    )
+    (tmp_path / "project.yaml").write_text("benchmark: bench\nfilm: {}\nconstruct: {}\n")
+    found = looked(capsys, str(tmp_path))["project", str(tmp_path / "project.yaml")]
+    assert found["found"].endswith("2 of them have made nothing yet")
 
 
 class Sources(BaseHTTPRequestHandler):

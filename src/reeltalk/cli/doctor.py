@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from cyclopts import Parameter
 
 from reeltalk.cli.app import Bar, app
+from reeltalk.cli.projects import PROJECT_FILE, project_steps
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.checks import Check
 
 if TYPE_CHECKING:
-    from reeltalk.project.steps import Step
     from reeltalk.store.benchmark import Benchmark
 
 SHOWN: Final = 20
@@ -44,7 +44,7 @@ def doctor(
     Parameters
     ----------
     targets
-        Folders of benchmarks, releases and runs, and project files; none to look at the machine.
+        Folders of benchmarks, releases, runs and projects, or project files; none to look at the machine.
     quick
         Media files are only looked for, not hashed.
     decode
@@ -86,6 +86,7 @@ def _checks(
     from reeltalk.store.run_check import check_run
     from reeltalk.store.runs import INFO
 
+    targets = [target / PROJECT_FILE if (target / PROJECT_FILE).is_file() else target for target in targets]
     projects = [target for target in targets if target.suffix in (".yaml", ".yml") and target.is_file()]
     named = [path for project in projects for path in _results(project)]
     targets = [*dict.fromkeys([*(target for target in targets if target not in projects), *named])]
@@ -109,35 +110,38 @@ def _checks(
         yield from check_run(run, benchmarks)
 
 
-def _steps(project: Path) -> "tuple[Step, ...]":
-    from reeltalk.cli.projects import section_commands
-    from reeltalk.project.reading import read_project
-    from reeltalk.project.steps import steps_of
-
-    commands = section_commands()
-    return steps_of(read_project(project, commands), commands)
-
-
 def _results(project: Path) -> list[Path]:
     """Benchmarks and runs that a project has made."""
-    steps = [step for step in _steps(project) if step.kind in ("benchmark", "run")]
-    return [project.parent / step.result for step in steps if step.whole(project.parent)]
+    _, steps = project_steps(project)
+    ending = [step for step in steps if step.kind in ("benchmark", "run")]
+    return [project.parent / step.result for step in ending if step.whole(project.parent)]
 
 
 def _project(project: Path) -> Iterator[Check]:
     """What a project reads that nobody makes, and the keys that it names."""
+    from reeltalk.project.sections import SOURCES
     from reeltalk.store.remote import is_address
 
-    steps = _steps(project)
-    made = {step.result for step in steps}
-    read = {read.path: step.name for step in steps for read in step.reads if read.path not in made}
-    missing = [path for path in read if not is_address(path) and not (project.parent / path).exists()]
-    for path in missing:
-        found = f"{read[path]} reads {path}, which is not there"
-        yield Check(area="project", subject=str(project), status="problem", found=found, advice="mend the path")
+    about, steps = project_steps(project)
+    made: set[str] = set()
+    missing: dict[str, str] = {}
+    for step in steps:
+        for path in (read.path for read in step.reads if read.path not in made):
+            if not is_address(path) and not (project.parent / path).exists():
+                missing.setdefault(path, step.name)
+        made.add(step.result)
+    for path, name in missing.items():
+        found = f"{name} reads {path}, which is not there"
+        advice = "mend the path"
+        if path == about.benchmark:
+            advice += f", or add a section that makes it: {', '.join(SOURCES)}"
+        yield Check(area="project", subject=str(project), status="problem", found=found, advice=advice)
     if not missing:
         found = f"{len(steps):,} steps; what they read from elsewhere is there"
-        yield Check(area="project", subject=str(project), status="ok", found=found)
+        unmade = sum(not step.whole(project.parent) for step in steps)
+        found += f"; {unmade:,} of them have made nothing yet" if unmade else ""
+        advice = f"reeltalk run {project}" if unmade else ""
+        yield Check(area="project", subject=str(project), status="ok", found=found, advice=advice)
     for name in sorted({words[-1] for step in steps for key, words in step.options if key.endswith("api_key_env")}):
         if os.environ.get(name):
             yield Check(area="keys", subject=name, status="ok", found=f"set; {project} names it")

@@ -13,6 +13,7 @@ from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
     from reeltalk.project.options import Command
+    from reeltalk.project.reading import Project
     from reeltalk.project.steps import Step
 
 PROJECT_FILE = Path("project.yaml")
@@ -82,13 +83,15 @@ def run_project(
     """
     from reeltalk.project.running import Chosen, Runner
 
-    file, steps = _steps(project)
-    runner = Runner(file.parent, run, say, version=__version__)
+    read, steps = project_steps(project)
+    runner = Runner(read.folder, run, say, version=__version__)
     code = runner.run(steps, Chosen(tuple(only), since, tuple(force)))
+    folder = project if project.is_dir() else project.parent
     for step in steps if not only else ():
-        # A report that was written now has said where it lies.
-        if code in (0, 1) and step.section == "report" and step.name not in runner.ran and step.whole(file.parent):
-            print(f"report: {project.parent / step.result / 'index.html'}")
+        # A report that was written now has said where it lies, seen from the project.
+        is_told = step.name in runner.ran and read.folder == Path.cwd()
+        if code in (0, 1) and step.section == "report" and not is_told and step.whole(read.folder):
+            print(f"report: {folder / step.result / 'index.html'}")
     return code
 
 
@@ -109,8 +112,8 @@ def plan_run(project: Path = PROJECT_FILE, /) -> int:
     from reeltalk.project.records import read_records
     from reeltalk.project.standing import standings
 
-    file, steps = _steps(project)
-    folder, records = file.parent, read_records(file.parent)
+    read, steps = project_steps(project)
+    folder, records = read.folder, read_records(read.folder)
     found = standings(steps, records, Fingerprints(folder, dict(records.files)), folder, __version__)
     plans = {name: command_of(("plan", name)) for name in FORECAST}
     return tell_plan(steps, found, folder, plans, run, lambda line: print(line, flush=True))
@@ -129,21 +132,22 @@ def status(project: Path = PROJECT_FILE, /) -> int:
     """
     from reeltalk.project.forecasting import status_lines
 
-    file, steps = _steps(project)
-    lines, done = status_lines(steps, file.parent, __version__)
+    read, steps = project_steps(project)
+    lines, done = status_lines(steps, read.folder, __version__)
     for line in lines:
         print(line)
     return 0 if done else 1
 
 
-def _steps(project: Path) -> "tuple[Path, tuple[Step, ...]]":
-    """The project's file, in full, and its steps; a folder stands for the file in it."""
+def project_steps(project: Path) -> "tuple[Project, tuple[Step, ...]]":
+    """The project, by its full path, and its steps; a folder stands for the file in it."""
     from reeltalk.project.reading import read_project
     from reeltalk.project.steps import steps_of
 
     file = (project / PROJECT_FILE if project.is_dir() else project).resolve()
     commands = section_commands()
-    return file, steps_of(read_project(file, commands), commands)
+    read = read_project(file, commands)
+    return read, steps_of(read, commands)
 
 
 @functools.cache
