@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from reeltalk.curate.records import Ingested
+from reeltalk.curate.records import Ingested, encoding_of
 from reeltalk.curate.sources import SourceVideo, find_videos
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
-from reeltalk.schema.media import Encoding, Video
+from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, StageReport
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import VIDEOS
-from reeltalk.video.records import Probe
 
 STAGE: Final = "attach"
 NAMED: Final = 3
@@ -41,9 +40,11 @@ def attach(
         progress: Told how far the work is.
 
     Raises:
-        BenchmarkError: It has no videos, is a release, or no file belongs to any of them.
+        FrozenError: The benchmark is a release.
+        BenchmarkError: It has no videos, or no file belongs to any of them.
         InputError: An input does not exist.
     """
+    benchmark.check_changeable()
     videos = list(benchmark.read(VIDEOS))
     if not videos:
         raise BenchmarkError(
@@ -61,20 +62,23 @@ def attach(
     pairs = [(video, found[video.id]) for video in wanted if video.id in found]
     argument = {"judge": False, "pictures": False, "shortest_s": 0.0}
     calls = (Call({"path": str(source.path), **argument}, LOOKING) for _, source in pairs)
-    for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.ingest:ingest", calls), start=1):
-        video, source = pairs[index]
-        attached, reason = _looked_at(video, outcome)
-        if attached is None:
-            rejected.append(Rejected(table="videos", record_id=video.id, reason=reason, place=str(source.path)))
-        else:
-            if benchmark.media.add(source.path) != attached.sha256:
-                raise BenchmarkError(f"{source.path} changed while it was read; run the command again")
-            known[video.id] = attached
-        progress("attaching videos", done, len(pairs), done / len(pairs))
-    if known:
-        with benchmark.writing(stage=STAGE) as writer:
-            rows = (known.get(video.id, video) for video in videos)
-            writer.add(VIDEOS, rows, work_of=benchmark.manifest.files[VIDEOS.file_name])
+    try:
+        for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.ingest:ingest", calls), start=1):
+            video, source = pairs[index]
+            attached, reason = _looked_at(video, outcome)
+            if attached is None:
+                rejected.append(Rejected(table="videos", record_id=video.id, reason=reason, place=str(source.path)))
+            else:
+                if benchmark.media.add(source.path) != attached.sha256:
+                    raise BenchmarkError(f"{source.path} changed while it was read; run the command again")
+                known[video.id] = attached
+            progress("attaching videos", done, len(pairs), done / len(pairs))
+    finally:
+        # Whatever stopped it, files that were looked at are not looked at again.
+        if known:
+            with benchmark.writing(stage=STAGE) as writer:
+                rows = (known.get(video.id, video) for video in videos)
+                writer.add(VIDEOS, rows, work_of=benchmark.manifest.files[VIDEOS.file_name])
     missing = [video.id for video in wanted if video.id not in known]
     used = {source.name for source in found.values()}.union(*(names for _, names in doubtful))
     idle = [source.name for source in sources if source.name not in used]
@@ -136,24 +140,12 @@ def _looked_at(video: Video, outcome: object) -> tuple[Video | None, str]:
         return None, found.reason or "it is no video"
     if video.sha256 is not None and video.sha256 != found.sha256:
         return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
-    return video.model_copy(update={"sha256": found.sha256, **facts_of(found.probe)}), ""
-
-
-def facts_of(probe: Probe) -> dict[str, object]:
-    """What a file says of its video, as fields of `Video`."""
-    return {
-        "duration_s": probe.duration_s,
-        "frame_rate": probe.frame_rate,
-        "width_px": probe.width_px,
-        "height_px": probe.height_px,
-        "encoding": Encoding(
-            container=probe.container,
-            codec=probe.codec,
-            pixel_format=probe.pixel_format,
-            frames=probe.frames,
-            variable_frame_rate=probe.variable_frame_rate,
-            rotation_deg=probe.rotation_deg,
-            audio_codec=probe.audio_codec,
-            subtitles=probe.subtitles,
-        ),
+    facts = {
+        "sha256": found.sha256,
+        "duration_s": found.probe.duration_s,
+        "frame_rate": found.probe.frame_rate,
+        "width_px": found.probe.width_px,
+        "height_px": found.probe.height_px,
+        "encoding": encoding_of(found.probe),
     }
+    return video.model_copy(update=facts), ""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.schema.media import Sha256
+from reeltalk.schema.media import Encoding, Sha256
 from reeltalk.video.records import Cut, Probe
 
 
@@ -33,3 +33,17 @@ class CutClip(BaseModel):
     """Name of its file in the work folder."""
     sha256: Sha256 | None = None
     """Its name in the media store, once it is there."""
+
+
+def encoding_of(probe: Probe) -> Encoding:
+    """How a video is written, as its row says it."""
+    return Encoding(
+        container=probe.container,
+        codec=probe.codec,
+        pixel_format=probe.pixel_format,
+        frames=probe.frames,
+        variable_frame_rate=probe.variable_frame_rate,
+        rotation_deg=probe.rotation_deg,
+        audio_codec=probe.audio_codec,
+        subtitles=probe.subtitles,
+    )

@@ -11,12 +11,13 @@ from reeltalk.curate import filters
 from reeltalk.curate.alike import groups_of_lookalikes
 from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, Progress, sheet_path
 from reeltalk.curate.clips import clips_of, clips_of_script
+from reeltalk.curate.records import encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.schema.ids import ClipId, VideoId, derive_id
-from reeltalk.schema.media import Clip, Encoding, Video
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
@@ -168,16 +169,7 @@ def _video(candidate: Candidate, groups: dict[str, str], splits: dict[str, str |
         frame_rate=probe.frame_rate,
         width_px=probe.width_px,
         height_px=probe.height_px,
-        encoding=Encoding(
-            container=probe.container,
-            codec=probe.codec,
-            pixel_format=probe.pixel_format,
-            frames=probe.frames,
-            variable_frame_rate=probe.variable_frame_rate,
-            rotation_deg=probe.rotation_deg,
-            audio_codec=probe.audio_codec,
-            subtitles=probe.subtitles,
-        ),
+        encoding=encoding_of(probe),
         lookalikes=groups.get(candidate.source.id),
         category=candidate.sidecar.get("category"),
         licence=candidate.sidecar.get("licence"),

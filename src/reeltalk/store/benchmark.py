@@ -117,6 +117,17 @@ class Benchmark:
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
 
+    def check_changeable(self) -> None:
+        """Refuse a release, before work that could not be written.
+
+        Raises:
+            FrozenError: The benchmark is a release.
+        """
+        if self.manifest.release is not None:
+            raise FrozenError(
+                f"{self.path} is release {self.manifest.release}, which does not change; copy it, or freeze a new one"
+            )
+
     @contextlib.contextmanager
     def writing(
         self,
@@ -131,10 +142,7 @@ class Benchmark:
             FrozenError: The benchmark is a release.
             BenchmarkError: Another process writes it, or it cannot be written.
         """
-        if self.manifest.release is not None:
-            raise FrozenError(
-                f"{self.path} is release {self.manifest.release}, which does not change; copy it, or freeze a new one"
-            )
+        self.check_changeable()
         with self._locked(), storage_errors(self.path):
             self._finish_commit()
             self._remove_partials()

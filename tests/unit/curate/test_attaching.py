@@ -7,6 +7,7 @@ import pytest
 import sample_videos
 
 from reeltalk.cli import run
+from reeltalk.cli.app import Bar
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import VIDEOS
@@ -104,3 +105,31 @@ def test_files_that_cannot_belong_or_be_read_are_said(
     assert "0 attached" in told
     assert f"rejected {name}: " in told
     assert run(["attach", str(imported)]) == 2
+
+
+def test_what_was_looked_at_before_an_interruption_is_kept(
+    imported: Path, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = files_for(imported, tmp_path / "raw", film)
+
+    def interrupt(bar: Bar, what: str, done: int, total: int, share: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Bar, "show", interrupt)
+        assert run(["attach", str(imported), str(tmp_path / "raw")]) == 130
+    assert sum(video.sha256 is not None for video in Benchmark.open(imported).read(VIDEOS)) == 1
+    capsys.readouterr()
+    assert run(["attach", str(imported), str(tmp_path / "raw")]) == 0
+    assert f"{len(names) - 2} attached, 1 there already" in capsys.readouterr().out
+
+
+def test_a_release_is_refused_before_a_file_is_copied(
+    imported: Path, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files_for(imported, tmp_path / "raw", film)
+    assert run(["freeze", str(imported), str(tmp_path / "release"), "--version", "1.0.0"]) == 0
+    assert run(["attach", str(tmp_path / "release"), str(tmp_path / "raw")]) == 2
+    assert "is release 1.0.0, which does not change" in capsys.readouterr().err
+    assert not list((tmp_path / "release").rglob("*.mp4"))
+    assert not Benchmark.open(tmp_path / "release").media.names()
