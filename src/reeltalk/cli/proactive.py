@@ -382,7 +382,7 @@ def _server(
     if missing:
         raise BenchmarkError(
             f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
-            "'reeltalk fetch' or 'reeltalk import'"
+            "'reeltalk attach' or 'reeltalk media pull'"
         )
     return FrameServer(media, settings.frames, folder.frames, WORKERS)
 

@@ -139,7 +139,7 @@ def _films(
     if missing and not options.skip_missing:
         raise BenchmarkError(
             f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
-            "'reeltalk media pull' or 'reeltalk import', or leave out what is about them with --skip-missing"
+            "'reeltalk attach' or 'reeltalk media pull', or leave out what is about them with --skip-missing"
         )
     if missing:
         before = len(found.conversations)
@@ -147,7 +147,9 @@ def _films(
         left_out = before - len(found.conversations)
         found.counts["conversations are left out, as their video is not at hand"] += left_out
         if not found.conversations:
-            raise BenchmarkError("no video is at hand; put them into the benchmark with 'reeltalk media pull'")
+            raise BenchmarkError(
+                "no video is at hand; put them into the benchmark with 'reeltalk attach' or 'reeltalk media pull'"
+            )
     return known
 
 

@@ -122,7 +122,7 @@ def evaluate(
             if missing and not skip_missing:
                 raise BenchmarkError(
                     f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark with "
-                    "'reeltalk fetch' or 'reeltalk import', pass --skip-missing to leave their dialogues out, or "
+                    "'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues out, or "
                     "--policy none to show no frames"
                 )
         with judging_by(judging, judge_model, limits, benchmark, store, budget, tell=tell) as judged_by:

@@ -65,7 +65,7 @@ def write_films(
     if missing:
         raise BenchmarkError(
             f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
-            "'reeltalk media pull' or 'reeltalk import', choose a --split whose videos are there, or pass --no-videos "
+            "'reeltalk attach' or 'reeltalk media pull', choose a --split whose videos are there, or pass --no-videos "
             "for questions without them"
         )
     (folder / FOLDER).mkdir()

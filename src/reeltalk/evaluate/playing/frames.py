@@ -224,7 +224,7 @@ class FrameServer:
             where = "" if path is None else f" at {path}"
             raise BenchmarkError(
                 f"the file of video {video_id!r} is not at hand{where}; put it into the benchmark's media, as "
-                "'reeltalk media pull' and 'reeltalk curate --media copy' do, or play without frames"
+                "'reeltalk attach', 'reeltalk media pull' and 'reeltalk curate --media copy' do, or play without frames"
             )
         try:
             self._films[video_id] = film = await self._decoder.film(path)
