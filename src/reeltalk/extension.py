@@ -79,10 +79,19 @@ def made_of(spec: str, *arguments: object, needs: tuple[str, ...] = ()) -> Made:
     """
     module, class_name = _loaded(spec)
     made = made_object(_class_of(module, class_name, spec), spec, *arguments)
+    check_has(made, spec, needs)
+    return Made(made, class_name, _hash_of(module))
+
+
+def check_has(made: object, spec: str, needs: tuple[str, ...]) -> None:
+    """Refuse an object of a class of the user's own that lacks attributes or methods.
+
+    Raises:
+        SettingError: It lacks some.
+    """
     missing = [name for name in needs if not hasattr(made, name)]
     if missing:
         raise SettingError(f"{spec}: the class has no {', '.join(missing)}; it needs {', '.join(needs)}")
-    return Made(made, class_name, _hash_of(module))
 
 
 def made_object(found: type[Any], spec: str, *arguments: object) -> Any:
@@ -127,7 +136,7 @@ def _class_of(module: ModuleType, class_name: str, spec: str) -> type[Any]:
 def _loaded(spec: str) -> tuple[ModuleType, str]:
     where, colon, name = spec.rpartition(":")
     if not colon or not where or not name:
-        raise SettingError(f"{spec!r} names no class; give package.module:Class or path/to/file.py:Class")
+        raise SettingError(f"{spec!r} names nothing of yours; give package.module:NAME or path/to/file.py:NAME")
     try:
         return (_from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)), name
     except SettingError:
@@ -141,7 +150,7 @@ def _loaded(spec: str) -> tuple[ModuleType, str]:
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise SettingError(f"{path}: no such file; give the path of a Python file, or package.module:Class")
+        raise SettingError(f"{path}: no such file; give the path of a Python file, or package.module:NAME")
     name = f"reeltalk_extension_{path.stem}"
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None

@@ -14,7 +14,7 @@ from reeltalk.evaluate.judging.asking import ask_verdict
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure, mean_of
 from reeltalk.evaluate.judging.rows import not_applicable, scored
-from reeltalk.extension import made_of, told
+from reeltalk.extension import check_has, made_of, told
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.structured import repair_signature
@@ -50,7 +50,7 @@ def own_judge(spec: str, taken: Sequence[str]) -> Judge:
         found: Judge = made.object
         _check_name(spec, found.name, taken)
         return found
-    made_of(spec, needs=NEEDS)
+    check_has(made.object, spec, NEEDS)
     _check_name(spec, made.object.name, taken)
     return OwnJudge(spec, made.object, made.sha256)
 
