@@ -108,6 +108,9 @@ def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Pat
     assert "estimates of a small sample: 1 test video" in page
     assert page.count('class="tag"') == 1, "the row of empty answers is marked as the floor"
     assert broken_links(site) == []
+    for behind in site.glob("*/**/*.html"):
+        links = [(behind.parent / link).resolve() for link in LINK.findall(behind.read_text(encoding="utf-8"))]
+        assert (site / "index.html").resolve() in links
 
 
 def test_a_second_walk_finds_all_done(walked: tuple[Path, list[str]]) -> None:
@@ -168,6 +171,7 @@ def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: P
     ("options", "said"),
     [
         (["--model", "m"], "give --video"),
+        (["--max-calls", "5"], "give --video"),
         (["--video", "x.mp4"], "needs --model"),
         (["--video", "missing.mp4", "--model", "m"], "no such file"),
         (["--video", "x.mp4", "--model", "m", "--connections", "0"], "above 0"),

@@ -61,32 +61,32 @@ def demo(
     max_calls
         Hard limit of the requests of each step.
     """
+    from reeltalk.benchmarks.own_videos import Asked
+    from reeltalk.benchmarks.own_videos import build as build_own
+
+    asked = Asked(
+        model=model or "",
+        base_url=base_url,
+        api_key_env=api_key_env,
+        sees=sees,
+        detector=detector,
+        judge=judge,
+        judge_base_url=judge_base_url,
+        connections=connections,
+        timeout_s=timeout_s,
+        max_reply_tokens=max_reply_tokens,
+        max_calls=max_calls,
+    )
     if video:
-        if model is None:
+        if not model:
             raise SettingError("--video needs --model, the language model that writes and answers")
         if connections < 1 or timeout_s <= 0 or max_reply_tokens < 1 or (max_calls is not None and max_calls < 1):
             raise SettingError("--connections, --timeout-s, --max-reply-tokens and --max-calls must be above 0")
-        from reeltalk.benchmarks.own_videos import Asked
-        from reeltalk.benchmarks.own_videos import build as build_own
-
-        asked = Asked(
-            model=model,
-            base_url=base_url,
-            api_key_env=api_key_env,
-            sees=sees,
-            detector=detector,
-            judge=judge,
-            judge_base_url=judge_base_url,
-            connections=connections,
-            timeout_s=timeout_s,
-            max_reply_tokens=max_reply_tokens,
-            max_calls=max_calls,
-        )
         with Bar() as bar:
             page = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
     else:
-        if model is not None or judge is not None or base_url is not None or judge_base_url is not None:
-            raise SettingError("--model, --judge and their addresses are for videos of your own; give --video FILE too")
+        if model is not None or asked != Asked(""):
+            raise SettingError("all options but --out are for videos of your own; give --video FILE too")
         from reeltalk.benchmarks.household import build
 
         with Bar() as bar:

@@ -1,6 +1,6 @@
 """A cover for several reports: what was done, the estimates of each in one table, and what is weak, in words.
 
-The sites behind it keep their own pages; the cover only links them.
+The sites behind it keep their own pages; the cover links them, and each of their pages the cover.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,9 @@ from reeltalk.report.site import make_environment, write_static, write_text
 from reeltalk.store.runs import Run
 
 PAGE: Final = "index.html"
+SKIP: Final = '<a class="skip" href="#content">Skip to the content</a>\n'
+NAVIGATION: Final = '<nav class="site" aria-label="Pages of this report">\n'
+"""As `base.html` has them on every page."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,11 @@ def standings(groups: Mapping[str, Sequence[Run]], metric: str) -> list[Standing
 
 
 def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]], metric: str) -> Path:
-    """Write the cover and its style into a folder that holds, or will hold, the sites behind it.
+    """Write the cover and its style into a folder that holds the sites behind it, whose pages then link the cover.
 
     Args:
         cover: What it says.
-        folder: An existing folder.
+        folder: An existing folder, with all sites in folders of its own.
         groups: Runs whose numbers compare with each other, by what the group is called.
         metric: The metric of its table.
 
@@ -98,5 +101,17 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
             measure=title_of(metric),
         )
     )
+    for page in folder.glob("*/**/*.html"):
+        _link_back(page, "../" * (len(page.relative_to(folder).parts) - 1))
     write_text(folder / PAGE, html)
     return folder / PAGE
+
+
+def _link_back(page: Path, root: str) -> None:
+    """Link the cover in a page's navigation; a site knows of no cover while it is written."""
+    text = page.read_text(encoding="utf-8")
+    link = f'<a href="{root}{PAGE}">Cover</a>\n'
+    if NAVIGATION in text:
+        write_text(page, text.replace(NAVIGATION, NAVIGATION + link, 1))
+    else:
+        write_text(page, text.replace(SKIP, f'{SKIP}<nav class="site" aria-label="Cover">\n{link}</nav>\n', 1))

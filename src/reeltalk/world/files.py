@@ -12,6 +12,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import write_bytes, writing
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import VIDEOS
 
 SAID: Final = ("licence", "source", "split", "category")
@@ -41,7 +42,7 @@ def _write(filmed: Benchmark, video: Video, folder: Path) -> Path:
     target = folder / f"{video.id}.mp4"
     said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
     write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())
-    if not target.is_file():
+    if not target.is_file() or hash_file(target)[0] != video.sha256:
         with writing(target) as stream, source.open("rb") as original:
             shutil.copyfileobj(original, stream)
     return target

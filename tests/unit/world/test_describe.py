@@ -100,7 +100,13 @@ def test_a_described_benchmark_is_valid_and_says_what_the_file_cannot(folder: Pa
 def test_again_nothing_changes(folder: Path) -> None:
     filmed, curated = Benchmark.open(folder / "filmed"), Benchmark.open(folder / "curated")
     before = curated.manifest.content_hash
-    assert len(write_files(filmed, folder / "files")) == 2
+    files = write_files(filmed, folder / "files")
+    assert len(files) == 2
+    whole, written_ns = files[0].read_bytes(), files[1].stat().st_mtime_ns
+    files[0].write_bytes(b"another film of that name")
+    assert write_files(filmed, folder / "files") == files
+    assert files[0].read_bytes() == whole
+    assert files[1].stat().st_mtime_ns == written_ns
     assert not curate([folder / "files"], curated, CURATED, executor=LocalExecutor(1)).counts
     assert not describe(filmed, Benchmark.open(folder / "curated")).counts
     assert Benchmark.open(folder / "curated").manifest.content_hash == before
