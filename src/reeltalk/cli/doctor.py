@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from cyclopts import Parameter
 
 from reeltalk.cli.app import Bar, app
-from reeltalk.cli.projects import PROJECT_FILE, project_steps
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.checks import Check
 
@@ -81,6 +80,7 @@ def _checks(
 
         yield from check_machine(Path.cwd())
         return
+    from reeltalk.cli.projects import PROJECT_FILE
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.manifest import MANIFEST
     from reeltalk.store.run_check import check_run
@@ -112,6 +112,8 @@ def _checks(
 
 def _results(project: Path) -> list[Path]:
     """Benchmarks and runs that a project has made."""
+    from reeltalk.cli.projects import project_steps
+
     _, steps = project_steps(project)
     ending = [step for step in steps if step.kind in ("benchmark", "run")]
     return [project.parent / step.result for step in ending if step.whole(project.parent)]
@@ -119,6 +121,7 @@ def _results(project: Path) -> list[Path]:
 
 def _project(project: Path) -> Iterator[Check]:
     """What a project reads that nobody makes, and the keys that it names."""
+    from reeltalk.cli.projects import project_steps
     from reeltalk.project.sections import SOURCES
     from reeltalk.store.remote import is_address
 
