@@ -21,7 +21,8 @@ from reeltalk import Benchmark
 from reeltalk.stages import PlaySettings, evaluate, report
 
 kitchen = Benchmark.open("benchmarks/kitchen")
-done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=PlaySettings(mode="streaming"))
+streaming = PlaySettings(mode="streaming")
+done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
 print(*done.lines(), sep="\\n")
 report(done.run, out="site")
 ```

@@ -11,23 +11,24 @@ SVBENCH: Final = CapacitySettings(videos=200, kept=1.0, turns=7_374 / 200, turns
 
 OPENING: Final = """# Capacity: a million videos
 
-How much of everything {videos} videos take, worked out step by step. Two kinds of numbers go in: what was measured,
-listed at the end with what measured it, and what only you know, as the length of your videos, your server's speed
-and your prices. The second kind below are round numbers to replace:
+How much of everything {videos} videos take, worked out step by step. Two kinds of numbers go in. What was measured
+stands at the end, with what measured it. What only you know, as the length of your videos, your server's speed and your
+prices, are round numbers here, to be replaced:
 
 ```console
-$ reeltalk plan capacity --videos 1000000 --minutes 2 --kept 0.25 --prefill-tokens-s 10000 --gpu-hour 2
+$ reeltalk plan capacity --videos 1000000 --minutes 2 --kept 0.25 \\
+    --prefill-tokens-s 10000 --gpu-hour 2
 ```
 
 The command prints the tables of this page for your numbers; `--format json` is for scripts, and `--measured FILE`
-takes figures of your own machine (`make bench` writes them to `src/reeltalk/capacity/measured.json`). The page's
-numbers come from the same function when the documentation is written, so they follow the measurements.
+takes figures of your own machine (`make bench` writes them to `src/reeltalk/capacity/measured.json`). How the
+work is spread over machines: [Go from one machine to many](../how-to/scale.md).
 
 What stands out:
 
 - **People are what costs.** Reviewing every turn takes {people} person hours, {money_people} in money; all cores
-  and graphics processors together take {money_machines}. Review a sample (`--kept`, or a lower share of turns), and
-  let gates decide what people see.
+  and graphics processors together take {money_machines}. Keep fewer videos (`--kept`) or ask less
+  about each (`--turns`), and let gates decide what people see.
 - **How models are asked decides the graphics processors.** Reading a video anew at each turn takes {anew} GPU
   hours, reading each frame once {once}.
 - **Cores are no problem, memory of one process is.** All work on cores takes {cluster} hours on {nodes} nodes of

@@ -1,5 +1,6 @@
 """The page of what was measured: `docs/reference/performance.json` as tables, and drawings of how costs grow."""
 
+import ast
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -39,21 +40,32 @@ def page(book: Mapping[str, Any]) -> str:
         ),
         ("Versions", ", ".join(f"{name} {number}" for name, number in book["versions"].items())),
         ("Python", machine["python"]),
-        ("Counts", "small (`make bench --quick`), unless a suite says otherwise" if book["quick"] else "full"),
+        ("Counts", "small (`make bench QUICK=1`), unless a suite says otherwise" if book["quick"] else "full"),
         ("Goals", _goals(book["suites"])),
     ]
-    parts.append("| | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
-    for suite in book["suites"]:
-        parts.append(_suite(suite, book["quick"]))
+    parts.append("| Of the run | |\n| --- | --- |\n" + "".join(f"| {name} | {_cell(told)} |\n" for name, told in about))
+    parts += [_suite(suite) for suite in book["suites"] if "measures" in suite]
+    if absent := [suite for suite in book["suites"] if "measures" not in suite]:
+        parts.append("## Without figures\n\n" + "".join(f"- {_absent(suite)}\n" for suite in absent))
     return "\n".join(parts)
 
 
-def _suite(suite: Mapping[str, Any], quick: bool) -> str:
+def _absent(suite: Mapping[str, Any]) -> str:
+    why = f"Not run: needs {suite['needs']}." if "needs" in suite else f"Not measured: {_cell(suite['failed'])}"
+    return " ".join(filter(None, (f"`{suite['name']}`.", _about(suite["name"]), why)))
+
+
+def _about(name: str) -> str:
+    """What a suite asks, as the first line of its file says; empty where it has no file."""
+    path = ROOT / "bench" / f"{name}.py"
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return said.splitlines()[0] if said else ""
+
+
+def _suite(suite: Mapping[str, Any]) -> str:
     lines = [f"## {suite['name']}\n"]
-    if "needs" in suite:
-        return f"{lines[0]}\nNot run: needs {suite['needs']}.\n"
-    if "failed" in suite:
-        return f"{lines[0]}\nNot measured: {_cell(suite['failed'])}\n"
+    if about := _about(suite["name"]):
+        lines.append(f"{about}\n")
     counts = "small counts" if suite["quick"] else "full counts"
     command = f"python bench/{suite['name']}.py{' --quick' if suite['quick'] else ''}"
     busy = f"load {shown(suite['load'])}" if "load" in suite else ""

@@ -85,6 +85,11 @@ class Household(BaseModel):
 SMALL: Final = Household()
 ORDER: Final = ("blind", "history", "frames", "oracle")
 """Players each of which knows what the one before it knows, and more."""
+PLAYERS: Final = (
+    "Agreement is how many of 100 answers say what the reference says. The player blind knows the question, history "
+    "also what was said before, frames also the pictures, and the oracle all facts; reeltalk-mini sees the pictures."
+)
+"""What the first page's table is of."""
 
 
 def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Progress) -> Path:
@@ -146,10 +151,10 @@ def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run
         title="A household, from film to leaderboard",
         lead="Videos that film themselves, curated by their pixels, asked about from their facts, and played to "
         "baselines and to reeltalk-mini. No network, no GPU, no language model.",
-        finding=" ".join(order_told(mode, runs) for mode, runs in groups.items()),
+        finding=" ".join((PLAYERS, *(order_told(mode, runs) for mode, runs in groups.items()))),
         weak=(
-            f"These are estimates of a small sample: {tested} test videos. Most intervals overlap, so what lies above "
-            "what is not shown by them. Intervals that tell the players apart need more videos: make bench-household.",
+            f"These are estimates of a small sample: {tested} test videos. Where two intervals overlap, they do not "
+            "show which player is better. Telling all players apart takes more videos: make bench-household.",
             "Seed and size are fixed, so the numbers are the same wherever the demo runs. Other seeds of so small a "
             "sample may give another order.",
             "The baselines learnt from the few videos of the train split. reeltalk-mini was trained on other houses of "
@@ -184,11 +189,11 @@ def order_told(mode: str, runs: list[Run]) -> str:
     known = [name for name in ORDER if name in values]
     as_expected = all(values[less] < values[more] for less, more in pairwise(known))
     told = ", ".join(f"{name} {values[name]:.1f}" for name in known)
-    what = "Who knows more has the higher estimate" if as_expected else "The estimates do not follow what players know"
+    what = "whoever knows more has the higher estimate" if as_expected else "estimates do not follow what players know"
     floor = values.get("constant", 0.0)
     below = [name for name in known if values[name] <= floor]
     shown_nothing = f" Not above the constant answer's {floor:.1f}: {', '.join(below)}." if below else ""
-    return f"{what} in mode {mode}: {told}.{shown_nothing}"
+    return f"In mode {mode} {what}: {told}.{shown_nothing}"
 
 
 def told_of_run(run: Run) -> str:

@@ -4,7 +4,8 @@
     from reeltalk.stages import PlaySettings, evaluate, report
 
     kitchen = Benchmark.open("benchmarks/kitchen")
-    done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=PlaySettings(mode="streaming"))
+    streaming = PlaySettings(mode="streaming")
+    done = evaluate(kitchen, model="baseline:blind", out="runs/blind", play=streaming)
     report(done.run, out="site")
 
 What a name needs is imported when it is first used, so that importing this costs nothing.
