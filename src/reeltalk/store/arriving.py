@@ -1,5 +1,6 @@
 """Files that arrive from an address: in parts, whole or not at all, several at a time, and on where they stopped."""
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from reeltalk.errors import ReeltalkError, RemoteError
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory
@@ -26,6 +27,8 @@ FIRST_WAIT_S: Final = 0.25
 """Before the second attempt; each further one waits twice as long."""
 AT_ONCE: Final = 8
 STOP_EVERY_S: Final = 0.05
+LOCK_EVERY_S: Final = 0.5
+"""How often a thread that waits for another process looks whether it shall stop."""
 
 
 class StoppedError(Exception):
@@ -80,9 +83,7 @@ def fetch(
     partial = folder / f"{PARTIAL_PREFIX}{sha256 or mark[:40]}"
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{partial}.lock")
-    # Another process, or another worker of this node, may bring the same file.
-    with lock:
+    with _alone(partial, traffic):
         if sha256 is not None and (folder / name_of(sha256)).is_file():
             return sha256
         if sha256 is None and file.version is None:
@@ -101,8 +102,26 @@ def fetch(
         with storage_errors(folder):
             partial.replace(folder / name_of(found))
             sync_directory(folder)
-    Path(lock.lock_file).unlink(missing_ok=True)
     return found
+
+
+@contextlib.contextmanager
+def _alone(partial: Path, traffic: Traffic) -> Iterator[None]:
+    """Keep out another process, or another worker of this node, that brings the same file."""
+    lock = FileLock(f"{partial}.lock")
+    with storage_errors(partial.parent):
+        while not lock.is_locked:
+            with contextlib.suppress(Timeout):
+                lock.acquire(timeout=LOCK_EVERY_S)
+            if traffic.stop.is_set():
+                lock.release()
+                raise StoppedError
+    try:
+        yield
+    finally:
+        # Before it is let go: whoever waits for it then sees that it has no name any more, and takes another.
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traffic, most_bytes: int) -> str:
@@ -114,7 +133,8 @@ def _persistently(remote: Remote, file: RemoteFile, partial: Path, traffic: Traf
         traffic.moved(max(0, here - told))
         told = max(told, here)
         try:
-            for block in remote.blocks(file, here):
+            # Of what is all here, stopped before it was looked at once more, a web server has no rest to give.
+            for block in remote.blocks(file, here) if here == 0 or here != file.size_bytes else ():
                 here += len(block)
                 if here > most_bytes or (file.size_bytes is not None and here > file.size_bytes):
                     partial.unlink(missing_ok=True)

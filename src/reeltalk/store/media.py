@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ REMOTE: Final = "remote.json"
 """Beside the manifest: where the media lie that are not here."""
 LINK_ROT: Final = "link-rot.json"
 """Beside the manifest: which of the videos' sources still answer."""
+NAME: Final = re.compile("[0-9a-f]{64}")
 
 
 class MediaStore:
@@ -24,7 +26,7 @@ class MediaStore:
 
     def path(self, sha256: str) -> Path:
         """Where the file with that content lies, or would lie."""
-        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+        if not NAME.fullmatch(sha256):
             raise ValueError(f"not a SHA-256: {sha256!r}")
         return self.folder / sha256
 
@@ -54,7 +56,8 @@ class MediaStore:
         return sha256
 
     def names(self) -> list[str]:
-        """Hashes of the files that are here, in order."""
+        """Hashes of the files that are here, in order. What has another name is no medium."""
         if not self.folder.is_dir():
             return []
-        return sorted(name for name in os.listdir(self.folder) if not name.startswith("."))
+        with os.scandir(self.folder) as entries:
+            return sorted(entry.name for entry in entries if NAME.fullmatch(entry.name) and entry.is_file())

@@ -55,9 +55,14 @@ def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
 
 def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
     """What is wrong with a media file that is here: its content, told by its hash."""
-    if hash_file(benchmark.media.folder / sha256)[0] == sha256:
+    name = f"{MEDIA}/{sha256}"
+    try:
+        found, _ = hash_file(benchmark.path / name)
+    except OSError as error:
+        return Finding("error", name, f"it cannot be read: {error.strerror}")
+    if found == sha256:
         return None
-    return Finding("error", f"{MEDIA}/{sha256}", "its content does not have the hash that it is named by")
+    return Finding("error", name, "its content does not have the hash that it is named by")
 
 
 def check_content(content: Content) -> Iterator[Finding]:
@@ -72,12 +77,18 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
         if not path.is_file():
             yield Finding("error", name, "listed in the manifest but missing")
             continue
-        if hash_file(path)[0] != entry.sha256:
+        try:
+            sha256, _ = hash_file(path)
+        except OSError as error:
+            yield Finding("error", name, f"it cannot be read: {error.strerror}")
+            continue
+        if sha256 != entry.sha256:
             yield Finding("error", name, "its content differs from the hash in the manifest: it was edited or damaged")
-    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT}
+    media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
+    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media}
     for path in sorted(benchmark.path.rglob("*")):
         name = path.relative_to(benchmark.path).as_posix()
-        if path.is_dir() or name in known or name.split("/")[0] in (MEDIA, COMMIT, WORK):
+        if path.is_dir() or name in known or name.split("/")[0] in (COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
             yield Finding("warning", name, "not listed in the manifest, so not part of the benchmark")

@@ -6,15 +6,18 @@ import hashlib
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from reeltalk.errors import MissingExtraError, ReeltalkError, RemoteError, SettingError
 from reeltalk.store import arriving, remote
 from reeltalk.store.arriving import StoppedError, Traffic, fetch, several
+from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.store.remote import Remote, RemoteFile, checked_address, shown
 from reeltalk.store.sources import bring
 
@@ -118,6 +121,11 @@ class Odd(BaseHTTPRequestHandler):
         if ranged:
             first, _, last = ranged.removeprefix("bytes=").partition("-")
             start, end = int(first), min(len(CONTENT), int(last) + 1) if last else len(CONTENT)
+            if start >= len(CONTENT):
+                self.send_response(416)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
         self.send_response(206 if ranged else 200)
         if self.path != "/whole.mp4":
             self.send_header("Accept-Ranges", "bytes")
@@ -211,6 +219,28 @@ def test_a_stopped_download_goes_on_where_it_was(odd: str, tmp_path: Path) -> No
     assert sum(told) == len(CONTENT)
     starts = [int(str(ranged).removeprefix("bytes=").partition("-")[0]) for _, ranged in Odd.asked[before:]]
     assert min(starts) >= 1 << 20
+
+
+def test_a_download_that_was_killed_once_all_was_here_asks_for_no_rest(odd: str, tmp_path: Path) -> None:
+    there = Remote(odd)
+    file = there.look("fine.mp4")
+    assert file is not None
+    (tmp_path / f"{PARTIAL_PREFIX}{SHA256}").write_bytes(CONTENT)
+    assert fetch(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
+    assert [path.name for path in tmp_path.iterdir()] == [SHA256]
+
+
+def test_who_waits_for_another_process_can_be_stopped(odd: str, tmp_path: Path) -> None:
+    there = Remote(odd)
+    file = there.look("fine.mp4")
+    assert file is not None
+    traffic = Traffic()
+    with FileLock(tmp_path / f"{PARTIAL_PREFIX}{SHA256}.lock"), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(fetch, there, file, tmp_path, str, traffic, sha256=SHA256, most_bytes=1 << 30)
+        traffic.stop.set()
+        with pytest.raises(StoppedError):
+            waiting.result()
+    assert fetch(there, file, tmp_path, str, Traffic(), sha256=SHA256, most_bytes=1 << 30) == SHA256
 
 
 def test_content_of_another_hash_is_not_kept(odd: str, tmp_path: Path) -> None:

@@ -144,8 +144,11 @@ def test_files_must_be_those_of_the_manifest(tmp_path: Path) -> None:
     (tmp_path / "b" / "linkages.jsonl").unlink()
     (tmp_path / "b" / "notes.txt").write_text("mine")
     (tmp_path / "b" / "media" / benchmark.media.names()[0]).write_bytes(b"another film")
+    (tmp_path / "b" / "media" / "Thumbs.db").write_bytes(b"not a film")
+    (tmp_path / "b" / "media" / "aside").mkdir()
     found = {finding.where: finding for finding in validate(benchmark)}
     assert "was edited or damaged" in found["videos.jsonl"].problem
     assert "missing" in found["linkages.jsonl"].problem
     assert found["notes.txt"].severity == "warning"
-    assert any(where.startswith("media/") for where in found)
+    assert found["media/Thumbs.db"].severity == "warning"
+    assert any(where.startswith("media/") and finding.severity == "error" for where, finding in found.items())
