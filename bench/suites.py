@@ -69,25 +69,28 @@ def run(
     LOGS.mkdir(parents=True, exist_ok=True)
     log, place = LOGS / f"{name}.log", place_of(name, quick=quick)
     place.unlink(missing_ok=True)
-    command = [sys.executable, str(folder / f"{name}.py"), *(["--quick"] if quick else [])]
+    # Unbuffered, so that the last line of a log is what was said last, and not what was written out last.
+    command = [sys.executable, "-u", str(folder / f"{name}.py"), *(["--quick"] if quick else [])]
     begun, told = time.monotonic(), time.monotonic()
     with log.open("w") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT)
         try:
             while process.poll() is None:
                 if time.monotonic() - begun > limit_s:
-                    end(process)
+                    place.unlink(missing_ok=True)
                     return {"name": name, "failed": f"it took longer than {limit_s:g} s and was ended"}
                 if time.monotonic() - told > TELL_EVERY_S:
                     told = time.monotonic()
                     say(f"    {told - begun:.0f} s: {last_line(log)}")
                 time.sleep(0.1)
-        except BaseException:
+        finally:
+            # Also what a suite that failed has left running, which would slow the others.
             end(process)
-            raise
     took_s = time.monotonic() - begun
     document = read_record(place)
     if document is None or process.returncode not in (0, LACKING):
+        # What failed after it wrote is not taken as measured when all is run again.
+        place.unlink(missing_ok=True)
         return {"name": name, "failed": f"it ended with {process.returncode}: {last_line(log)}"}
     document["took_s"] = round(took_s, 1)
     place.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
