@@ -50,7 +50,7 @@ class RayExecutor:
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ClusterError: There is no such cluster, or its Ray or Python is of another version.
+        ClusterError: There is no such cluster, its Ray or Python is of another version, or Ray does not start.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None, shared: Sequence[Path] = ()) -> None:
@@ -175,7 +175,11 @@ def _opened(address: str | None, workers: int | None) -> Any:
     if address is None:
         cores = workers or len(os.sched_getaffinity(0))
         own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": OBJECTS_BYTES}
-        ray.init(address="local", num_cpus=cores, **own, **quiet)
+        try:
+            ray.init(address="local", num_cpus=cores, **own, **quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            why = f"Ray does not start on this machine: {_first_line(error)}"
+            raise ClusterError(f"{why}; mend that, or leave --executor out to work without Ray") from error
         return ray
     try:
         if address != "auto":

@@ -114,6 +114,7 @@ async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: 
         try:
             host = urlsplit(checked_address(address)).netloc
         except (SettingError, ValueError):
+            done += 1
             return Link(address=shown(address), videos=videos, outcome="not asked", detail="it may hold credentials")
         async with hosts[host], everywhere:
             outcome, status, detail = await _ask(client, address, answer_s)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.checks import Check
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run, read_run
 
-HASH = "benchmark"
+HASH: Final = "benchmark"
 """Where a run's settings hold the hash of its benchmark."""
 
 

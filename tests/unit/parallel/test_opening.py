@@ -69,3 +69,16 @@ def test_a_node_says_what_it_lacks(tmp_path: Path) -> None:
     unseen = json.loads(node.answer("", terms(__version__, tmp_path, tmp_path / "away")))["unfit"]
     assert f"does not see {tmp_path / 'away'}" in unseen
     assert socket.gethostname() in unseen
+
+
+def test_ray_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def refused(**_: Any) -> None:
+        raise OSError("AF_UNIX path length cannot exceed 107 bytes")
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refused)
+    with pytest.raises(ClusterError, match="Ray does not start on this machine: AF_UNIX path"):
+        open_executor("ray")
