@@ -15,6 +15,8 @@ BLOCK_TOKENS: Final = 16
 NAMES_OF_WAYS: Final = ("everything anew at each turn", "each dialogue's prefix kept", "each frame read once a video")
 CALLS_A_TURN: Final = 2
 """An answer, and a judge's reply."""
+REPORTED: Final = 2
+"""Models of the reports that were measured; what a report costs grows with the answers in it."""
 SECONDS_AN_HOUR: Final = 3600
 HOURS_A_YEAR: Final = 1600
 """Of a person's work."""
@@ -117,7 +119,7 @@ def _product(what: str, unit: str, count: float, each: float, told: str, scale: 
 def _curating(work: _Work) -> Section:
     s, m = work.s, work.m
     turned = s.models * work.turns
-    own = m.play_core_s_a_turn + m.score_core_s_a_turn + m.report_core_s_a_turn
+    own = m.play_core_s_a_turn + m.score_core_s_a_turn + m.report_core_s_a_turn / REPORTED
     return Section(
         "Cores",
         (
@@ -174,7 +176,7 @@ def _tables(work: _Work) -> Section:
             _product("turns as JSON Lines", "GB", turns, m.jsonl_kb_a_turn, "KB", 1e6),
             _product("turns as Parquet", "GB", turns, m.parquet_kb_a_turn, "KB", 1e6),
             _product("runs", "GB", s.models * turns, m.run_kb_a_turn, "KB", 1e6),
-            _product("reports", "GB", turns, m.report_kb_a_turn, "KB", 1e6),
+            _product("reports", "GB", s.models * turns, m.report_kb_a_turn / REPORTED, "KB", 1e6),
             _product("database of review", "GB", turns, m.database_kb_a_turn, "KB", 1e6),
             most("curated in one piece", m.curate_mib_a_video),
             most("constructed in one piece", m.construct_mib_a_video),

@@ -48,6 +48,15 @@ def test_cores_and_storage_follow_from_hours() -> None:
     assert found["Cores: hash every file"] == pytest.approx(1.0)
 
 
+def test_a_report_costs_what_the_answers_in_it_cost() -> None:
+    # Reports were measured with two models.
+    one, two = (values(CapacitySettings(videos=10, turns=100, models=models)) for models in (1, 2))
+    assert two["Tables and database: reports"] == pytest.approx(
+        two["Tables and database: turns"] * KNOWN.report_kb_a_turn / 1e6
+    )
+    assert two["Tables and database: reports"] == pytest.approx(2 * one["Tables and database: reports"])
+
+
 def test_people_and_money() -> None:
     settings = CapacitySettings(videos=100, kept=0.6, turns=10, double=0.5, turns_a_person_hour=30, person_hour=20)
     found = values(settings)
