@@ -212,9 +212,9 @@ def _links(benchmark: "Benchmark", bar: Bar) -> Iterator[Check]:
     from reeltalk.store.links import ask_links, write_links
     from reeltalk.store.tables import VIDEOS
 
-    report = ask_links(benchmark.read(VIDEOS), progress=bar.show)
-    here = set(benchmark.media.names())
-    without = {str(video.id) for video in benchmark.read(VIDEOS) if video.sha256 not in here}
+    videos, here = list(benchmark.read(VIDEOS)), set(benchmark.media.names())
+    report = ask_links(videos, progress=bar.show)
+    without = {str(video.id) for video in videos if video.sha256 not in here}
     for link in report.rotten:
         found = f"{link.outcome} ({link.status or link.detail}), the source of {', '.join(link.videos[:3])}"
         lost = without.intersection(link.videos)

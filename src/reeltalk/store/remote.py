@@ -7,6 +7,7 @@ own tools do, in the environment or in their files. An address that holds some i
 import asyncio
 import contextlib
 import re
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from reeltalk.errors import MissingExtraError, RemoteError, SettingError
+from reeltalk.store.atomic import PARTIAL_PREFIX
 
 BLOCK_BYTES: Final = 8 << 20
 """What one request asks for."""
@@ -213,7 +215,7 @@ class Remote:
             RemoteError: The store cannot be reached, refuses, or takes no files.
         """
         target = f"{self.root}/{name}"
-        folder, _, last = target.rpartition("/")
+        folder = target.rpartition("/")[0]
         with self._driver("writing", target):
             if self.scheme in WEB:
                 raise NotImplementedError
@@ -221,9 +223,15 @@ class Remote:
                 self._files.put_file(str(source), target)
                 return
             self._files.makedirs(folder, exist_ok=True)
-            partial = f"{folder}/.partial-{last}"
-            self._files.put_file(str(source), partial)
-            self._files.mv(partial, target)
+            # Of a name of its own: another process may write the same file.
+            partial = f"{folder}/{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+            try:
+                self._files.put_file(str(source), partial)
+                self._files.mv(partial, target)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self._files.rm_file(partial)
+                raise
 
     def _open(self, file: RemoteFile, start: int) -> Any:
         """A stream of a file's bytes from `start` on."""

@@ -315,10 +315,19 @@ def test_a_folder_on_a_web_server_is_its_page_of_links(tmp_path: Path) -> None:
         server.shutdown()
 
 
-def test_a_file_that_is_written_to_a_folder_appears_whole(tmp_path: Path) -> None:
+def test_a_file_that_is_written_to_a_folder_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(CONTENT)
     there = Remote(f"file://{tmp_path}/far/away")
     there.put(tmp_path / "a", "b")
     assert there.look("b") is not None
     assert [path.name for path in (tmp_path / "far/away").iterdir()] == ["b"]
     assert b"".join(there.blocks(RemoteFile(f"{tmp_path}/far/away/b", "b", None, None), 5)) == CONTENT[5:]
+
+    def torn(source: str, target: str, **_: object) -> None:
+        Path(target).write_bytes(b"a part")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(there._files, "put_file", torn)
+    with pytest.raises(RemoteError, match="no space left"):
+        there.put(tmp_path / "a", "c")
+    assert [path.name for path in (tmp_path / "far/away").iterdir()] == ["b"]
