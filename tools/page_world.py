@@ -34,9 +34,7 @@ SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
     ("proactive", "tune"): {"--thresholds": "0.5"},
 }  # fmt: skip
 """Options that tests set in place of what pages write, so that a page takes seconds."""
-PROJECT: Final = {
-    "scenarios": 2, "houses": 2, "fps": 2, "max_activities": 2, "min_duration_s": 20, "max_duration_s": 45, "frames": 2,
-}  # fmt: skip
+PROJECT: Final = {"scenarios": 3, "fps": 2, "max_activities": 2, "max_duration_s": 75, "frames": 4}
 """The same in the file of a project."""
 FOR_MODELS: Final = {"--limit": "1", "--frames": "2"}
 """The same for construction by a language model."""
@@ -86,7 +84,7 @@ class World:
             file = where / (arguments[1] if len(arguments) > 1 else "project.yaml")
             text = file.read_text(encoding="utf-8")
             for setting, value in PROJECT.items():
-                text = re.sub(rf"^  #?{setting}: .*$", f"  {setting}: {value}", text, count=1, flags=re.MULTILINE)
+                text = re.sub(rf"^  {setting}: .*$", f"  {setting}: {value}", text, count=1, flags=re.MULTILINE)
             file.write_text(text, encoding="utf-8")
         if arguments[:2] == ["world", "film"] and "--into" in arguments:
             into = where / arguments[arguments.index("--into") + 1]
