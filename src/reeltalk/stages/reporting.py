@@ -24,6 +24,7 @@ from reeltalk.report.stage import (
 )
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import Run, read_run
 
 ALONE: Final = "{} is a benchmark: its report is a site of its own, from it alone"
@@ -116,16 +117,19 @@ def opened_subjects(subjects: Sequence[Run | Benchmark | Path | str]) -> list[Ru
     """
     if not subjects:
         raise SettingError(NO_RUNS)
-    found: list[Run | Benchmark] = []
-    for subject in subjects:
-        if not isinstance(subject, Run | Benchmark):
-            path = Path(subject)
-            subject = Benchmark.open(path) if (path / "manifest.json").is_file() else read_run(path)
-        found.append(subject)
-    benchmarks = [subject for subject in found if isinstance(subject, Benchmark)]
-    if benchmarks and len(found) > 1:
-        raise SettingError(ALONE.format(benchmarks[0].path))
-    return found
+    benchmarks = [subject for subject in subjects if _is_benchmark(subject)]
+    if benchmarks and len(subjects) > 1:
+        one = benchmarks[0]
+        raise SettingError(ALONE.format(one.path if isinstance(one, Run | Benchmark) else one))
+    if benchmarks:
+        return [one if isinstance(one, Benchmark) else Benchmark.open(Path(str(one))) for one in benchmarks]
+    return [subject if isinstance(subject, Run) else read_run(Path(str(subject))) for subject in subjects]
+
+
+def _is_benchmark(subject: Run | Benchmark | Path | str) -> bool:
+    if isinstance(subject, Run | Benchmark):
+        return isinstance(subject, Benchmark)
+    return (Path(subject) / MANIFEST).is_file()
 
 
 def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:

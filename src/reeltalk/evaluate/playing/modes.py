@@ -65,7 +65,8 @@ def scripts(content: Content, choice: Choice) -> list[Script]:
     found: list[Script] = []
     if "path" in kinds:
         found += _paths(content, choice, clips, videos)
-    if "chain" in kinds and (not choice.tasks or "chain" in choice.units):
+    # Chains have no task: they are played beside dialogues of some where both are named.
+    if "chain" in kinds and (not choice.tasks or {"chain", "dialogue"} <= set(choice.units)):
         found += _chains(content.chains, clips, videos)
     if "dialogue" in kinds:
         found += _dialogues(content.dialogues, choice, clips, videos)

@@ -173,6 +173,12 @@ class TestTasks:
         [script] = played(Choice(tasks=("object_reference",)))
         assert script.id == "d"
 
+    def test_chains_are_played_beside_them_where_both_are_named(self) -> None:
+        names = {script.id for script in played(Choice(units=("chain", "dialogue"), tasks=("object_reference",)))}
+        chains = {script.id for script in played(Choice(units=("chain",)))}
+        assert chains
+        assert names == {*chains, "d"}
+
     def test_an_unknown_task_names_those_there_are(self) -> None:
         with pytest.raises(SettingError, match=r"'singing'.*object_reference, summary"):
             played(Choice(tasks=("singing",)))
