@@ -164,7 +164,8 @@ def stated(growths: list[Growth], stored: dict[str, float], hash_mb_s: float, *,
     found, goal = [], None if quick else at_most(LINEAR, "linear")
     for growth in growths:
         last, one = f"{growth.what}, {growth.sizes[-1]:,} {growth.unit}", growth.unit.removesuffix("s")
-        found.append(Measure(f"{last}: exponent of its CPU time", growth.exponent, "exponent", goal=goal))
+        if growth.exponent is not None:
+            found.append(Measure(f"{last}: exponent of its CPU time", growth.exponent, "exponent", goal=goal))
         smallest = f"one {one} of the smallest run of {growth.sizes[0]:,}, its start included"
         ratio = growth.one_more_s / (growth.cpu_s[0] / growth.sizes[0])
         feed = feeds.get(growth.what, "")
@@ -208,7 +209,7 @@ def main() -> None:
     notes = [
         f"worse than linear: {growth.what}, exponent {growth.exponent:.2f} at {growth.sizes[-1]:,} {growth.unit}"
         for growth in growths
-        if not quick and growth.exponent > LINEAR
+        if not quick and growth.exponent is not None and growth.exponent > LINEAR
     ]
     lines = [
         {"what": growth.what, "unit": growth.unit, "sizes": growth.sizes, "exponent": growth.exponent}

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+LEAST_WORK_S = 0.5
+"""CPU seconds of work below which its growth cannot be told from noise."""
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -83,9 +86,14 @@ class Growth:
         return (self.peak_mib[-1] - self.peak_mib[0]) / (self.sizes[-1] - self.sizes[0])
 
     @property
-    def exponent(self) -> float:
-        """Of the work beyond what any run costs, between the two largest sizes: 1 is linear, 2 is quadratic."""
-        small, large = (max(cpu - self.fixed_s, 1e-3) for cpu in self.cpu_s[-2:])
+    def exponent(self) -> float | None:
+        """Of the work beyond what any run costs, between the two largest sizes: 1 is linear, 2 is quadratic.
+
+        None where two sizes are all there are, or where the smaller one's work is lost in what any run costs.
+        """
+        small, large = (cpu - self.fixed_s for cpu in self.cpu_s[-2:])
+        if len(self.sizes) < 3 or small < LEAST_WORK_S:
+            return None
         return math.log(large / small) / math.log(self.sizes[-1] / self.sizes[-2])
 
     def figures(self) -> dict[str, float]:

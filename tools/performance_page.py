@@ -157,7 +157,8 @@ def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
         told = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<polyline points="{told}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
-        named = f"{escaped(line['what'])}, exponent {line['exponent']:.2f}"
+        exponent = "" if line["exponent"] is None else f", exponent {line['exponent']:.2f}"
+        named = escaped(line["what"]) + exponent
         parts.append(f'<text x="{width - right + 8:g}" y="{name_y + 4:.1f}" fill="{colour}" {text}>{named}</text>')
     return "".join([*parts, "</svg>\n"])
 

@@ -14,6 +14,7 @@ def test_the_exponent_of_a_power_is_found_beside_what_any_run_costs(power: float
     for size in (10, 100, 1000):
         growth.add(size, Spent(1.0, start_s + 0.01 * size**power, 100 + 0.5 * size))
     # What any run costs is read off a line, so that a curve's own beginning counts as none of it.
+    assert growth.exponent is not None
     assert math.isclose(growth.exponent, power, rel_tol=1e-6)
     assert math.isclose(growth.fixed_s, start_s, abs_tol=1e-9)
     assert math.isclose(growth.one_more_mib, 0.5)
