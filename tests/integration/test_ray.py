@@ -124,6 +124,8 @@ def test_a_node_that_joins_works_and_one_that_is_unfit_is_told_of(
     executor, until_s = open_executor(f"ray://{cluster.address}"), time.monotonic() + 100
     naps = executor.map("time:sleep", repeat(NAP))
     assert next(naps)[1] is None
+    with pytest.raises(ClusterError, match=rf"works with the Ray cluster at {cluster.address} already"):
+        open_executor("ray://127.0.0.1:1")
     raylet = raylet_of(cluster.add_node(num_cpus=1))
     while works(raylet) is None:
         assert next(naps)[1] is None

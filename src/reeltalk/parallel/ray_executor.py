@@ -50,7 +50,8 @@ class RayExecutor:
 
     Raises:
         MissingExtraError: Ray is not installed.
-        ClusterError: There is no such cluster, its Ray or Python is of another version, or Ray does not start.
+        ClusterError: There is no such cluster, its Ray or Python is of another version, or Ray does not start; or this
+            process works with another one.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None, shared: Sequence[Path] = ()) -> None:
@@ -170,6 +171,7 @@ def _opened(address: str | None, workers: int | None) -> Any:
     except ImportError:
         raise MissingExtraError("--executor ray", extra="ray") from None
     if ray.is_initialized():
+        _check_same(address, ray.get_runtime_context().gcs_address)
         return ray
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
@@ -195,6 +197,19 @@ def _opened(address: str | None, workers: int | None) -> Any:
     except (RuntimeError, ValueError, AssertionError) as error:
         raise ClusterError(f"the Ray cluster at {address} cannot be joined: {_first_line(error)}") from error
     return ray
+
+
+def _check_same(asked: str | None, found: str) -> None:
+    if asked is None or asked in ("auto", found):
+        return
+    host, _, port = asked.rpartition(":")
+    with contextlib.suppress(OSError):
+        if f"{socket.gethostbyname(host)}:{port}" == found:
+            return
+    raise ClusterError(
+        f"this process works with the Ray cluster at {found} already; use {asked} from another process, or after "
+        "ray.shutdown()"
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from reeltalk.store.manifest import MANIFEST, hash_file, read_manifest
 from reeltalk.store.runs import ANSWERS, INFO, SUMMARY
 
 MISSING: Final = "missing"
-LATER: Final = ("construct", "review", "tag", "rubric")
+LATER: Final = ("construct", "graph", "proactive", "review", "tag", "rubric")
 """First words of the stages that add to a benchmark after its videos and clips are there."""
 
 

@@ -18,7 +18,7 @@ def test_what_was_constructed_or_settled_is_no_change_to_construct(tmp_path: Pat
     prints = Fingerprints(tmp_path, {})
     sources, whole = Read("b", drafts=False), Read("b")
     before = prints.of(sources), prints.of(whole)
-    for stage in ("construct chains", "review apply"):
+    for stage in ("construct chains", "graph questions", "proactive write", "review apply"):
         with benchmark.writing(stage=stage) as writer:
             writer.add(REJECTED, [Rejected(table="chains", record_id=stage, reason="r")])
         assert prints.of(sources) == before[0]
