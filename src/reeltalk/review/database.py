@@ -8,6 +8,7 @@ moment of the database from their first look to their last.
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,7 @@ POOL: Final = 48
 """Connections at most: more than the threads that answer requests, and below PostgreSQL's usual hundred."""
 BUSY_MS: Final = 30_000
 """How long a writer of another process is waited for."""
+JOURNAL_POLL_S: Final = 0.02
 WRITERS: Final = 0x5EE17A1C
 """Number of the lock that PostgreSQL's writers hold, one at a time; free to choose, and the same for ever."""
 ENCODING: Final = "UTF8"
@@ -195,9 +197,24 @@ def _hidden(url: str) -> str:
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     # Transactions are begun by `_begin_sqlite`, not by the driver's guess.
     connection.isolation_level = None
-    # The time-out first: two processes that start at once both ask for the journal.
-    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+    _write_ahead(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    # SQLite's own time-out does not cover this statement: it holds a reader's lock when it asks for a writer's, and of
+    # two that start at once on a new file one is refused without a wait.
+    latest = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= latest:
+                raise
+        time.sleep(JOURNAL_POLL_S)
 
 
 def _begin_sqlite(connection: Any) -> None:

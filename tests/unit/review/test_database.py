@@ -1,6 +1,8 @@
 """What the database promises: acknowledged work lasts, writers take turns, and what is wrong is said in words."""
 
+import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -116,6 +118,25 @@ def test_two_that_start_at_once_both_get_the_tables_and_one_chain(
     with database.reading() as session:
         assert list(broken_links(session)) == []
         assert len(session.scalars(select(EventRow)).all()) == 4
+    database.close()
+
+
+def test_a_new_file_that_another_process_writes_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "fresh.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE theirs (number INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        with contextlib.closing(sqlite3.connect(path, timeout=60)) as ours:
+            # Not even a long time-out makes SQLite wait here.
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                ours.execute("PRAGMA journal_mode=WAL")
+        letting_go = threading.Timer(0.3, other.execute, ["COMMIT"])
+        letting_go.start()
+        database = Database(sqlite_url(path))
+        database.migrate()
+        letting_go.join()
+    with database.reading() as session:
+        assert session.scalar(text("PRAGMA journal_mode")) == "wal"
     database.close()
 
 
