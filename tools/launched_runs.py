@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Final
 
 LAUNCHER: Final = """
-import json, os, resource, sys, tempfile
+import gc, json, os, resource, sys, tempfile
 from pathlib import Path
-import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.evaluate.stage, reeltalk.llm.serving
+import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage, reeltalk.llm.serving
 import reeltalk.metrics.scoring
 from reeltalk.evaluate.logged import LoggedSample, run_samples
 
@@ -31,6 +31,9 @@ with tempfile.TemporaryDirectory() as folder:
     samples = [LoggedSample("1", "1", {})]
     run_samples("first", samples, play, None, models={}, log_dir=Path(folder), at_a_time=1, metadata={})
 openai.AsyncOpenAI(api_key="none").chat.completions
+
+# Else each run spends most of a second at its end looking for cycles in all that was imported.
+gc.freeze()
 
 for line in sys.stdin:
     job = json.loads(line)

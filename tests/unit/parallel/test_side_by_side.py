@@ -28,19 +28,18 @@ def end(how, told):
     if what == "deaf":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     pathlib.Path(folder, f"pid-{os.getpid()}").touch()
-    told(os.getpid())
-    match what:
-        case "budget": raise BudgetError("the budget is spent")
-        case "input": raise InputError("it is torn", file="a.jsonl", line=3)
-        case "bug": raise ValueError("a mistake of ours")
-        case "die": os.kill(os.getpid(), signal.SIGKILL)
-        case "wait":
-            try:
-                time.sleep(60)
-            except KeyboardInterrupt:
-                pathlib.Path(folder, f"interrupted-{os.getpid()}").touch()
-                raise
-        case "deaf": time.sleep(60)
+    try:
+        told(os.getpid())
+        match what:
+            case "budget": raise BudgetError("the budget is spent")
+            case "input": raise InputError("it is torn", file="a.jsonl", line=3)
+            case "bug": raise ValueError("a mistake of ours")
+            case "die": os.kill(os.getpid(), signal.SIGKILL)
+            case "wait" | "deaf": time.sleep(60)
+    # Whoever hears of it may interrupt before the next line runs.
+    except KeyboardInterrupt:
+        pathlib.Path(folder, f"interrupted-{os.getpid()}").touch()
+        raise
 """
 
 
