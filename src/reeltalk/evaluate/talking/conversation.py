@@ -125,7 +125,8 @@ class Conversation:
             frame = self._watching.upcoming(WAIT_S)
             # A line without a moment need not wait for a frame; one with a moment waits until none before it is left.
             until_s = self._now_s() if frame is None else frame.pts_s
-            if frame is not None or self._frames:
+            # Nothing comes before the first frame is there; a video that was paused at it is held, and shows none.
+            if frame is not None or self._frames or self._doing == PAUSED:
                 self._handle_lines(until_s)
             if self._doing == PAUSED and self._lines.closed:
                 # Nobody is left to let it go on.

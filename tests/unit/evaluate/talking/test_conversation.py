@@ -227,6 +227,22 @@ def test_a_file_plays_in_its_own_time_and_stands_while_it_is_paused() -> None:
     assert all(status.frames <= status.at_s * 4.0 + 1.001 for status in page.statuses)
 
 
+def test_a_video_that_is_paused_at_its_first_frame_is_talked_about_and_goes_on() -> None:
+    lines, page, watcher = TypedLines(), Page(), Watcher()
+    lines.put("/pause")
+    with Watching(video(), speed=0.0) as watching:
+        thread = threading.Thread(target=Conversation(watcher, watching, lines, page, EventLog()).run)
+        thread.start()
+        wait_for(lambda: bool(page.statuses) and page.statuses[-1].doing == "paused")
+        lines.put("what is there?")
+        wait_for(lambda: bool(page.answers))
+        assert watcher.seen == []
+        lines.put("/play")
+        thread.join(20)
+        assert not thread.is_alive()
+    assert len(watcher.seen) == 6
+
+
 def test_what_is_live_does_not_wait_and_the_newest_frame_wins() -> None:
     lines, page, watcher = TypedLines(), Page(), Watcher(slow_s=0.35)
     with Watching(WEBCAM, fps=15.0) as watching:
