@@ -42,7 +42,9 @@ def questions(model: Mini, benchmark: Benchmark, split: str, answers: int, frame
 def main() -> None:
     made = ROOT / "build" / "mini"
     parser = options_of(__doc__)
-    parser.add_argument("checkpoint", type=Path, nargs="?", default=made / "seed-17", help="folder that training wrote")
+    parser.add_argument(
+        "checkpoint", type=Path, nargs="?", default=made / "seed-17" / "checkpoint", help="folder that training wrote"
+    )
     parser.add_argument(
         "benchmark", type=Path, nargs="?", default=made / "household", help="with dialogues about films"
     )
