@@ -116,16 +116,19 @@ def last_line(log: Path) -> str:
     return lines[-1][:200]
 
 
-def book(records: Sequence[Mapping[str, Any]], *, quick: bool) -> dict[str, Any]:
+def book(
+    records: Sequence[Mapping[str, Any]], *, quick: bool, earlier: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """What the page is made of: all records without the details that only a suite's own drawing needs.
 
     Args:
         records: Of all suites, in order; one that was not run now is as an earlier book has it.
         quick: Whether small counts were asked for.
+        earlier: The book as it was, whose versions hold for what was not run now.
     """
     measured = [record for record in records if "machine" in record]
     about = measured[0] if measured else {}
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = dict(earlier["versions"]) if earlier and len(measured) < len(records) else {}
     for record in measured:
         versions |= record["versions"]
     shown = ("name", "quick", "date", "load", "took_s", "measures", "notes", "needs", "failed", "growth")
@@ -185,7 +188,8 @@ def main() -> int:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     limit_s = given.limit_s or (QUICK_LIMIT_S if given.quick else LIMIT_S)
     records, begun = [], time.monotonic()
-    before = {suite["name"]: suite for suite in json.loads(BOOK.read_text(encoding="utf-8"))["suites"]}
+    earlier = json.loads(BOOK.read_text(encoding="utf-8"))
+    before = {suite["name"]: suite for suite in earlier["suites"]}
     for number, name in enumerate(names, start=1):
         wanted = not given.suites or name in given.suites
         record = None if given.again and wanted else kept(name, quick=given.quick)
@@ -199,7 +203,8 @@ def main() -> int:
             print(f"    {record.get('took_s', limit_s):.0f} s: {summary(record)}", flush=True)
         records.append(record)
     if not given.no_page:
-        BOOK.write_text(json.dumps(book(records, quick=given.quick), indent=1) + "\n", encoding="utf-8")
+        now = book(records, quick=given.quick, earlier=earlier)
+        BOOK.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
         figures = planned(records, json.loads(PLANNED.read_text(encoding="utf-8")))
         PLANNED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
         subprocess.run([sys.executable, str(ROOT / "tools" / "write_reference.py")], check=True, cwd=ROOT)

@@ -158,6 +158,14 @@ def test_the_page_says_goals_ratios_and_what_was_not_run() -> None:
     assert "`python bench/some.py --quick`: 2026-01-02, small counts, 3 s, load 0.4." in page
 
 
+def test_a_book_keeps_the_versions_of_what_was_not_run_now() -> None:
+    earlier = {"versions": {"numpy": "1", "av": "18"}}
+    now = stored() | {"versions": {"numpy": "2"}}
+    assert suites.book([now], quick=True, earlier=earlier)["versions"] == {"numpy": "2"}
+    old = {"name": "old", "measures": [], "date": "2026-01-01"}
+    assert suites.book([now, old], quick=True, earlier=earlier)["versions"] == {"av": "18", "numpy": "2"}
+
+
 def test_measured_figures_reach_the_capacity_plan() -> None:
     before = {"hash_mb_a_core_s": {"value": 1.0}, "sheet_kb": {"value": 2.0}}
     found = suites.planned([stored(feeds="hash_mb_a_core_s")], before)
