@@ -28,6 +28,7 @@ POOL: Final = 48
 BUSY_MS: Final = 30_000
 """How long a writer of another process is waited for."""
 JOURNAL_POLL_S: Final = 0.02
+"""How often a new file is tried again that another process writes."""
 WRITERS: Final = 0x5EE17A1C
 """Number of the lock that PostgreSQL's writers hold, one at a time; free to choose, and the same for ever."""
 ENCODING: Final = "UTF8"
