@@ -113,7 +113,9 @@ bench-report: setup ## How long a report on 50,000 turns takes, and how large it
 bench-review: setup ## A project of SVBench's size: how long saves, seeks and pages take with 30 and 60 annotators
 	$(BIN)/python bench/review.py $(if $(QUICK),--quick)
 
-bench-statistics: setup ## False winners, coverage and power of the tests behind compare and calibrate, by simulation
+bench-statistics: setup ## Coverage of every interval, and false winners and power of compare, by simulation
+	$(BIN)/python bench/intervals.py $(if $(QUICK),--quick)
+	$(BIN)/python bench/agreement_intervals.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/paired_tests.py $(if $(QUICK),--quick)
 	$(BIN)/python bench/judge_correction.py $(if $(QUICK),--quick)
 

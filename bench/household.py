@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from record import Measure, options_of, record
-from reeltalk.metrics.resampling import cluster_bootstrap
+from reeltalk.metrics.uncertainty import mean_interval
 from reeltalk.schema.gates import needs_video, turn_gates
 from reeltalk.schema.scoring import ScoreState
 from reeltalk.store.benchmark import Benchmark
@@ -31,6 +31,11 @@ MODELS = {
     "history": "baseline:history", "frames": "baseline:frames", "oracle": "oracle",
 }  # fmt: skip
 ORDER = ("blind", "history", "frames", "oracle")
+SHOWN = (
+    *("--policy", "fps", "--frames", "300", "--longest-side", "320"),
+    *("--protocols", "typed", "--metrics", "none"),
+)
+"""What a model is shown, and by what its answers are judged."""
 Values = dict[str, tuple[str, float]]
 """Video and value of each turn."""
 
@@ -58,7 +63,7 @@ def needing(content: Content) -> set[tuple[str, int]]:
 def values_of(run: Path, wanted: set[tuple[str, int]]) -> Values:
     """1 or 0 for each wanted turn; a turn without an answer is wrong here, for every baseline may be silent."""
     found: Values = {}
-    for row in read_run(run).judged("agree"):
+    for row in read_run(run).judged("typed"):
         assert row.turn_index is not None
         if (row.unit_id, row.turn_index) in wanted:
             value = row.value if row.state is ScoreState.SCORED and row.value is not None else 0.0
@@ -67,12 +72,10 @@ def values_of(run: Path, wanted: set[tuple[str, int]]) -> Values:
 
 
 def mean_with_interval(rows: Sequence[tuple[str, float]]) -> tuple[float, float, float]:
-    values = np.array([[value] for _, value in rows])
-    interval = cluster_bootstrap(
-        values, [video for video, _ in rows], lambda sums, n: sums[:, 0] / n, resamples=2000, seed=17
-    )
-    assert interval is not None
-    return float(values.mean()), interval.low, interval.high
+    found = mean_interval(np.array([value for _, value in rows]), [video for video, _ in rows], (0.0, 1.0))
+    assert found.low is not None
+    assert found.high is not None
+    return found.value, found.low, found.high
 
 
 def film(given: argparse.Namespace, part: str) -> Path:
@@ -94,8 +97,8 @@ def played(given: argparse.Namespace, part: str, bench: Path) -> dict[str, Value
     for name, model in MODELS.items():
         run = given.folder / f"{part}-{name}"
         if not (run / INFO).is_file():
-            shown = ["--policy", "fps", "--frames", "300", "--longest-side", "320", "--units", part.removesuffix("s")]
-            reeltalk("evaluate", str(bench), "--model", model, *shown, "--metrics", "none", "--out", str(run))
+            units = ("--units", part.removesuffix("s"))
+            reeltalk("evaluate", str(bench), "--model", model, *SHOWN, *units, "--out", str(run))
         if not (run / INFO).is_file():
             sys.exit(f"there is no run at {run}")
     wanted = needing(Benchmark.open(bench).content())

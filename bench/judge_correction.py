@@ -1,174 +1,320 @@
 """Does the corrected mean of a judge cover the truth? Simulated studies over a grid of judges, dependence and labels.
 
-A study has videos of 3 to 13 turns; people are right about an answer (0 or 1), and the judge says what they say with
-errors of two kinds: its own sharpness, and a bias towards passing wrong answers. Answers of one video depend on each
-other (intraclass correlation, by a normal video effect behind a threshold), the judge's errors too. Labels are spread
-over all videos, or whole videos are labelled. Coverage is the share of studies whose 95 % interval holds the true share
-of right answers; the judge's own mean with its interval and the labels alone stand beside.
+People find an answer right or wrong (0 or 1), and the judge passes it or not, with one chance where it is right and
+another where it is wrong. All three chances differ from video to video by a beta distribution whose intraclass
+correlation is the grid's. Videos have 3 to 13 turns, or as many as are labelled; labels are spread evenly over the
+labelled videos. The judge scored 100 videos, or the labelled ones alone. A second grid has labels and judges of five
+levels, from normal effects of videos and answers. Coverage is the share of studies whose 95 % interval holds the mean
+that all videos of the kind would have. The labels alone, by the same method with one stratum, stand beside.
+
+It needs numpy, scipy and `reeltalk.metrics` alone with `--out`, which writes the figures as JSON; `--from` records
+figures that another machine wrote.
 """
 
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from record import Measure, at_least, at_most, options_of, record
-from reeltalk.metrics.prediction_powered import Estimates, VideoSums, corrected_by_video, rogan_gladen
+from reeltalk.metrics.prediction_powered import VideoSums, corrected_interval, corrected_intervals
 
 Floats = NDArray[np.float64]
 
-TRUTH = 0.6
-VIDEOS = 100
-FEWEST_TURNS, MOST_TURNS = 3, 13
-JUDGES = {"sharp": (0.95, 0.10), "lenient": (0.95, 0.35), "noisy": (0.70, 0.30), "blind": (0.50, 0.50)}
+TRUTHS = (0.1, 0.3, 0.6, 0.9, 0.97)
+CORRELATIONS = (0.0, 0.1, 0.2, 0.5)
+SIZES = (
+    (10, 20),
+    (10, 50),
+    (10, 100),
+    (10, 200),
+    (20, 20),
+    (20, 50),
+    (20, 100),
+    (20, 200),
+    (40, 50),
+    (40, 100),
+    (40, 200),
+)
+"""Labelled videos, and labels."""
+JUDGED_VIDEOS = (100, 0)
+"""Videos that the judge scored; 0 for the labelled ones alone."""
+JUDGES = {
+    "perfect": (1.0, 0.0),
+    "sharp": (0.95, 0.10),
+    "lenient": (0.95, 0.35),
+    "strict": (0.60, 0.02),
+    "noisy": (0.70, 0.30),
+    "blind": (0.50, 0.50),
+    "passes nearly all": (0.99, 0.97),
+    "inverted": (0.20, 0.80),
+}
 """Chance that it passes a right answer, and a wrong one."""
-WITHIN = (0.0, 0.1, 0.3)
-SHARES = (0.05, 0.1, 0.25)
-AT_A_TIME = 500
+GAINS = ("perfect", "sharp", "close")
+"""Judges with whom an interval is to be narrower."""
+GRADED_JUDGES = {"close": 0.9, "loose": 0.5, "unrelated": 0.0, "reversed": -0.7}
+"""Correlation of its score with the label, before both are rounded to five levels."""
+GRADED_SIZES = ((10, 20), (10, 200), (20, 50), (40, 100))
+GRADED_JUDGE_MEAN = 0.7
+LEVELS = 5
+FEWEST_TURNS, MOST_TURNS = 3, 13
+TO_HOLD = 0.2
+"""Correlation up to which intervals are to hold."""
 
 
-def simulate(
-    rng: np.random.Generator, studies: int, judge: tuple[float, float], within: float, share: float, spread: bool,
-    *, videos: int = VIDEOS,
-) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Answers right or wrong, passed or not, labelled or not, and which turns there are: each (S, V, T) of 0 and 1."""
-    turns = MOST_TURNS
+class Cell(NamedTuple):
+    """One point of a grid."""
 
-    def dependent(chance: Floats | float) -> NDArray[np.bool_]:
-        effect = np.sqrt(within) * rng.normal(size=(studies, videos, 1))
-        own = np.sqrt(1 - within) * rng.normal(size=(studies, videos, turns))
-        found: NDArray[np.bool_] = effect + own < stats.norm.ppf(chance)
-        return found
-
-    right = dependent(TRUTH)
-    passed = dependent(np.where(right, *judge))
-    sizes = rng.integers(FEWEST_TURNS, MOST_TURNS + 1, (studies, videos, 1))
-    there = np.arange(turns) < sizes
-    if spread:
-        # The first so many turns in a random order of those that there are.
-        order = np.where(there, rng.random(there.shape), 2.0).reshape(studies, -1).argsort(axis=1).argsort(axis=1)
-        labelled = order.reshape(there.shape) < np.round(share * sizes.sum(axis=(1, 2)))[:, None, None]
-    else:
-        chosen = rng.random((studies, videos)).argsort(axis=1) < round(share * videos)
-        labelled = chosen[..., None] & there
-    first, second, third, fourth = (part.astype(np.float64) for part in (right, passed, labelled, there))
-    return first, second, third, fourth
+    kind: str
+    """`binary` or `graded`."""
+    judge: str
+    truth: float
+    correlation: float
+    labelled: int
+    labels: int
+    videos: int
 
 
-def sums_of(right: Floats, passed: Floats, labelled: Floats, there: Floats) -> VideoSums:
-    """Each study's sums by video."""
-    others = there - labelled
-    return VideoSums(
-        (right * labelled).sum(-1), (passed * labelled).sum(-1), labelled.sum(-1),
-        (passed * others).sum(-1), others.sum(-1),
-    )  # fmt: skip
+class Found(NamedTuple):
+    """Of one cell, over its studies."""
+
+    coverage: float
+    width: float
+    people_coverage: float
+    """Of the labels alone."""
+    people_width: float
+    zero: int
+    """Intervals without width."""
+    alike: float
+    """Share of studies whose labels are all equal."""
 
 
-def covers(found: Estimates) -> Floats:
-    """(S,) 1 where the interval holds the truth, NaN where there is none."""
-    return np.where(np.isfinite(found.error), (found.low <= TRUTH) & (found.high >= TRUTH), np.nan)
+def cells(kinds: Sequence[str] = ("binary", "graded")) -> list[Cell]:
+    """All points of the grids."""
+    found = []
+    # Those of several levels take longest: begun first, they keep no process waiting at the end.
+    if "graded" in kinds:
+        found += [
+            Cell("graded", judge, truth, correlation, *size, JUDGED_VIDEOS[0])
+            for judge, truth, correlation, size in product(GRADED_JUDGES, TRUTHS, CORRELATIONS, GRADED_SIZES)
+        ]
+    if "binary" in kinds:
+        found += [
+            Cell("binary", judge, truth, correlation, *size, videos or size[0])
+            for judge, truth, correlation, size, videos in product(JUDGES, TRUTHS, CORRELATIONS, SIZES, JUDGED_VIDEOS)
+        ]
+    return found
 
 
-def judge_alone(passed: Floats, there: Floats) -> Estimates:
-    """The judge's mean of everything as if it were people's, with its interval by video."""
-    nothing = np.zeros(passed.shape[:2])
-    everything = VideoSums((passed * there).sum(-1), nothing, there.sum(-1), nothing, nothing)
-    return corrected_by_video(everything, power=0.0)
+def binary_studies(rng: np.random.Generator, studies: int, cell: Cell) -> VideoSums:
+    """The sums of studies with right and wrong answers, in strata of what the judge fails and passes."""
+    shape = (studies, cell.videos)
+    labelled, sizes = _turns(rng, studies, cell)
+
+    def chances(mean: float) -> Floats:
+        if not cell.correlation or mean in (0, 1):
+            return np.full(shape, mean)
+        of_all = 1 / cell.correlation - 1
+        return rng.beta(mean * of_all, (1 - mean) * of_all, shape)
+
+    right, passes_right, passes_wrong = chances(cell.truth), *map(chances, JUDGES[cell.judge])
+
+    def drawn(turns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        good = rng.binomial(turns, right)
+        return good, rng.binomial(good, passes_right), rng.binomial(turns - good, passes_wrong)
+
+    good, passed, mistaken = drawn(labelled)
+    _, passed_too, mistaken_too = drawn(sizes - labelled)
+    labels = np.stack([labelled - passed - mistaken, passed + mistaken], axis=-1).astype(np.float64)
+    total = np.stack([good - passed, passed], axis=-1).astype(np.float64)
+    others = passed_too + mistaken_too
+    items = labels + np.stack([sizes - labelled - others, others], axis=-1)
+    return VideoSums(labels, total, total, items)
 
 
-def rogan_gladen_covers(seed: int, trials: int, judge: tuple[float, float], within: float, share: float) -> float:
-    """Coverage of Rogan and Gladen's share in per cent; studies in which it is undefined count as misses."""
+def _turns(rng: np.random.Generator, studies: int, cell: Cell) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(S, V) labelled turns and all turns of each video."""
+    each = np.zeros(cell.videos, np.int64)
+    each[: cell.labelled] = cell.labels // cell.labelled
+    each[: cell.labels % cell.labelled] += 1
+    labelled = np.broadcast_to(each, (studies, cell.videos))
+    return labelled, np.maximum(rng.integers(FEWEST_TURNS, MOST_TURNS + 1, labelled.shape), labelled)
+
+
+def one_stratum(sums: VideoSums) -> VideoSums:
+    """The same studies, with a judge that says the same of everything."""
+    return VideoSums(*(part.sum(-1, keepdims=True) for part in (sums.labels, sums.total, sums.squares, sums.items)))
+
+
+def binary(cell: Cell, trials: int, seed: int) -> Found:
+    """Coverage of a cell of right and wrong answers."""
+    sums = binary_studies(np.random.default_rng(seed), trials, cell)
+    found, alone = corrected_intervals(sums), corrected_intervals(one_stratum(sums))
+    ends = ((found.low, found.high), (alone.low, alone.high))
+    (covers, width), (alone_covers, alone_width) = (
+        (float(((low <= cell.truth) & (cell.truth <= high)).mean()), float((high - low).mean())) for low, high in ends
+    )
+    zero = int((found.high <= found.low).sum())
+    return Found(covers, width, alone_covers, alone_width, zero, float(found.alike.mean()))
+
+
+def graded(cell: Cell, trials: int, seed: int) -> Found:
+    """Coverage of a cell of labels and judges of five levels."""
     rng = np.random.default_rng(seed)
-    held = 0
-    for begin in range(0, trials, AT_A_TIME):
-        drawn = simulate(rng, min(AT_A_TIME, trials - begin), judge, within, share, True)
-        for right, passed, labelled, there in zip(*drawn, strict=True):
-            turns = there > 0
-            found, _ = rogan_gladen(
-                right[turns] > 0, passed[turns] > 0, labelled[turns] > 0, np.nonzero(turns)[0].astype(str).tolist()
-            )
-            held += (
-                found is not None
-                and found.low is not None
-                and found.high is not None
-                and (found.low <= TRUTH <= found.high)
-            )
-    return 100 * held / trials
-
-
-def study(
-    seed: int, trials: int, judge: tuple[float, float], within: float, share: float, spread: bool, **sizes: int
-) -> dict[str, float]:
-    """Coverage in per cent and width of each way over some simulated studies."""
-    rng = np.random.default_rng(seed)
-    found: dict[str, list[Floats]] = {}
-    for begin in range(0, trials, AT_A_TIME):
-        right, passed, labelled, there = simulate(
-            rng, min(AT_A_TIME, trials - begin), judge, within, share, spread, **sizes
+    steps = np.arange(LEVELS - 1)
+    people_at = stats.norm.ppf(stats.binom.cdf(steps, LEVELS - 1, cell.truth))
+    judge_at = stats.norm.ppf(stats.binom.cdf(steps, LEVELS - 1, GRADED_JUDGE_MEAN))
+    follows, scale = GRADED_JUDGES[cell.judge], (1.0, float(LEVELS))
+    truth = 1 + (LEVELS - 1) * cell.truth
+    rows = []
+    for _ in range(trials):
+        labelled, sizes = (part[0] for part in _turns(rng, 1, cell))
+        video = np.repeat(np.arange(cell.videos), sizes)
+        place = np.concatenate([np.arange(size) for size in sizes])
+        mask = place < labelled[video]
+        first, second = (
+            np.sqrt(cell.correlation) * rng.normal(size=cell.videos)[video]
+            + np.sqrt(1 - cell.correlation) * rng.normal(size=len(video))
+            for _ in range(2)
         )
-        sums = sums_of(right, passed, labelled, there)
-        ways = {
-            "tuned": corrected_by_video(sums),
-            "untuned": corrected_by_video(sums, power=1.0),
-            "people": corrected_by_video(sums, power=0.0),
-            "judge": judge_alone(passed, there),
-        }
-        for name, way in ways.items():
-            found.setdefault(f"{name} covers", []).append(covers(way))
-            found.setdefault(f"{name} width", []).append(way.high - way.low)
-    means = {name: float(np.nanmean(np.concatenate(values))) for name, values in found.items()}
-    return {name: 100 * value if name.endswith("covers") else value for name, value in means.items()}
+        people = 1.0 + np.searchsorted(people_at, first[mask])
+        judge = 1.0 + np.searchsorted(judge_at, follows * first + np.sqrt(1 - follows**2) * second)
+        for scores in (judge, np.zeros(len(judge))):
+            found = corrected_interval(people, scores, mask, video, scale)
+            assert found.low is not None
+            assert found.high is not None
+            rows.append((found.low <= truth <= found.high, found.high - found.low, found.reason is not None))
+    table = np.array(rows, np.float64).reshape(trials, 2, 3)
+    means = table.mean(axis=0)
+    zero = int((table[:, 0, 1] <= 0).sum())
+    covers, width, alone_covers, alone_width = means[:, :2].ravel().tolist()
+    return Found(covers, width, alone_covers, alone_width, zero, float(means[1, 2]))
+
+
+def study(task: tuple[Cell, int, int]) -> Found:
+    """Coverage of one cell."""
+    cell, trials, seed = task
+    return (binary if cell.kind == "binary" else graded)(cell, trials, seed)
+
+
+def run(grid: Sequence[Cell], trials: int, jobs: int) -> dict[str, Any]:
+    """All cells, in as many processes."""
+    tasks = [(cell, trials, number) for number, cell in enumerate(grid)]
+    begin = time.perf_counter()
+    with ProcessPoolExecutor(jobs) as pool:
+        found = list(pool.map(study, tasks, chunksize=1))
+    rows = [cell._asdict() | result._asdict() for cell, result in zip(grid, found, strict=True)]
+    return {
+        "trials": trials,
+        "took_s": time.perf_counter() - begin,
+        "jobs": jobs,
+        "numpy": np.__version__,
+        "cells": rows,
+    }
+
+
+def goal_of(truth: float) -> float:
+    """The least coverage in per cent that is to be reached."""
+    return 90.0 if truth > 0.95 else 93.0
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Print the grid: lowest coverage over truths for each judge, and all by truth and correlation."""
+    rows = result["cells"]
+    print(f"{result['trials']:,} studies a cell, {len(rows):,} cells, {result['took_s']:.0f} s")
+    for kind in ("binary", "graded"):
+        own = [row for row in rows if row["kind"] == kind]
+        if not own:
+            continue
+        print(f"\n{kind}: coverage in % (lowest, mean), width against the labels alone, studies with all labels alike")
+        for truth, correlation in product(TRUTHS, CORRELATIONS):
+            some = [row for row in own if (row["truth"], row["correlation"]) == (truth, correlation)]
+            worst = min(some, key=lambda row: row["coverage"])
+            figures = f"{100 * worst['coverage']:>7.1f}{_mean(some, 'coverage'):>7.1f}{_ratio(some):>7.3f}"
+            print(
+                f"  truth {truth:<5g} correlation {correlation:<4g}{figures}{_mean(some, 'alike'):>7.1f}   lowest: "
+                f"{worst['judge']}, {worst['labels']} labels of {worst['labelled']} videos, {worst['videos']} judged"
+            )
+        for judge in JUDGES if kind == "binary" else GRADED_JUDGES:
+            print(f"  {judge}")
+            for size in SIZES if kind == "binary" else GRADED_SIZES:
+                some = [row for row in own if row["judge"] == judge and row["correlation"] <= TO_HOLD]
+                some = [row for row in some if (row["labelled"], row["labels"]) == size]
+                by_truth = " ".join(
+                    f"{100 * min(row['coverage'] for row in some if row['truth'] == t):6.1f}" for t in TRUTHS
+                )
+                print(f"    {size[1]:>4} labels of {size[0]:>3} videos: {by_truth}   width {_ratio(some):.3f}")
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float:
+    return 100 * float(np.mean([row[name] for row in rows]))
+
+
+def _ratio(rows: Sequence[Mapping[str, Any]]) -> float:
+    return float(np.mean([row["width"] / row["people_width"] for row in rows]))
+
+
+def state(result: Mapping[str, Any], *, quick: bool) -> None:
+    """Record what the grid shows."""
+    rows = result["cells"]
+    measures, figures = [], {}
+    for correlation in CORRELATIONS:
+        for truth in TRUTHS:
+            some = [row for row in rows if (row["truth"], row["correlation"]) == (truth, correlation)]
+            lowest = 100 * min(row["coverage"] for row in some)
+            told = f"coverage at a truth of {truth:g}, correlation {correlation:g}: lowest of {len(some)} cells"
+            goal = None if quick or correlation > TO_HOLD else at_least(goal_of(truth))
+            measures.append(Measure(told, lowest, "%", goal=goal))
+            figures[f"mean coverage, truth {truth:g}, correlation {correlation:g}"] = _mean(some, "coverage")
+            people = 100 * min(row["people_coverage"] for row in some)
+            figures[f"lowest coverage of the labels alone, truth {truth:g}, correlation {correlation:g}"] = people
+    measures.append(Measure("intervals without width", sum(row["zero"] for row in rows), "count", goal=at_most(0)))
+    held = [row for row in rows if row["correlation"] <= TO_HOLD]
+    for judge in [*JUDGES, *GRADED_JUDGES]:
+        some = [row for row in held if row["judge"] == judge and row["videos"] == JUDGED_VIDEOS[0]]
+        measures.append(
+            Measure(f"width with a judge: {judge}", _ratio(some), "share", goal=at_most(1) if judge in GAINS else None)
+        )
+        few = [row for row in held if row["judge"] == judge and row["videos"] != JUDGED_VIDEOS[0]]
+        if few:
+            figures[f"width with a judge that scored the labelled videos alone: {judge}"] = _ratio(few)
+    trials, videos = result["trials"], JUDGED_VIDEOS[0]
+    notes = [
+        f"{trials:,} simulated studies a cell, {len(rows):,} cells: {len(JUDGES)} judges of right and wrong, "
+        f"{len(GRADED_JUDGES)} of five levels; 20 to 200 labels of 10 to 40 videos, {videos} or the same videos judged",
+        f"simulated in {result['took_s']:.0f} s by {result['jobs']} processes",
+        f"widths are shares of the width of the labels alone, where {videos} videos were judged, in the mean of cells "
+        f"of correlations up to {TO_HOLD:g}",
+    ]
+    record("judge_correction", measures, figures=figures, packages=["numpy", "scipy"], notes=notes, quick=quick)
 
 
 def main() -> None:
     parser = options_of(__doc__)
-    parser.add_argument("--trials", type=int, help="simulated studies at each point of the grid: 2,000; 100 if quick")
-    options = parser.parse_args()
-    trials = options.trials or (100 if options.quick else 2000)
-    figures: dict[str, float] = {}
-    worst: dict[str, list[float]] = {}
-    head = f"{'judge':<9}{'within':>7}{'labels':>8}{'where':>9}"
-    print(head + "".join(f"{name:>17}" for name in ("corrected", "untuned", "labels alone", "judge alone")))
-    print(" " * len(head) + f"{'covers  width':>17}" * 4)
-    for number, (name, within, share, spread) in enumerate(product(JUDGES, WITHIN, SHARES, (True, False))):
-        found = study(number, trials, JUDGES[name], within, share, spread)
-        cells = [
-            f"{found[f'{way} covers']:>9.1f}{found[f'{way} width']:>8.3f}"
-            for way in ("tuned", "untuned", "people", "judge")
-        ]
-        where = "all" if spread else "some"
-        print(f"{name:<9}{within:>7g}{share:>8.0%}{where:>9}" + "".join(cells))
-        for way in ("tuned", "untuned", "people", "judge"):
-            worst.setdefault(way, []).append(found[f"{way} covers"])
-        if spread or round(share * VIDEOS) >= 10:
-            worst.setdefault("tuned, 10 labelled videos or more", []).append(found["tuned covers"])
-    for way, coverages in worst.items():
-        figures[f"{way}: lowest coverage"], figures[f"{way}: highest coverage"] = min(coverages), max(coverages)
-    print("\nHow many labelled videos it takes (lenient judge, within 0.1, whole videos labelled of 100):")
-    for videos in (5, 8, 10, 15, 20, 30):
-        found = study(1000 + videos, trials, JUDGES["lenient"], 0.1, videos / VIDEOS, False)
-        print(f"{videos:>4} videos: corrected {found['tuned covers']:.1f}, labels alone {found['people covers']:.1f}")
-        figures[f"corrected covers with {videos} labelled videos"] = found["tuned covers"]
-    print("\nRogan and Gladen's share from sensitivity and specificity, labels over all videos:")
-    for number, (name, within, share) in enumerate(product(("sharp", "lenient", "noisy"), (0.0, 0.3), (0.1, 0.25))):
-        held = rogan_gladen_covers(2000 + number, trials, JUDGES[name], within, share)
-        print(f"{name:<9}{within:>7g}{share:>8.0%} {held:>8.1f}")
-        figures[f"Rogan and Gladen covers: {name}, within {within:g}, {share:.0%} labelled"] = held
-    name, told = (
-        "tuned, 10 labelled videos or more",
-        "coverage of a judge's corrected interval, 10 labelled videos or more",
+    parser.add_argument("--trials", type=int, help="simulated studies a cell: 2,000; 100 if quick")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
+    parser.add_argument("--out", type=Path, help="write the figures here as JSON, and record nothing")
+    parser.add_argument(
+        "--from", dest="source", type=Path, help="record figures that --out wrote, and simulate nothing"
     )
-    goals = (None, None) if options.quick else (at_least(93), at_most(97))
-    alone = figures["judge: lowest coverage"]
-    measures = [
-        Measure(f"{told}: lowest of the grid", figures[f"{name}: lowest coverage"], "%", goal=goals[0]),
-        Measure(f"{told}: highest of the grid", figures[f"{name}: highest coverage"], "%", goal=goals[1]),
-        Measure("coverage of the judge's own interval: lowest of the grid", alone, "%"),
-    ]
-    notes = [f"{trials:,} simulated studies a point"]
-    packages = ["numpy", "scipy"]
-    record("judge_correction", measures, figures=figures, packages=packages, notes=notes, quick=options.quick)
+    options = parser.parse_args()
+    if options.source:
+        result = json.loads(options.source.read_text(encoding="utf-8"))
+    else:
+        result = run(cells(), options.trials or (100 if options.quick else 2000), options.jobs)
+    show(result)
+    if options.out:
+        options.out.write_text(json.dumps(result) + "\n", encoding="utf-8")
+    else:
+        state(result, quick=options.quick)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from household import Values, mean_with_interval, needing, reeltalk, values_of
+from household import SHOWN, Values, mean_with_interval, needing, reeltalk, values_of
 from reeltalk import __version__
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import INFO
@@ -23,7 +23,6 @@ FILM = {"scenarios": 700, "houses": 140, "dev-houses": 6, "test-houses": 14, "fi
         "width-px": 320, "fps": 2, "boxes-fps": 1}  # fmt: skip
 BASELINES = ("blind", "history", "nearest")
 PACKAGE = Path(__file__).parents[1] / "src" / "reeltalk" / "inference" / "mini"
-SHOWN = ("--policy", "fps", "--frames", "300", "--longest-side", "320", "--units", "dialogue", "--metrics", "none")
 
 
 def film(folder: Path) -> Path:
@@ -53,7 +52,8 @@ def played(folder: Path, bench: Path, model: str, name: str, split: str = "test"
     """A run of a model on a split."""
     run = folder / f"run-{split}-{name}"
     if not (run / INFO).is_file():
-        reeltalk("evaluate", str(bench), "--model", model, *SHOWN, "--split", split, "--out", str(run))
+        chosen = ("--units", "dialogue", "--split", split)
+        reeltalk("evaluate", str(bench), "--model", model, *SHOWN, *chosen, "--out", str(run))
     return run
 
 

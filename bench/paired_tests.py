@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from intervals import imbens_kolesar
 from record import Measure, at_least, at_most, options_of, record
 from reeltalk.metrics.clustered import clustered_difference, clustered_mean
 from reeltalk.metrics.multiple import corrected
@@ -140,8 +141,8 @@ def simulate(
         factors = 1 / np.sqrt(1 - share)
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - left) / (sizes * (sizes - 1)).sum() / (left / turns), 0, 1)
-        df = imbens_kolesar(sizes, factors, within)
-        bell = imbens_kolesar(sizes, factors, np.zeros(1))[0]
+        df = imbens_kolesar(sizes[None], within)
+        bell = imbens_kolesar(sizes[None], np.zeros(1))[0]
         half = stats.t.ppf(1 - ALPHA / 2, df) * cr2
         if chunk_number == 0:
             for trial in range(min(CHECKED, len(chunk))):
@@ -169,23 +170,6 @@ def simulate(
         if name != "trials" and value is not None:
             setattr(rates, name, value / trials)
     return rates
-
-
-def imbens_kolesar(sizes: Floats, factors: Floats, icc: Floats) -> Floats:
-    """(R,) degrees of freedom for (R,) correlations, written out for a single mean."""
-    turns = sizes.sum()
-    spread = sizes * (1 - icc[:, None]) + icc[:, None] * sizes**2
-    total = spread.sum(axis=1, keepdims=True)
-    squared = factors**2
-    own = spread - 2 * sizes * spread / turns + sizes**2 * total / turns**2
-    trace = (squared * own).sum(axis=1)
-    nn, vv, nv = (squared * sizes**2).sum(), (squared * spread**2).sum(axis=1), (squared * sizes * spread).sum(axis=1)
-    q = total[:, 0] / turns**2
-    beside = own - spread
-    square = (2 * nn * vv + 2 * nv**2) / turns**2 - 4 * q * nn * nv / turns + q**2 * nn**2
-    square += (squared**2 * (2 * spread * beside + spread**2)).sum(axis=1)
-    found: Floats = trace**2 / square
-    return found
 
 
 @dataclass(frozen=True)
@@ -222,7 +206,7 @@ def simulate_family(design: Design, icc: float, models: int, trials: int, seed: 
         scores = pair_sums - sizes * mean[:, None]
         cr2 = np.sqrt(((scores * factors) ** 2).sum(axis=1)) / turns
         within = np.clip(((scores**2).sum(axis=1) - rest) / (sizes * (sizes - 1)).sum() / (rest / turns), 0, 1)
-        p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes, factors, within))
+        p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes[None], within))
         alone = 2 * stats.t.sf(np.abs(mean) / np.sqrt(rest / (turns - 1) / turns), turns - 1)
         found["uncorrected"] += bool((p < ALPHA).any())
         found["holm"] += min(corrected(p.tolist(), "holm")) < ALPHA

@@ -77,6 +77,15 @@ class Measure:
             raise ValueError(f"'{self.what}' has a ratio of {self.ratio:g} but says not to what")
 
 
+@dataclass(frozen=True)
+class Table:
+    """What a page shows as a table, where a few figures would say too little."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 def machine() -> dict[str, object]:
     """What the figures were measured on."""
     model = ""
@@ -150,6 +159,7 @@ def record(
     notes: Sequence[str] = (),
     quick: bool = False,
     growth: Sequence[Mapping[str, Any]] = (),
+    tables: Sequence[Table] = (),
 ) -> Path:
     """Print what was measured and write it with machine and versions.
 
@@ -161,6 +171,7 @@ def record(
         notes: Sentences that belong to the figures.
         quick: Whether the small counts were used.
         growth: Lines that the page draws: costs at several sizes.
+        tables: What the page shows in full.
     """
     if figures:
         width = max(map(len, figures))
@@ -178,6 +189,8 @@ def record(
     }
     if growth:
         document["growth"] = list(growth)
+    if tables:
+        document["tables"] = [asdict(table) for table in tables]
     return _write(name, document, packages, quick=quick)
 
 

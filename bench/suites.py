@@ -131,7 +131,7 @@ def book(
     versions: dict[str, str] = dict(earlier["versions"]) if earlier and len(measured) < len(records) else {}
     for record in measured:
         versions |= record["versions"]
-    shown = ("name", "quick", "date", "load", "took_s", "measures", "notes", "needs", "failed", "growth")
+    shown = ("name", "quick", "date", "load", "took_s", "measures", "notes", "needs", "failed", "growth", "tables")
     return {
         "date": max((record["date"] for record in measured), default=""),
         "commit": about.get("commit", ""),

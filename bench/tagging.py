@@ -218,7 +218,7 @@ def compare(given: argparse.Namespace) -> None:
                 made = held_out(learnt, turns, kind if name == "kinds" else tag_set, given.folds, method)
             else:
                 made = plain(turns)
-            found[method, name] = measure(turns, made, tagger=method, resamples=given.resamples)
+            found[method, name] = measure(turns, made, tagger=method)
     print("\nCohen's kappa by tag, tagger that reads question and answer (reference turns; 95 % interval by video)")
     print(f"{'':<14}" + "".join(f"{name:<28}" for name in sets))
     some = found[METHODS[0], "houses"]
@@ -282,14 +282,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--folds", type=int, default=6)
     parser.add_argument("--vdact", type=int, default=200, help="so many scenarios of VDAct")
-    parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--details", action="store_true", help="all measures of the tagger, set by set")
     parser.add_argument("--ship", action="store_true", help="train the tagger that comes with reeltalk")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench" / "tagging")
     given = parser.parse_args(arguments)
     if given.quick:
         given.scenarios, given.houses, given.per_video, given.turns = 8, 4, 2, 6
-        given.folds, given.vdact, given.resamples = 2, 10, 50
+        given.folds, given.vdact = 2, 10
     given.folder.mkdir(parents=True, exist_ok=True)
     if given.ship:
         ship(given)

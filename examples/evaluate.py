@@ -24,9 +24,9 @@ def main(benchmark: str, model: str, out: str, base_url: str | None = None) -> N
             limits=LimitSettings(connections=4, max_calls=10_000),
         )
         print(*done.lines(), sep="\n")
-        print(f"{mode}: agreement {done.value('agree')}, complete: {done.complete}")
+        print(f"{mode}: right answers {done.value('typed')}, complete: {done.complete}")
 
-        wrong = {row.item_id for row in done.run.item_scores() if row.scores.get("agree") == 0.0}
+        wrong = {row.item_id for row in done.run.item_scores() if row.scores.get("typed") == 0.0}
         for turn in islice((turn for turn in done.run.answers() if turn.item_id in wrong), 3):
             print(f"  {turn.question}  said: {turn.text!r}, reference: {turn.references[0]!r}")
 

@@ -12,7 +12,7 @@ from reeltalk.stages import JudgeModelSettings, JudgeSettings, LimitSettings, ju
 
 def main(run: str, out: str, model: str, base_url: str) -> None:
     """Judge by LAVE, beside what always says yes, within a budget of requests."""
-    judging = JudgeSettings(protocols=("agree", "lave"), null_units=2)
+    judging = JudgeSettings(protocols=("typed", "lave"), null_units=2)
     who = JudgeModelSettings(judge=model, judge_base_url=base_url)
     for most in (5, 5000):
         try:

@@ -24,7 +24,7 @@ class Brevity:
 
 def main(run: str, out: str) -> None:
     """Judge a run by agreement and by brevity."""
-    judging = JudgeSettings(protocols=("agree", f"python:{__file__}:Brevity"))
+    judging = JudgeSettings(protocols=("typed", f"python:{__file__}:Brevity"))
     done = judge(Run.open(run), out=out, judging=judging)
     print(*done.lines(), sep="\n")
     print(next(row.signature for row in done.run.summary if row.metric == "brevity"))

@@ -22,7 +22,7 @@ def played(benchmark: Benchmark, model: str, out: Path) -> Run:
             print(f"{out}: nothing changed")
             return run
     done = evaluate(benchmark, model=model, out=out, play=PLAY, overwrite=(out / "run.json").is_file())
-    print(f"{out}: agreement {done.value('agree')}")
+    print(f"{out}: right answers {done.value('typed')}")
     return done.run
 
 
@@ -31,7 +31,7 @@ def main(benchmark: str, runs: str, site: str) -> None:
     opened = Benchmark.open(benchmark)
     made = [played(opened, model, Path(runs) / name) for name, model in PLAYERS.items()]
     for row in (found := compare(*made)).rows:
-        if row.metric == "agree" and row.problem is None:
+        if row.metric == "typed" and row.problem is None:
             print(found.verdict(row))
     print(report(*made, out=site, benchmark=opened, overwrite=True))
 

@@ -49,7 +49,7 @@ TARGETS: Final = ("import", "freeze", "export")
 NAMED: Final = re.compile(r"(?:~/|\./)?[\w~.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:mp4|zip|parquet|jsonl|csv)|raw/|VDAct")
 WRITTEN: Final = re.compile(r'\bout="([^"]+)"')
 BASELINES: Final = ("blind", "history", "constant", "nearest", "frames", "empty")
-EVALUATED: Final = ("--policy", "none", "--limit", "4", "--protocols", "agree", "--metrics", "rouge_l")
+EVALUATED: Final = ("--policy", "none", "--limit", "4", "--protocols", "agree,typed", "--metrics", "rouge_l")
 
 
 @dataclass
@@ -70,6 +70,9 @@ class World:
                         adapted[adapted.index(option) + 1] = value
                     else:
                         adapted += [option, value]
+        if any("other-video" in argument for argument in adapted):
+            # Of the few that are filmed the test split has one video, and train two.
+            adapted += ["--split", "train"]
         if adapted[:1] == ["construct"] and "--writer" in adapted:
             for option, value in FOR_MODELS.items():
                 adapted += [option, value]
@@ -297,7 +300,7 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
         answers.mkdir()
         for model, file in (("llava", "careful-8f"), ("gpt-4o", "hasty-1f")):
             shutil.copy(SAMPLES / "vdact" / "results" / f"{file}.json", answers / f"{model}.json")
-        measured = ("--protocols", "agree", "--metrics", "rouge_l")
+        measured = ("--protocols", "agree,typed", "--metrics", "rouge_l")
         world.command("judge", answers, "--format", "vdact", *measured, "--out", path, allowed=(0, 1))
     else:
         model, address = name, ["--base-url", world.base_url]

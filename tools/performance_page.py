@@ -79,6 +79,12 @@ def _suite(suite: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
     if suite["notes"]:
         lines += ["", *(f"- {note[:1].upper()}{note[1:]}" for note in suite["notes"])]
+    for table in suite.get("tables", ()):
+        lines += ["", table["title"], ""]
+        # Figures stand to the right, and so does all but the first column.
+        lines.append(f"| {' | '.join(map(_cell, table['head']))} |")
+        lines.append(f"| --- |{' ---: |' * (len(table['head']) - 1)}")
+        lines += [f"| {' | '.join(map(_cell, row))} |" for row in table["rows"]]
     if suite["name"] == "growth":
         lines += ["", *(f"![{title}](../images/{file})\n" for file, title in DRAWINGS.items())]
     return "\n".join(lines).rstrip() + "\n"

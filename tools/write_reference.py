@@ -17,6 +17,8 @@ from rich.console import Console
 from reeltalk import errors
 from reeltalk.cli import app
 from reeltalk.cli.projects import section_commands
+from reeltalk.evaluate.judging.protocol import protocols
+from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.project.sections import MODELS, SECTIONS, SHARED
 from reeltalk.report.published.listing import markdown, overview
 from reeltalk.report.published.records import FILES, published
@@ -132,7 +134,43 @@ def project_file() -> str:
     return "\n".join(parts) + "\n"
 
 
+def judging_protocols() -> str:
+    """Every judging protocol and every text metric, as their modules describe them."""
+    parts = [
+        "# Protocols and metrics\n",
+        "Each row comes from the module that holds the judge or the metric. [Judge answers](../how-to/judge.md) says "
+        "how to use protocols, [Metrics](metrics.md) how texts are tokenised.\n",
+        "## Judging protocols\n",
+        "*Score* is what a judge gives, *right from* the score from which an answer counts as right, and *numbers* are "
+        "what tables show. A number with `.` and one more word is a part of the one before.\n",
+        "| Name | What it judges | Model | Score | Right from | Numbers |",
+        "|---|---|---|---|---|---|",
+    ]
+    for protocol in protocols().values():
+        scores = "; ".join(f"`{one.name}` {one.low:g}–{one.high:g}" for one in protocol.criteria)
+        marks = ", ".join(dict.fromkeys(f"{one.pass_mark:g}" for one in protocol.criteria if one.pass_mark is not None))
+        numbers = [f"`{info.name}` ({info.title}, {info.scale})" for info in protocol.measures]
+        numbers += [f"`.{part.name}` {part.title}" for part in protocol.parts]
+        numbers += [f"`.{protocol.open_parts.upper()}`"] if protocol.open_parts else []
+        parts.append(
+            f"| `{protocol.name}` | {protocol.help} | {'yes' if protocol.needs_model else 'no'} | {scores} | "
+            f"{marks or '–'} | {', '.join(numbers)} |"
+        )
+    parts += [
+        "\n## Text metrics\n",
+        "All take several references.\n",
+        "| Name | Title | What | Range | Source |",
+        "|---|---|---|---|---|",
+    ]
+    parts += [
+        f"| `{info.name}` | {info.title} | {info.what} | {info.scale} | {info.source} |"
+        for info in TEXT_METRICS.values()
+    ]
+    return "\n".join(parts) + "\n"
+
+
 PAGES = {
+    "protocols.md": judging_protocols,
     "api.md": api,
     "commands.md": commands,
     "tables.md": tables,

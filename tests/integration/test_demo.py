@@ -25,7 +25,7 @@ WALK = Household(
     filming=FilmSettings(
         scenarios=2, houses=2, dev_houses=0, test_houses=1, width_px=320, fps=5, max_duration_s=80.0, seed=7
     ),
-    players=("baseline:blind", "oracle"),
+    players=("baseline:reference", "baseline:yes", "baseline:blind", "oracle"),
     report=ReportSettings(),
 )
 STOPPED_AT = ("filming", "writing chains", "writing pages")
@@ -74,7 +74,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 def test_it_says_which_of_how_many_steps_runs(walked: tuple[Path, list[str]]) -> None:
     heads = [line.split(":")[0] for line in walked[1] if line.startswith("step ")]
-    assert heads == [f"step {n} of 9" for n in range(1, 10)]
+    assert heads == [f"step {n} of 13" for n in range(1, 14)]
 
 
 def test_every_stage_left_what_it_is_for(walked: tuple[Path, list[str]]) -> None:
@@ -91,22 +91,24 @@ def test_knowing_is_above_guessing_and_nothing_is_at_its_floor(walked: tuple[Pat
     for mode in ("dialogue", "streaming"):
         values = {
             row.model: row.value
-            for name in ("blind", "oracle")
+            for name in ("yes", "blind", "oracle")
             for row in read_run(walked[0] / "runs" / f"{name}-{mode}").summary
-            if row.metric == "agree"
+            if row.metric == "typed"
         }
         assert values["empty"] == 0.0
         assert values["blind"] is not None
         assert values["oracle"] is not None
         assert values["blind"] < values["oracle"]
+        assert values["yes"] is not None
+        assert values["yes"] <= 25.0
 
 
 def test_the_first_page_says_what_is_weak_and_every_link_works(walked: tuple[Path, list[str]]) -> None:
     site = walked[0] / "site"
     page = (site / "index.html").read_text(encoding="utf-8")
     assert "make bench-household" in page
-    assert "estimates of a small sample: 1 test video" in page
-    assert page.count('class="tag"') == 1, "the row of empty answers is marked as the floor"
+    assert "The sample is small: 1 test video." in page
+    assert page.count('class="tag"') == 2, "empty answers and always yes are marked as the floor"
     assert broken_links(site) == []
     for behind in site.glob("*/**/*.html"):
         links = [(behind.parent / link).resolve() for link in LINK.findall(behind.read_text(encoding="utf-8"))]

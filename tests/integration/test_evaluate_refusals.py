@@ -96,7 +96,6 @@ BLIND = ("--policy", "none")
         (("--timeout-s", "inf"), ("--timeout-s", "inf")),
         (("--max-cost", 1), ("a limit on cost needs the prices",)),
         (("--temperature", 9), ("--temperature", "9")),
-        (("--resamples", 5), ("--resamples", "5")),
         (("--seed", -1), ("--seed", "-1")),
         (("--timeout-s", 0), ("--timeout-s", "0")),
         (("--eval-rounds", 21), ("--eval-rounds", "21")),

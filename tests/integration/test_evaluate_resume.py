@@ -406,3 +406,29 @@ def test_a_run_that_was_begun_with_other_settings_is_refused(
     assert ended(command) == 2
     check_said(capsys.readouterr().err, "holds a whole run")
     assert ended([*command, "--overwrite", "--limit", 1]) == 0
+
+
+def test_another_style_of_answers_is_another_run(
+    benchmark: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systems: list[str] = []
+
+    def answer(body: Body) -> str:
+        systems.append(body["messages"][0]["content"])
+        return "Tea."
+
+    with serve(answer) as server:
+        plain = ["evaluate", benchmark, "--model", "tiny", "--base-url", server.base_url, *BLIND, "--metrics", "none",
+                 "--protocols", "agree", "--connections", 1, "--limit", 1]  # fmt: skip
+        short = [*plain, "--answer-style", "short"]
+        assert ended([*short, "--max-calls", 1, "--out", tmp_path / "run"]) == 2
+        assert ended([*plain, "--out", tmp_path / "run"]) == 2
+        assert "begun with other settings (play)" in " ".join(capsys.readouterr().err.split())
+        finished(*short, "--out", tmp_path / "run")
+        assert {"one short phrase" in text for text in systems} == {True}
+        systems.clear()
+        finished(*plain, "--out", tmp_path / "free")
+        assert {"one short phrase" in text for text in systems} == {False}
+    for name, prompt in (("run", "answer-plain.v1+answer-short.v1#"), ("free", "answer-plain.v1#")):
+        signed = json.loads((tmp_path / name / "run.json").read_text())["settings"]["signed"]["tiny"]
+        assert dict(map(tuple, signed))["prompt"].startswith(prompt)

@@ -73,7 +73,7 @@ def test_evaluate_plays_two_modes_and_shows_wrong_answers(
         values.update({(row.model, row.metric): row.value for row in run.summary})
         assert run.info.settings["play"]["mode"] == "dialogue"
         assert (path.with_name(path.name.replace("dialogue", "single")) / "run.json").is_file()
-    assert (values["oracle", "agree"] or 0) > (values["blind", "agree"] or 0)
+    assert (values["oracle", "typed"] or 0) > (values["blind", "typed"] or 0)
     example("evaluate", household, "baseline:constant", household.parent / "constant")
     assert re.search(r"said: .+, reference: ", capsys.readouterr().out)
 
@@ -83,7 +83,7 @@ def test_compare_says_what_is_shown_and_what_a_plan_needs(
 ) -> None:
     example("compare", *runs)
     said = capsys.readouterr().out
-    assert re.search(r"agree: \w+ less \w+\n  [+-][\d.]+ \[", said)
+    assert re.search(r"typed: \w+ less \w+\n  [+-][\d.]+ (?:\[|no interval)", said)
     assert "pilot: 2 videos" in said
 
 
@@ -109,7 +109,7 @@ def test_calibrate_writes_a_sheet_and_compares_with_what_people_wrote(
     example("calibrate", "compare", sheet, *runs)
     said = capsys.readouterr().out
     assert f"correctness: {len(rows)} answers about 2 videos, by Ada" in said
-    assert re.search(r"Agreement: Spearman 0\.\d", said)
+    assert re.search(r"Typed answers: Spearman 0\.\d", said)
 
 
 def test_judge_goes_on_where_a_budget_stopped_it(

@@ -140,7 +140,7 @@ def judge_with_kills(shared: Path, bench: Path, url: str, folder: Path, limit: i
     assert (again / "summary.json").read_bytes() == (out / "summary.json").read_bytes()
     print(
         f"{name}: {limit} dialogues, {dict(states)}, {len(replies)} replies in {took_s:.0f} s, "
-        f"curve {[(index + 1, round(point.value, 2), point.n) for index, point in sorted(curve.items())]}"
+        f"curve {[(at + 1, point.value and round(point.value, 2), point.n) for at, point in sorted(curve.items())]}"
     )
 
 

@@ -24,7 +24,8 @@ def test_import_validate_score_report(samples: Path, tmp_path: Path, capsys: pyt
     assert [set(row) for row in rows] == [set(SUMMARY_FIELDS)] * 12
     assert {row["model"] for row in rows} == {"careful-8f", "hasty-1f"}
     assert [row["metric"] for row in rows[:6]] == ["bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "cider"]
-    assert all(row["n"] == 15 and row["low"] <= row["value"] <= row["high"] for row in rows)
+    assert all(row["n"] == 15 and row["value"] is not None for row in rows)
+    assert all(row["videos"] < 4 and row["low"] is None and row["high"] is None for row in rows), "too few videos"
     assert rows[0]["signature"].startswith("vdact.answers|data:")
     items = [json.loads(line) for line in (run_folder / "scores" / "items.jsonl").read_text().splitlines()]
     assert len(items) == 30
@@ -87,7 +88,6 @@ def test_a_metric_that_cannot_run_is_unscored_with_its_reason(
         (["validate", "no/such/folder"], "no/such/folder is not a benchmark"),
         (["score", "--out", "x"], "score needs at least one file"),
         (["score", "pyproject.toml", "--out", "x"], "--format must name its layout"),
-        (["score", "a", "--format", "vdact", "--out", "x", "--resamples", "3"], "--resamples 3"),
         (["report", "--out", "x"], "report needs at least one run"),
         (["report", "tests"], "tests is not a run"),
     ],

@@ -76,7 +76,7 @@ def test_withheld_numbers_floors_and_people_have_no_file(folder: Path, tmp_path:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--task", "chrf"], "no metric 'chrf'; they have agree, rouge_l"),
+        (["--task", "chrf"], "no metric 'chrf'; they have rouge_l, agree"),
         (["--task", "agree", "--task", "agree=rouge_l"], "stands twice"),
         (["--task", "=agree"], "a task needs a name"),
         (["--task", "agree", "--model", "gamma"], "they have alpha, beta, us, empty"),

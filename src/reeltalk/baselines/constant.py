@@ -15,6 +15,8 @@ FORM_WORDS: Final = frozenset(
     colour color room end beginning start total number while posture kind seconds video people""".split()
 )
 """Words that make the form of a question; all others are what it is about."""
+ANY: Final = "any"
+"""Stands for all questions; no form or head is called so."""
 _HAN_FORM: Final = re.compile("什么时候|为什么|什么|哪里|哪个|多少|几次|几个|怎么|是否|有没有|是不是|谁|吗|还是")
 _HEAD: Final = re.compile(
     r"\b(how (?:many|much|often|long)(?: \w+)?|what colou?r|which \w+"
@@ -68,7 +70,7 @@ class Constant:
         for pair in pairs:
             said = essence(pair.answer, pair.question)
             self._words.setdefault(said, pair.answer)
-            for form in (question_form(pair.question), question_head(pair.question)):
+            for form in (question_form(pair.question), question_head(pair.question), ANY):
                 self._counts[form][said] += 1
                 self._own[pair.video_id, form][said] += 1
 
@@ -86,8 +88,8 @@ class Constant:
         *,
         without: str | None = None,
     ) -> str | None:
-        """The habit of the question's form, or of its head where no known question has the form."""
-        for form in (question_form(question), question_head(question)):
+        """The habit of the question's form, of its head where no known question has the form, else of all questions."""
+        for form in (question_form(question), question_head(question), ANY):
             counts = self._counts.get(form, Counter())
             if without is not None and (own := self._own.get((without, form))):
                 counts = counts - own

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reeltalk.baselines.answerer import Frames, Said, as_option
 from reeltalk.baselines.constant import question_form
 from reeltalk.baselines.history import History
-from reeltalk.baselines.known import KnownTurn, folds_of, spoken_of
+from reeltalk.baselines.known import OF_THE_DIALOGUE, KnownTurn, folds_of, learnt, spoken_of
 from reeltalk.baselines.likeness import LikeIndex
 from reeltalk.baselines.ranking import Choice, Floats, Ranker
 from reeltalk.metrics.agree import agrees, content_words, essence
@@ -81,7 +81,7 @@ class InContext:
     @property
     def signature(self) -> str:
         """Name and what it learnt from."""
-        return f"baseline:in-context|train:{self.index.fingerprint}"
+        return f"baseline:in-context|train:{learnt(self.turns, OF_THE_DIALOGUE)}"
 
     def answer(
         self,

@@ -1,5 +1,7 @@
 """What baselines that look further than one question learn from: turns with their dialogue and their evidence."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,8 +11,13 @@ from reeltalk.baselines.answerer import Pair
 from reeltalk.baselines.history import rests_on_history
 from reeltalk.metrics.agree import content_words
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.scoring import short_hash
 
 FOLDS: Final = 5
+OF_THE_DIALOGUE: Final = ("history", "asked_at_s")
+"""Fields of a `KnownTurn` from which a baseline learns that knows the dialogue and does not look."""
+OF_THE_VIDEO: Final = (*OF_THE_DIALOGUE, "evidence", "about")
+"""Those of one that looks too."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,18 @@ class KnownTurn(Pair):
     """Where in the video the answer can be seen."""
     about: tuple[Interval, ...] = ()
     """The clips that the turn is about; none where it is about the whole video."""
+
+
+def learnt(turns: Sequence[Pair], fields: Sequence[str] = (), *arrays: np.ndarray) -> str:
+    """The beginning of a hash over what is known, for a signature.
+
+    Args:
+        turns: What is known, in the order in which it is learnt.
+        fields: Of `KnownTurn`, beside question, answer and video.
+        arrays: What videos look like.
+    """
+    told = [[getattr(turn, name) for name in ("video_id", "question", "answer", *fields)] for turn in turns]
+    return short_hash([told, [hashlib.sha256(array.tobytes()).hexdigest() for array in arrays]])
 
 
 def spoken_of(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

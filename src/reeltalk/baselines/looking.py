@@ -12,7 +12,7 @@ from typing import Final, Self
 import numpy as np
 
 from reeltalk.baselines.in_context import InContext, Possible, right_of
-from reeltalk.baselines.known import KnownTurn, folds_of, spoken_of
+from reeltalk.baselines.known import OF_THE_VIDEO, KnownTurn, folds_of, learnt, spoken_of
 from reeltalk.baselines.ranking import Choice, Floats, Ranker
 from reeltalk.baselines.word_spotting import WordSpotter
 from reeltalk.metrics.agree import content_words, polarity, stem
@@ -86,7 +86,11 @@ class Looking:
     @property
     def signature(self) -> str:
         """Name, features, and what it learnt from."""
-        return f"baseline:looking|{SETTINGS}|train:{self.in_context.index.fingerprint}|films:{len(self._videos)}"
+        films = [
+            array for _, film in sorted(self._videos.items()) for array in (film.times_s, film.values, film.colours)
+        ]
+        train = learnt(self.in_context.turns, OF_THE_VIDEO, *films)
+        return f"baseline:looking|{SETTINGS}|train:{train}|films:{len(self._videos)}"
 
     def answer(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.baselines.answerer import Frames, Pair, Said, as_option
+from reeltalk.baselines.known import learnt
 from reeltalk.baselines.likeness import LikeIndex
 
 FRAMES_WEIGHT: Final = 0.5
@@ -49,7 +50,8 @@ class Nearest:
     @property
     def signature(self) -> str:
         """Name, features, their weight, and what it learnt from."""
-        return f"baseline:nearest|features:{self._features_name}|weight:{self._weight:g}|train:{self.index.fingerprint}"
+        train = learnt(self.index.pairs, (), self._known)
+        return f"baseline:nearest|features:{self._features_name}|weight:{self._weight:g}|train:{train}"
 
     def answer(
         self,

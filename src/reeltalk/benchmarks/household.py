@@ -30,8 +30,9 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
 from reeltalk.report.cover import Cover, Part
+from reeltalk.report.looking import looking_of, without_controls, worth_interval
 from reeltalk.report.settings import ReportSettings
-from reeltalk.schema.runs import SummaryRow
+from reeltalk.schema.runs import CONTROLS, Control, SummaryRow
 from reeltalk.stages import construct, curate, film
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.runs import Run
@@ -40,8 +41,8 @@ from reeltalk.world.describe import describe
 from reeltalk.world.files import write_files
 from reeltalk.world.settings import FilmSettings
 
-METRIC: Final = "agree"
-"""The first page's measure: whether an answer agrees with the exact one, told without a language model."""
+METRIC: Final = "typed"
+"""The first page's measure: whether an answer says what the key of its question holds."""
 SEEN: Final = FrameSettings(policy="fps", fps=1.0, frames=300, longest_side_px=320)
 """A frame a second, as they come."""
 
@@ -65,12 +66,15 @@ class Household(BaseModel):
     )
     construction: ConstructSettings = ConstructSettings()
     plays: tuple[PlaySettings, ...] = (
-        # Of the six tasks' dialogues those on object reference: other tasks ask about the talk itself as well, which no
-        # graph can answer.
-        PlaySettings(mode="dialogue", units=("chain", "dialogue"), tasks=("object_reference",), frames=SEEN),
+        # Of the six tasks' dialogues those in which every turn asks for a fact, so that it has a key.
+        PlaySettings(
+            mode="dialogue", units=("chain", "dialogue"), tasks=("object_reference", "answer_refusal"), frames=SEEN
+        ),
         PlaySettings(mode="streaming", frames=SEEN),
     )
     players: tuple[str, ...] = (
+        "baseline:reference",
+        "baseline:yes",
         "baseline:constant",
         "baseline:blind",
         "baseline:history",
@@ -78,16 +82,21 @@ class Household(BaseModel):
         "mini",
         "oracle",
     )
-    judging: JudgeSettings = JudgeSettings(protocols=("agree", "graph"), metrics=("bleu", "rouge_l", "token_f1"))
+    controls: dict[str, tuple[Control, ...]] = {"mini": tuple(CONTROLS)}
+    """Controls that players are played under too, by the player's name, in the modes of `controlled`."""
+    controlled: tuple[str, ...] = ("streaming",)
+    """Modes with controls; each costs about 70 s of one core."""
+    judging: JudgeSettings = JudgeSettings(protocols=("typed",), metrics=("bleu", "rouge_l", "token_f1"))
     report: ReportSettings = ReportSettings(media="cut", frames=4)
 
 
 SMALL: Final = Household()
 ORDER: Final = ("blind", "history", "frames", "oracle")
-"""Players each of which knows what the one before it knows, and more."""
+"""Baselines, each of which knows what the one before it knows, and more."""
 PLAYERS: Final = (
-    "Agreement is how many of 100 answers say what the reference says. The player blind knows the question, history "
-    "also what was said before, frames also the pictures, and the oracle all facts; reeltalk-mini sees the pictures."
+    "The score is the share of right answers, in percent. Every question has a known answer, and a rule compares each "
+    "answer with it. The baseline blind knows the question only. The baseline history also knows what was said before, "
+    "and frames also sees the pictures. The oracle reads all facts. reeltalk-mini sees the pictures."
 )
 """What the first page's table is of."""
 
@@ -134,42 +143,61 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
         for model in household.players:
             name = f"{model.removeprefix('baseline:')}-{play.mode}"
             at = steps.begin(f"play to {name.replace('-', ' in mode ')}, and judge")
-            run = played(benchmark, out / "runs" / name, model=model, play=play, judging=household.judging, progress=at)
+            run = played(
+                benchmark,
+                out / "runs" / name,
+                model=model,
+                play=play,
+                judging=household.judging,
+                controls=household.controls.get(model, ()) if play.mode in household.controlled else (),
+                progress=at,
+            )
             steps.say(told_of_run(run))
             groups.setdefault(play.mode, []).append(run)
 
     at = steps.begin("write the report")
     cover = cover_of(filmed, benchmark, groups)
-    return write_site(out / "site", benchmark, groups, cover, metric=METRIC, settings=household.report, progress=at)
+    return write_site(
+        out / "site",
+        benchmark,
+        groups,
+        cover,
+        metrics=dict.fromkeys(groups, METRIC),
+        settings=household.report,
+        progress=at,
+    )
 
 
 def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
     """What the first page says."""
     tested = sum(video.split == "test" for video in benchmark.read(VIDEOS))
+    videos = "1 test video" if tested == 1 else f"{tested} test videos"
     return Cover(
         over="reeltalk demo",
         title="A household, from film to leaderboard",
-        lead="Videos that film themselves, curated by their pixels, asked about from their facts, and played to "
-        "baselines and to reeltalk-mini. No network, no GPU, no language model.",
+        lead="A simulated household filmed these videos. reeltalk curated them by their pixels, wrote questions from "
+        "the facts, and asked baselines and reeltalk-mini. This took no network, no GPU and no language model.",
+        looking=" ".join(filter(None, (looking_told(mode, runs) for mode, runs in groups.items()))),
         finding=" ".join((PLAYERS, *(order_told(mode, runs) for mode, runs in groups.items()))),
         weak=(
-            f"These are estimates of a small sample: {tested} test videos. Where two intervals overlap, they do not "
-            "show which player is better. Telling all players apart takes more videos: make bench-household.",
-            "Seed and size are fixed, so the numbers are the same wherever the demo runs. Other seeds of so small a "
-            "sample may give another order.",
+            f"The sample is small: {videos}. Do not rank two models whose intervals overlap. "
+            "make bench-household compares the baselines on many more videos.",
+            "Seed and size are fixed, so the numbers are the same on every machine. Another seed may give another "
+            "order.",
             "The baselines learnt from the few videos of the train split. reeltalk-mini was trained on other houses of "
-            "the same simulated household, and knows no other world.",
-            "All turns were written from graphs and checked against them; nobody has reviewed them. Agreement compares "
-            "an answer with the reference by rule, so a right answer in unforeseen words can count as wrong.",
-            "Dialogues of the other tasks and their checklists are in the benchmark and were not played: judging them "
-            "takes a language model, reeltalk evaluate --protocols checklist --judge NAME.",
+            "the same simulated household. It knows no other world.",
+            "All questions were written from graphs and checked against them. Nobody has reviewed them. A rule reads "
+            "the answers, so a right answer in unusual words can count as wrong.",
+            "The benchmark also holds dialogues of four other tasks. Some of their turns ask about the conversation "
+            "and have no single right answer, so the demo does not play them. A language model can judge them: "
+            "reeltalk evaluate --protocols checklist --judge NAME.",
         ),
         parts=(
-            Part("Benchmark", "benchmark/index.html", "which videos were kept and why, their shots, clips and key "
-                 "frames, what was constructed, objects along the time line."),
+            Part("Benchmark", "benchmark/index.html", "the videos that were kept or rejected, with reasons; shots, "
+                 "clips and key frames; questions; objects along the time line."),
             *(
-                Part(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals, comparisons of all "
-                     "pairs, every dialogue with its video, the frames that were seen, and all answers.")
+                Part(f"Leaderboard in mode {mode}", f"{mode}/index.html", "scores with intervals; comparisons of all "
+                     "pairs; every dialogue with its video, the frames that models saw, and all answers.")
                 for mode in groups
             ),
         ),
@@ -189,11 +217,34 @@ def order_told(mode: str, runs: list[Run]) -> str:
     known = [name for name in ORDER if name in values]
     as_expected = all(values[less] < values[more] for less, more in pairwise(known))
     told = ", ".join(f"{name} {values[name]:.1f}" for name in known)
-    what = "whoever knows more has the higher estimate" if as_expected else "estimates do not follow what players know"
+    what = (
+        "a baseline that knows more scores higher"
+        if as_expected
+        else "the order is not the one that you would expect from what the baselines know"
+    )
     floor = values.get("constant", 0.0)
     below = [name for name in known if values[name] <= floor]
-    shown_nothing = f" Not above the constant answer's {floor:.1f}: {', '.join(below)}." if below else ""
+    shown_nothing = f" Not above the constant answer ({floor:.1f}): {', '.join(below)}." if below else ""
     return f"In mode {mode} {what}: {told}.{shown_nothing}"
+
+
+def looking_told(mode: str, runs: list[Run]) -> str:
+    """The value of the pictures for each model that was also run under controls, in plain words."""
+    told = []
+    for run, controls in without_controls(runs)[1]:
+        for looking in looking_of(run, controls):
+            line = looking.line(METRIC)
+            costs = dict(zip(looking.controls, line.comparisons, strict=True)) if line is not None else {}
+            blind = costs.get("none")
+            if blind is None or blind.first_value is None or blind.second_value is None:
+                continue
+            told.append(
+                f"In mode {mode} {looking.model} gets {blind.first_value:.1f} with the pictures and "
+                f"{blind.second_value:.1f} without any, so looking is worth {worth_interval(blind)}."
+            )
+            if blind.low is not None and blind.high is not None and blind.low <= 0 <= blind.high:
+                told.append("This interval includes 0, so these few videos alone do not show that looking helps.")
+    return " ".join(told)
 
 
 def told_of_run(run: Run) -> str:

@@ -47,6 +47,8 @@ ANY_VIDEO: Final = CurateSettings(
 """SVBench's bounds are for choosing among many videos. Here all that were given are taken, and the first page says
 which bounds they break."""
 FRAMES: Final = FrameSettings(policy="uniform", frames=16, longest_side_px=720)
+STREAMING: Final = "streaming"
+"""The group that follows the video."""
 WORDS: Final = ("bleu", "rouge_l", "token_f1")
 
 
@@ -77,10 +79,11 @@ class Asked:
     max_calls: int | None = None
     """Hard limit of the requests of each step."""
 
-    @property
-    def metric(self) -> str:
-        """The first page's measure."""
-        return "svbench.OS" if self.judge is not None else "token_f1"
+    def metric(self, group: str) -> str:
+        """The first page's measure of a group; SVBench rates paths apart from chains and dialogues."""
+        if self.judge is None:
+            return "token_f1"
+        return "svbench.streaming.OS" if group == STREAMING else "svbench.OS"
 
     @property
     def writing(self) -> AskSettings:
@@ -190,7 +193,8 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
     at = steps.begin("write the report")
     cover = cover_of(benchmark, asked, groups)
     settings = ReportSettings(media="cut", frames=4)
-    return write_site(out / "site", benchmark, groups, cover, settings=settings, metric=asked.metric, progress=at)
+    metrics = {name: asked.metric(name) for name in groups}
+    return write_site(out / "site", benchmark, groups, cover, settings=settings, metrics=metrics, progress=at)
 
 
 def _groups(asked: Asked, videos: int) -> list[_Group]:
@@ -199,7 +203,7 @@ def _groups(asked: Asked, videos: int) -> list[_Group]:
     dialogue = PlaySettings(mode="dialogue", frames=FRAMES)
     found = [
         _Group("dialogue", dialogue, (*baselines, asked.model)),
-        _Group("streaming", PlaySettings(mode="streaming", frames=FRAMES), (*baselines, asked.model)),
+        _Group(STREAMING, PlaySettings(mode="streaming", frames=FRAMES), (*baselines, asked.model)),
     ]
     if asked.sees == "images":
         unseen = dialogue.model_copy(update={"frames": FrameSettings(policy="none")})
@@ -288,7 +292,9 @@ def weak_points(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequenc
             f"{title_of(row.metric)} in group {name}: {row.unscored:,} of {row.n + row.unscored:,} have no score, for "
             "want of an answer or of a reply of the judge that can be used. They count in no mean."
             for row in run.summary
-            if row.model == run.info.models[0].model and row.unscored and row.metric in (asked.metric, "checklist")
+            if row.model == run.info.models[0].model
+            and row.unscored
+            and row.metric in (asked.metric(name), "checklist")
         ]
     found += [
         f"{row.video_id} breaks bounds that SVBench chooses videos by, and was taken all the same: {'; '.join(broken)}."

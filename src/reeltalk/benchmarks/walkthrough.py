@@ -14,6 +14,7 @@ from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitS
 from reeltalk.report.cover import Cover, write_cover
 from reeltalk.report.settings import ReportSettings
 from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.runs import Control
 from reeltalk.stages import evaluate, report
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
@@ -67,6 +68,7 @@ def played(
     play: PlaySettings,
     judging: JudgeSettings,
     progress: Progress,
+    controls: Sequence[Control] = (),
     asking: ModelSettings | None = None,
     judge_model: JudgeModelSettings | None = None,
     limits: LimitSettings | None = None,
@@ -87,7 +89,7 @@ def played(
     }
     before = read_json(out / REQUEST) if (out / REQUEST).is_file() else {}
     is_same = isinstance(before, dict) and all(before.get(name) == value for name, value in wanted.items())
-    if is_same and (out / INFO).is_file():
+    if is_same and (out / INFO).is_file() and set(controls) <= set(read_run(out).controls()):
         return read_run(out)
     return evaluate(
         benchmark,
@@ -98,6 +100,7 @@ def played(
         asking=asking,
         judge_model=judge_model,
         limits=limits,
+        controls=controls,
         overwrite=bool(before) and not is_same,
         progress=progress,
     ).run
@@ -109,7 +112,7 @@ def write_site(
     groups: Mapping[str, Sequence[Run]],
     cover: Cover,
     *,
-    metric: str,
+    metrics: Mapping[str, str],
     settings: ReportSettings,
     progress: Progress,
 ) -> Path:
@@ -120,15 +123,18 @@ def write_site(
         benchmark: What was played.
         groups: Runs whose numbers compare, by their folder in the site.
         cover: What the first page says.
-        metric: The cover's measure.
+        metrics: The cover's measure, by group.
         settings: Of the reports on runs.
         progress: Told which report is written.
 
     Returns:
         Path of `index.html`.
     """
-    runs = {name: [hash_file(run.path / INFO)[0] for run in found] for name, found in groups.items()}
-    parts = [benchmark.manifest.content_hash, runs, repr(cover), metric, settings.model_dump(mode="json")]
+    runs = {
+        name: [hash_file(one.path / INFO)[0] for run in found for one in (run, *run.controls().values())]
+        for name, found in groups.items()
+    }
+    parts = [benchmark.manifest.content_hash, runs, repr(cover), dict(metrics), settings.model_dump(mode="json")]
     made_from = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     stamp = site / MADE_FROM
     if stamp.is_file() and stamp.read_text(encoding="utf-8").strip() == made_from:
@@ -141,7 +147,7 @@ def write_site(
         for done, (name, found) in enumerate(groups.items(), 2):
             report(*found, out=folder / name, settings=settings, benchmark=benchmark)
             progress("writing pages", done, total, done / total)
-        write_cover(cover, folder, groups, metric)
+        write_cover(cover, folder, groups, metrics)
         write_bytes(folder / MADE_FROM, f"{made_from}\n".encode())
     return site / "index.html"
 

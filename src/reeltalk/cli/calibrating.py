@@ -11,7 +11,7 @@ from reeltalk.errors import SettingError
 
 if TYPE_CHECKING:
     from reeltalk.metrics.draws import Statistic
-    from reeltalk.report.calibration import Calibration, Dimension
+    from reeltalk.report.calibration import Calibration, Dimension, JudgeBesidePeople
 
 
 @app.command(sort_key=7)
@@ -142,14 +142,33 @@ def _print(dimension: "Dimension") -> None:
         print(f"  not told apart from {dimension.judges[0].name}: {', '.join(tied)}")
     for name, why in dimension.left_out:
         print(f"  {name}: not compared, {why}")
+    if dimension.judges:
+        _print_means(dimension.judges[0])
+
+
+def _print_means(judge: "JudgeBesidePeople") -> None:
+    """Means of models by one judge, the first; the page has all."""
+    width = max((len(row.model) for row in judge.means), default=0)
+    print(f"  means by {judge.name}, corrected with people's ratings: judge alone, people alone, corrected")
+    for row in judge.means:
+        both, people = row.corrected, row.people
+        alone = _number(people.value, people.low, people.high) if people else "–"
+        corrected = _number(both.value, both.low, both.high, both.bound)
+        judged = "–" if row.judge is None else f"{row.judge:.3f}"
+        note = f"  ({both.reason})" if both.reason else ""
+        print(f"  {row.model:<{width}}  {judged:>8} {alone:>22} {corrected:>22}{note}")
+
+
+def _number(value: float | None, low: float | None, high: float | None, bound: str | None = None) -> str:
+    if value is None or low is None or high is None:
+        return "–" if value is None else f"{value:.3f}"
+    if bound is not None:
+        return f"{value:.3f}, {bound} {low if bound == 'at least' else high:.3f}"
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _shown(statistic: "Statistic | None") -> str:
-    if statistic is None or statistic.value is None:
-        return "–"
-    if statistic.low is None or statistic.high is None:
-        return f"{statistic.value:.3f}"
-    return f"{statistic.value:.3f} [{statistic.low:.3f}, {statistic.high:.3f}]"
+    return "–" if statistic is None else _number(statistic.value, statistic.low, statistic.high)
 
 
 def _print_counts(found: "Calibration") -> None:

@@ -17,9 +17,6 @@ def compare(
     by: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",
     confidence: float = 0.95,
-    bootstrap: Annotated[bool, Parameter(negative="")] = False,
-    resamples: int = 2000,
-    seed: int = 17,
     power: Annotated[bool, Parameter(negative="")] = False,
     difference: str = "1,2,5",
     target_power: float = 0.8,
@@ -38,21 +35,17 @@ def compare(
     runs
         Scored runs. All pairs of their models are compared; a difference is the first less the second.
     model
-        A model to compare, by its name; once for each. By default all but players that know nothing.
+        Name of a model to compare; repeat the option for each. By default all models but floors, the oracle, references
+        and people. The p values are corrected over all pairs of models in the runs, also over pairs that are not shown.
     metrics
         Comma-separated names, as agree,rouge_l; by default all judged headlines and text metrics.
     by
         Compare within groups of turns: task, kind, turn, question_type, skill, relation, or any label of the turns.
     correction
-        For many comparisons: holm bounds the chance of any false winner, bh the share of false ones among winners.
+        Correction of the p values of one metric: holm bounds the chance of any false winner, bh the share of false
+        winners among all winners.
     confidence
         Of the intervals; tests are at one less it.
-    bootstrap
-        Show a bootstrap of source videos beside.
-    resamples
-        Resamples of the bootstrap.
-    seed
-        Seed of the bootstrap.
     power
         Plan instead: how many videos it takes to find a difference, with these runs as a pilot.
     difference
@@ -89,9 +82,6 @@ def compare(
         by=by,
         correction=correction,
         confidence=confidence,
-        bootstrap=bootstrap,
-        resamples=resamples,
-        seed=seed,
         target_power=target_power,
         anyway=anyway,
         unpaired=unpaired,

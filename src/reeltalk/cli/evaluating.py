@@ -7,6 +7,7 @@ from reeltalk.cli.app import OVERWRITE, Bar, app, print_run, say
 from reeltalk.cli.construction import plan
 from reeltalk.cli.evaluation_options import (
     ANSWERING,
+    CONTROLS_OPTION,
     JUDGE_MODEL,
     JUDGING,
     LIMITS,
@@ -18,6 +19,7 @@ from reeltalk.cli.evaluation_options import (
     Limits,
     Playing,
     Seconds,
+    controls_named,
 )
 from reeltalk.schema.settings import check_counts
 
@@ -36,6 +38,7 @@ def evaluate(
     skip_missing: bool = False,
     workers: int = 2,
     processes: int = 1,
+    controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
     playing: Playing = PLAYING,
     judging: JudgingOptions = JUDGING,
     answering: Answering = ANSWERING,
@@ -75,6 +78,9 @@ def evaluate(
     processes
         Processes that share the dialogues, by video, where one cannot ask as often as a server answers: more than about
         100 times a second. Requests at a time, budgets and workers are for all together; the run is the same.
+    controls
+        Play the same again with other pictures: none, black, shuffled, other-video, with commas between them. The
+        report then says what looking is worth.
     overwrite
         Replace the run that is there.
     """
@@ -104,6 +110,7 @@ def evaluate(
             skip_missing=skip_missing,
             workers=workers,
             processes=processes,
+            controls=controls_named(controls),
             overwrite=overwrite,
             progress=bar.show,
             tell=say,
@@ -121,6 +128,7 @@ def plan_evaluate(
     limit: int | None = None,
     answers_format: str | None = None,
     skip_missing: bool = False,
+    controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
     latency_s: Seconds | None = None,
     judge_latency_s: Seconds | None = None,
     playing: Playing = PLAYING,
@@ -153,6 +161,8 @@ def plan_evaluate(
         Layout of answers:PATH or human:PATH, where it is no benchmark.
     skip_missing
         Leave out dialogues whose video is not at hand.
+    controls
+        Controls, as for `evaluate`; the forecast counts them.
     latency_s
         Seconds that an answer takes; without it no time is told.
     judge_latency_s
@@ -190,6 +200,7 @@ def plan_evaluate(
         limit=limit,
         answers_format=answers_format,
         skip_missing=skip_missing,
+        controls=controls_named(controls),
         tell=say,
     )
     for line in lines(

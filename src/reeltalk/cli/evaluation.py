@@ -19,8 +19,6 @@ def score(
     model: str | None = None,
     language: Literal["auto", "en", "zh"] = "auto",
     meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
-    resamples: int = 1000,
-    seed: int = 17,
     workers: int | None = None,
     executor: ExecutorName = "local",
     overwrite: Annotated[bool, OVERWRITE] = False,
@@ -47,10 +45,6 @@ def score(
         Language of the answers, which decides the tokeniser.
     meteor_jar
         Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
-    resamples
-        Bootstrap resamples behind each interval.
-    seed
-        Seed of the resampling.
     workers
         Models that are scored at a time; by default one after the other, and on a cluster one for each core.
     overwrite
@@ -65,7 +59,7 @@ def score(
     done = run_stage(
         *answers,
         out=out,
-        settings=settings_of(ScoreSettings, metrics=names, language=language, resamples=resamples, seed=seed),
+        settings=settings_of(ScoreSettings, metrics=names, language=language),
         format=format,
         benchmark=Benchmark.open(bench) if bench else None,
         model=model,

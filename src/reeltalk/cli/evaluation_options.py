@@ -1,11 +1,12 @@
 """Options of the commands that play and judge."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.app import settings_of
+from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import (
     JUDGED_BY_DEFAULT,
     JudgeModelSettings,
@@ -14,6 +15,13 @@ from reeltalk.evaluate.settings import (
     ModelSettings,
     PlaySettings,
 )
+from reeltalk.schema.runs import CONTROLS, Control
+
+NO_MODEL = " Needs no model."
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -43,6 +51,8 @@ class PlayOptions(BaseModel):
     """Seed by which new paths are drawn in place of the benchmark's own."""
     prompt: str | None = None
     """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    answer_style: Literal["free", "short"] | None = None
+    """short asks a model for a word or a phrase; free leaves the length to the prompt."""
     option_order: Literal["source", "shuffled"] | None = None
     """Order of options: the source's, or drawn by the seed."""
     subtitles: bool | None = None
@@ -71,7 +81,7 @@ class PlayOptions(BaseModel):
             "square_px": self.square,
         }
         frames = start.frames.model_dump() | {k: v for k, v in of_frames.items() if v is not None}
-        names = set(PlaySettings.model_fields) - {"frames"}
+        names = set(PlaySettings.model_fields) - {"frames", "control"}
         given = {name: getattr(self, name) for name in names if getattr(self, name) not in (None, ())}
         own = {name: getattr(start, name) for name in names}
         if self.tasks:
@@ -92,14 +102,14 @@ class JudgeOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
-    """Judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph, cogme,
-    rubric, rubric-words, or python:FILE.py:CLASS; agree by default."""
+    """Judging protocols, as listed below, or python:FILE.py:CLASS; by default typed for turns with keys, choice for
+    those with options, and none for others."""
     metrics: str | None = None
     """Comma-separated text metrics, as of `score`; `none` for none."""
     compat: bool | None = None
     """Show beside each fixed figure what the official script would have made of the same replies."""
     judge_history: Literal["none", "qa_only", "judged"] | None = None
-    """What VDEval's judge is told of the turns before."""
+    """Earlier turns that VDEval's judge sees."""
     judge_summary: Literal["none", "template", "refined"] | None = None
     """Which summary of the video VDEval's judge is given."""
     judge_shots: Annotated[int, Field(ge=0, le=1)] | None = None
@@ -114,8 +124,6 @@ class JudgeOptions(BaseModel):
     """What a turn without an answer counts for, on checklists."""
     language: Literal["auto", "en", "zh"] | None = None
     """Language of the answers, for text metrics."""
-    resamples: Count | None = None
-    """Bootstrap resamples behind every interval."""
 
     def settings(self, preset: JudgeSettings | None, *, seed: int | None = None) -> JudgeSettings:
         """The settings, over those of a preset."""
@@ -136,13 +144,45 @@ class JudgeOptions(BaseModel):
         return made
 
 
+def controls_named(given: tuple[str, ...]) -> tuple[Control, ...]:
+    """Controls by name.
+
+    Raises:
+        SettingError: There is none of a name.
+    """
+    names = _named(given)
+    if unknown := [name for name in names if name not in CONTROLS]:
+        raise SettingError(f"--controls has no {unknown[0]!r}; it takes {', '.join(CONTROLS)}, commas between them")
+    return tuple(name for name in CONTROLS if name in names)
+
+
 def _named(given: tuple[str, ...]) -> tuple[str, ...]:
     """Names that were given one by one, or with commas between them."""
     return tuple(name.strip() for part in given for name in part.split(",") if name.strip())
 
 
+def _with_protocols(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+    """Print a panel of help, and under it the protocols, which are looked up for nothing else than this."""
+    from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
+
+    from reeltalk.evaluate.judging.protocol import protocols
+
+    print_panel = DefaultFormatter()
+    print_panel(console, options, panel)
+    entries = [
+        HelpEntry(
+            positive_names=(protocol.name,), description=f"{protocol.help}{'' if protocol.needs_model else NO_MODEL}"
+        )
+        for protocol in protocols().values()
+    ]
+    print_panel(console, options, HelpPanel(format="command", title="Judging protocols", entries=entries))
+
+
+CONTROLS_OPTION = Parameter(negative="")
 Playing = Annotated[PlayOptions, Parameter(name="*")]
-JudgingOptions = Annotated[JudgeOptions, Parameter(name="*")]
+JudgingOptions = Annotated[
+    JudgeOptions, Parameter(name="*", group=Group("Judging", sort_key=20, help_formatter=_with_protocols))
+]
 Answering = Annotated[ModelSettings, Parameter(name="*")]
 JudgeModel = Annotated[JudgeModelSettings, Parameter(name="*")]
 Limits = Annotated[LimitSettings, Parameter(name="*")]

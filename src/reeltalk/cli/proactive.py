@@ -276,8 +276,6 @@ def score(
     split: str | None = None,
     kinds: str = "",
     limit: int | None = None,
-    resamples: int = 1000,
-    seed: int = 17,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score logs of events: were replies in time and right, how much was said too much, and what was missed?
@@ -299,10 +297,6 @@ def score(
         Comma-separated kinds of tasks; all by default.
     limit
         Score the tasks of the first so many videos only.
-    resamples
-        Draws of videos behind each interval.
-    seed
-        Of the draws.
     overwrite
         Replace the file that is there.
     """
@@ -315,14 +309,13 @@ def score(
 
     if not logs:
         raise SettingError("score needs at least one log; 'reeltalk proactive run' writes OUT/events.jsonl")
-    check_counts(resamples=resamples)
     refuse_existing(out, overwrite=overwrite)
     opened = Benchmark.open(benchmark)
     tasks = _tasks(opened, split, kinds, limit)
     known = {task.id: task for task in opened.read(PROACTIVE)}
     files = [path / EVENTS if path.is_dir() else path for path in logs]
     sessions = [session for path in files for session in read_event_log(path, known)]
-    scores = compute(sessions, tasks, resamples=resamples, seed=seed)
+    scores = compute(sessions, tasks)
     print(rendered(scores))
     if out is not None:
         write_bytes(out, written(scores))

@@ -34,7 +34,8 @@ def rate(
     runs
         Whose answers: runs of `evaluate` or `score`. Baselines and the oracle are left out.
     scale
-        vdeval, lave, llm-acc, gpt-score, svbench, rating (1 to 5), or a TOML file with one's own.
+        Name of a judging protocol that people can rate by, as vdeval; rating (1 to 5); or a TOML file with your own.
+        An unknown name is answered with all that there are.
     overlap
         How many people rate each answer.
     models

@@ -98,7 +98,7 @@ def write_harness_task(harness: str, benchmark: Path, folder: Path, options: Har
             (
                 ("mode", play.mode),
                 ("history", play.told),
-                ("prompt", answer_prompt(play.prompt).signature),
+                ("prompt", answer_prompt(play.prompt, play.answer_style).signature),
                 ("subtitles", "yes" if play.subtitles else "no"),
                 ("videos", "none" if films is None else "until-asked"),
             ),
@@ -313,7 +313,7 @@ def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "Benchmark
 
 
 def _notes(row: "SummaryRow", videos: int) -> str:
-    from reeltalk.report.leaderboard_page import FEW_VIDEOS
+    from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
     interval = (
         "no interval, as there are fewer than two videos"

@@ -167,8 +167,6 @@ def measure(
     out: Path | None = None,
     split: str | None = None,
     limit: int | None = None,
-    resamples: int = 1000,
-    seed: int = 17,
     overwrite: Annotated[bool, OVERWRITE] = False,
     options: Tagging = TAGGING,
     limits: Limits = LIMITS,
@@ -187,10 +185,6 @@ def measure(
         Only turns about videos of this split.
     limit
         Only the first so many turns.
-    resamples
-        Samples of videos that are drawn for each interval.
-    seed
-        Decides which.
     overwrite
         Replace the file that is there.
     """
@@ -202,7 +196,7 @@ def measure(
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(resamples=resamples, limit=limit)
+    check_counts(limit=limit)
     refuse_existing(out, overwrite=overwrite)
     _check(options)
     opened = Benchmark.open(benchmark)
@@ -212,7 +206,7 @@ def measure(
         raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
     with _tagger(opened, options, limits) as tagger, Bar() as bar:
         made = tagger.tag(turns, bar.show)
-    found = compare(turns, made, tagger=tagger.signature, resamples=resamples, seed=seed)
+    found = compare(turns, made, tagger=tagger.signature)
     for line in lines(found):
         print(line)
     if out is not None:

@@ -15,7 +15,7 @@ from reeltalk.construct.prompting import PromptedModel, Seen, numbered, prompts,
 from reeltalk.construct.replies import LinkageReply, RewriteReply
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
-from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
@@ -123,13 +123,13 @@ def rewritten(
             linkage=linkage,
             method=draft.method,
             skill=draft.skill,
-            draft=target.model_copy(
+            draft=without_facts(target).model_copy(
                 update={
                     "question": draft.question,
                     "references": (draft.answer,),
                     "evidence": _in_order((*earlier.evidence, *target.evidence)),
                     "labels": target.labels | {SKILL_LABEL: (draft.skill.value,)},
-                    "extra": target.extra | {"writer": signature},
+                    "extra": without_facts(target).extra | {"writer": signature},
                 }
             ),
             coherent=draft.coherent,

@@ -1,6 +1,5 @@
 """Set models' answers beside their questions and references, and count what is wanting."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +8,8 @@ from typing import Final
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import Answer, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
-from reeltalk.schema.ids import derive_id
 from reeltalk.schema.runs import Duplicate
+from reeltalk.schema.scoring import short_hash
 from reeltalk.store.content import Content
 
 NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
@@ -39,14 +38,14 @@ class AnswerSet:
     missing. A judge counts them."""
     signed: tuple[tuple[str, str], ...] = ()
     """How the answers came about, where we played the dialogues ourselves: parts of every signature."""
+    played: str = ""
+    """Hash of all turns that were played: an answer rests on the turns before it, also on those without a score."""
 
     @property
     def data_hash(self) -> str:
         """Eight digits over the scored items with their questions and references, whatever was answered."""
-        digest = hashlib.sha256()
-        for turn in sorted(self.turns, key=lambda turn: turn.item_id):
-            digest.update(derive_id("item", turn.item_id, turn.question, turn.references).encode())
-        return digest.hexdigest()[:8]
+        items = sorted((turn.item_id, turn.video_id, turn.question, *turn.references) for turn in self.turns)
+        return short_hash([items, self.played])
 
 
 @dataclass(frozen=True)
@@ -212,6 +211,7 @@ def _answered_turn(model: str, place: tuple[str, str, int], found: _Asked) -> An
             "correct_option": turn.correct_option,
             "checklist": turn.checklist,
             "rubric": turn.rubric,
+            "key": turn.key,
         }
     )
 
@@ -263,12 +263,12 @@ def with_distinct_names(sets: Sequence[AnswerSet]) -> list[AnswerSet]:
     return named
 
 
-def with_rubrics(turns: Iterable[AnsweredTurn], content: Content) -> list[AnsweredTurn]:
-    """Answers with the rubrics that the benchmark has by now: a run may be older than they are.
+def with_rubrics_and_keys(turns: Iterable[AnsweredTurn], content: Content) -> list[AnsweredTurn]:
+    """Answers with the rubrics and keys that the benchmark has now: a run may be older than they are.
 
     Args:
         turns: Answers of runs.
-        content: The benchmark; a turn that it words otherwise gives no rubric.
+        content: The benchmark; a turn that it words otherwise gives none.
     """
     asked: dict[tuple[str, int], Turn] = {}
     for chain in content.chains:
@@ -284,6 +284,7 @@ def with_rubrics(turns: Iterable[AnsweredTurn], content: Content) -> list[Answer
     for answer in turns:
         turn = asked.get((answer.unit_id, answer.turn_index))
         same = turn is not None and (turn.question, turn.references) == (answer.question, answer.references)
-        rubric = turn.rubric if turn is not None and same else None
-        found.append(answer if rubric is None else answer.model_copy(update={"rubric": rubric}))
+        given = {"rubric": turn.rubric, "key": turn.key} if turn is not None and same else {}
+        update = {field: value for field, value in given.items() if value is not None}
+        found.append(answer.model_copy(update=update) if update else answer)
     return found

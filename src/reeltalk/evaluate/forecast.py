@@ -22,6 +22,7 @@ from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel
+from reeltalk.schema.runs import Control
 
 WITHIN: Final = 0.1
 """Share by which prompt tokens may be off for a server that counts 4 characters a token, where answers are as long as
@@ -40,7 +41,7 @@ class Forecast:
 
     lines: tuple[Line, ...]
     scripts: int
-    """Dialogues, paths, and videos whose chains are played."""
+    """Dialogues, paths, and videos whose chains are played; once more for each control."""
     turns: int
     """Turns that are answered."""
     due: tuple[tuple[int, int], ...]
@@ -91,6 +92,7 @@ def forecast(
     subtitles: Subtitles | None = None,
     null_units: int = 0,
     seed: int = 17,
+    controls: Sequence[Control] = (),
 ) -> Forecast:
     """Count what an evaluation will ask.
 
@@ -109,6 +111,7 @@ def forecast(
         subtitles: Gives lines that were spoken.
         null_units: Units whose empty answers are judged for the null row.
         seed: Decides which.
+        controls: Controls that are played too.
 
     Raises:
         BenchmarkError: A golden history needs a reference that is withheld.
@@ -118,15 +121,16 @@ def forecast(
     player = StandIn(player_of(asked), asked)
     due: list[tuple[int, int]] = []
     turns = 0
+    plays = [settings, *(settings.model_copy(update={"control": control}) for control in controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
     nothing = null_row.sampled(every, null_units, seed=seed)
 
     async def run() -> None:
         nonlocal turns
-        for script in scripts:
+        for own, script in ((own, script) for own in plays for script in scripts):
             answers, judgings = asked.calls, sum(one.calls for one in counting.values())
-            screening = _screening(script, settings, durations_s, player)
-            played = play(script, player, screening, _NoPictures(), settings, wrong=wrong, subtitles=subtitles)
+            screening = _screening(script, own, durations_s, player)
+            played = play(script, player, screening, _NoPictures(), own, wrong=wrong, subtitles=subtitles)
             answered = [turn async for turn in played]
             turns += sum(step.answered for step in script.steps)
             units = units_of(answered, background)
@@ -139,7 +143,7 @@ def forecast(
 
     asyncio.run(run())
     lines = [asked.line(ANSWERS), *(one.line(name) for name, one in counting.items())]
-    return Forecast(tuple(lines), len(scripts), turns, tuple(due))
+    return Forecast(tuple(lines), len(due), turns, tuple(due))
 
 
 def lines(
@@ -200,7 +204,7 @@ def lines(
 def _screening(
     script: Script, settings: PlaySettings, durations_s: Mapping[str, float | None], player: Player
 ) -> Screening:
-    if not player.sees_frames or settings.frames.policy == "none":
+    if not player.sees_frames or "none" in (settings.frames.policy, settings.control):
         return NoScreening()
     return _Counted(script, settings, durations_s.get(script.video_id) or _least_length(script.steps))
 
@@ -218,7 +222,9 @@ class _Counted:
         policy = policy_of(settings.frames, script.steps, duration_s)
         self.append_only = policy.append_only
         times = [policy.times(script.steps[: end + 1], duration_s) for end in range(len(script.steps))]
-        frames = {time: ShownFrame(time, f"{script.video_id}@{time:.6f}".encode()) for shown in times for time in shown}
+        # A control's pictures are others, so that its questions are no repeated ones.
+        picture = f"{script.video_id}@%.6f/{settings.control}"
+        frames = {time: ShownFrame(time, (picture % time).encode()) for shown in times for time in shown}
         self._frames = [tuple(frames[time] for time in shown) for shown in times]
 
     def at(self, index: int) -> tuple[tuple[ShownFrame, ...], tuple[ShownFrame, ...]]:

@@ -1,16 +1,18 @@
 """From names on the command line to what answers and what judges."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.judging.judge import Judge
+from reeltalk.evaluate.judging.protocol import OWN, protocols
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.kept import KeptPlayer
 from reeltalk.evaluate.playing.player import Player
-from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.settings import AnswerStyle, JudgeSettings
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.inspected import PREFIX
@@ -110,6 +112,8 @@ class Opened:
     logged: Any = None
     """inspect_ai's own Model, where it has one."""
     model: "ServedModel | None" = None
+    knows: Callable[[Script], object] | None = None
+    """Graphs or a summary of a script that the model reads. A part of signatures."""
 
 
 def opened_player(
@@ -122,6 +126,7 @@ def opened_player(
     budget: Budget | None,
     picture: "Picture | None",
     prompt: str,
+    style: AnswerStyle = "free",
     answers: Content | None = None,
     answers_sha256: str = "",
     train: tuple[Benchmark, Content] | None = None,
@@ -138,6 +143,7 @@ def opened_player(
         budget: Limits.
         picture: Gives the JPEG files for what messages hold in place of pictures.
         prompt: Prompt that answers are asked with.
+        style: `short` asks a model for a word or a phrase.
         answers: What was read from `answers:PATH` or `human:PATH`.
         answers_sha256: Hash of that.
         train: A benchmark that baselines learn from, with its rows; this one by default.
@@ -159,7 +165,8 @@ def opened_player(
     if spec == "oracle":
         from reeltalk.evaluate.playing.oracle import OraclePlayer
 
-        return Opened(OraclePlayer.of(benchmark), (spec, ""))
+        oracle = OraclePlayer.of(benchmark)
+        return Opened(oracle, (spec, ""), knows=oracle.knows)
     if kind == "python" and colon:
         from reeltalk.evaluate.playing.python_class import PythonPlayer
 
@@ -179,10 +186,19 @@ def opened_player(
 
         model = served(name, asking, store, budget)
         summaries = {str(video.id): video.summaries for video in content.videos}
-        teller = SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
-        return Opened(teller, (spec, ""), model.model, model)
+
+        def told(video: str) -> str | None:
+            return told_summary(summaries.get(video, {}))
+
+        return Opened(
+            SummaryPlayer(model, told, style=style),
+            (spec, ""),
+            model.model,
+            model,
+            knows=lambda script: told(script.video_id),
+        )
     model = served(spec, asking, store, budget, picture)
-    return Opened(ChatPlayer(model, answer_prompt(prompt)), (spec, ""), model.model, model)
+    return Opened(ChatPlayer(model, answer_prompt(prompt, style)), (spec, ""), model.model, model)
 
 
 def _mini_player(spec: str, asking: Asking) -> Player:
@@ -201,93 +217,23 @@ def told_summary(summaries: Mapping[str, str]) -> str | None:
     return summaries.get("template") or next(iter(summaries.values()), None)
 
 
-def opened_judges(settings: JudgeSettings, benchmark: Benchmark | None) -> tuple[Judge, ...]:
+def opened_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
     """Judging protocols by name, in the order given.
 
     Args:
         settings: Which, and how.
-        benchmark: Holds the graphs that `graph` looks into.
 
     Raises:
         SettingError: There is none of the name, or it cannot judge this.
     """
-    return tuple(_judge(name, settings, benchmark) for name in dict.fromkeys(settings.protocols))
+    return tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
 
 
-PROTOCOLS: Final = (
-    "vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist", "choice", "agree", "graph", "cogme",
-    "rubric", "rubric-words",
-)  # fmt: skip
-"""Judging protocols by name."""
+def _judge(name: str, settings: JudgeSettings) -> Judge:
+    if name.startswith(PREFIX_OF_OWN):
+        from reeltalk.evaluate.judging.own import own_judge
 
-
-def _judge(name: str, settings: JudgeSettings, benchmark: Benchmark | None) -> Judge:
-    compat = settings.compat
-    match name:
-        case "vdeval":
-            from reeltalk.evaluate.judging.vdeval import VDEval
-
-            return VDEval(
-                history=settings.judge_history,
-                summary=settings.judge_summary,
-                shots=1 if settings.judge_shots else 0,
-                compat=compat,
-            )
-        case "lave":
-            from reeltalk.evaluate.judging.lave import Lave
-
-            return Lave(compat=compat)
-        case "clair":
-            from reeltalk.evaluate.judging.clair import Clair
-
-            return Clair(compat=compat)
-        case "llm-acc":
-            from reeltalk.evaluate.judging.llm_acc import LlmAcc
-
-            return LlmAcc(compat=compat)
-        case "svbench":
-            from reeltalk.evaluate.judging.svbench import SVBenchJudge
-
-            return SVBenchJudge(compat=compat)
-        case "gpt-score":
-            from reeltalk.evaluate.judging.gpt_score import GPTScore
-
-            return GPTScore(compat=compat)
-        case "checklist":
-            from reeltalk.evaluate.judging.checklist import ChecklistJudge
-
-            return ChecklistJudge(
-                eval_rounds=settings.eval_rounds,
-                compat=compat,
-                missing=settings.missing,
-                version=settings.checklist_version,
-            )
-        case "choice":
-            from reeltalk.evaluate.judging.choice import ChoiceJudge
-
-            return ChoiceJudge()
-        case "agree":
-            from reeltalk.evaluate.judging.choice import AgreeJudge
-
-            return AgreeJudge()
-        case "cogme":
-            from reeltalk.evaluate.judging.cogme import CogMEJudge
-
-            return CogMEJudge()
-        case "rubric" | "rubric-words":
-            from reeltalk.evaluate.judging.rubric import RubricJudge
-
-            return RubricJudge("model" if name == "rubric" else "words")
-        case "graph":
-            from reeltalk.evaluate.judging.grounded import GraphJudge, graphs_of
-
-            if benchmark is None:
-                raise SettingError("protocol graph looks into a benchmark's graphs; give --bench")
-            return GraphJudge(graphs_of(benchmark))
-        case own if own.startswith(PREFIX_OF_OWN):
-            from reeltalk.evaluate.judging.own import own_judge
-
-            return own_judge(own.removeprefix(PREFIX_OF_OWN), PROTOCOLS)
-        case _:
-            known = ", ".join(PROTOCOLS)
-            raise SettingError(f"no judging protocol '{name}'; known are {known}, python:FILE.py:CLASS")
+        return own_judge(name.removeprefix(PREFIX_OF_OWN), tuple(protocols()))
+    if name not in protocols():
+        raise SettingError(f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN}")
+    return protocols()[name].create(settings)

@@ -45,7 +45,7 @@ class Preset:
         return (("preset", f"{self.name} modified ({','.join(modified)})" if modified else self.name),)
 
 
-FREE: Final = ("units", "split", "tasks", "seed", "compat", "language", "resamples", "option_order", "null_units")
+FREE: Final = ("units", "split", "tasks", "seed", "compat", "language", "option_order", "null_units", "control")
 """What says which part of a benchmark is played, has its own place in a signature, or moves no number of a model."""
 
 

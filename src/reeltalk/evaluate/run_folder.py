@@ -15,7 +15,7 @@ from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, RunInfo, Summ
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
-from reeltalk.store.runs import INFO, write_tables
+from reeltalk.store.runs import INFO, write_scores, write_tables
 
 REQUEST: Final = "request.json"
 REPLIES: Final = "replies.sqlite"
@@ -25,21 +25,36 @@ SHARDS: Final = "shards"
 LOCK: Final = ".lock"
 
 
+def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
+    """True where a folder holds a whole run that the very request made.
+
+    Args:
+        path: The folder.
+        request: All that decides what the run asks.
+    """
+    if not (path / INFO).is_file() or not (path / REQUEST).is_file():
+        return False
+    return bool(read_json(path / REQUEST) == json.loads(json.dumps(request)))
+
+
 class RunFolder:
     """Owns a run's folder while it is made. Use as a context."""
 
-    def __init__(self, path: Path, request: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    def __init__(
+        self, path: Path, request: Mapping[str, Any], *, overwrite: bool = False, frames: Path | None = None
+    ) -> None:
         """Begin a run, or go on with the one that was begun by the same request.
 
         Args:
             path: The folder.
             request: All that decides what the run asks; the same request goes on, another one is refused.
             overwrite: Replace the run that is there.
+            frames: Keeps pictures for several runs, and stays; by default the run keeps its own until it is whole.
 
         Raises:
             BenchmarkError: There is something else, a run by another request, or a run that is whole.
         """
-        self.path = path
+        self.path, self.frames = path, frames or path / FRAMES
         self._request = json.loads(json.dumps(request))
         with storage_errors(path):
             if path.exists() and not path.is_dir():
@@ -107,11 +122,6 @@ class RunFolder:
         return self.path / LOGS
 
     @property
-    def frames(self) -> Path:
-        """Where pictures are kept while the run is made."""
-        return self.path / FRAMES
-
-    @property
     def shards(self) -> Path:
         """Where several processes that make the run write what came of their parts."""
         return self.path / SHARDS
@@ -119,6 +129,19 @@ class RunFolder:
     def clear_logs(self) -> None:
         """Remove the logs of an attempt that was stopped: the next one writes it all again, from kept replies."""
         shutil.rmtree(self.logs, ignore_errors=True)
+
+    def keep(self, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:
+        """Write answers and scores before anything is computed from them; the run is not whole yet.
+
+        Args:
+            answers: Rows of `answers.jsonl`.
+            judged: Rows of `scores/judged-PROTOCOL.jsonl`.
+
+        Raises:
+            BenchmarkError: The disk is full or cannot be written; replies are kept, and the same command goes on.
+        """
+        with storage_errors(self.path):
+            write_scores(self.path, answers, judged)
 
     def finish(
         self,
@@ -156,7 +179,7 @@ class RunFolder:
                 groups=groups,
                 judged=judged,
             )
-        for work in (self.frames, self.shards):
+        for work in (self.path / FRAMES, self.shards):
             shutil.rmtree(work, ignore_errors=True)
 
     def __enter__(self) -> "RunFolder":

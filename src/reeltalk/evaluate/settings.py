@@ -3,14 +3,19 @@
 Imports nothing heavy.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.evaluate.frame_settings import FrameSettings
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.runs import Control
 
 Count = Annotated[int, Field(ge=1)]
+AnswerStyle = Literal["free", "short"]
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -22,11 +27,7 @@ class ScoreSettings(BaseModel):
     metrics: tuple[str, ...] = ("bleu", "meteor", "rouge_l", "cider")
     """Names on the command line; `bleu` gives `bleu_1` to `bleu_4`, `python:FILE.py:FUNCTION` one of your own."""
     language: Literal["auto", "en", "zh"] = "auto"
-    """Language of the answers, which decides the tokeniser; `auto` refuses mixed languages."""
-    resamples: Annotated[int, Field(ge=100)] = 1000
-    """Bootstrap resamples behind every interval."""
-    seed: Annotated[int, Field(ge=0)] = 17
-    """Seed of the resampling."""
+    """Language that decides the tokeniser; `auto` takes that of each item's references."""
 
 
 class PlaySettings(BaseModel):
@@ -52,14 +53,19 @@ class PlaySettings(BaseModel):
     """Seed by which new paths are drawn in place of the benchmark's own."""
     prompt: str = "plain"
     """Prompt that answers are asked with: plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    answer_style: AnswerStyle = "free"
+    """`short` asks a model for a word or a phrase; `free` leaves the length to the prompt."""
     option_order: Literal["source", "shuffled"] = "source"
     """Order of a multiple-choice question's options: as in the source, or drawn by the seed."""
     subtitles: bool = False
     """Show the lines that were spoken and had ended by the moment of the question."""
     seed: Annotated[int, Field(ge=0)] = 17
-    """Decides the order of options and which wrong answers are planted."""
+    """Decides the order of options, which wrong answers are planted, and what the controls draw."""
     frames: FrameSettings = FrameSettings()
     """Which frames a turn sees."""
+    control: Control | None = None
+    """Show no pictures, black ones, the turn's own in another order, or another video's; times and text stay. Compared
+    with the run that shows the video's own pictures, this tells what looking is worth."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -83,6 +89,8 @@ class PlaySettings(BaseModel):
         parts += [("rejump", str(self.rejump))] if self.rejump is not None else []
         parts += [("options", f"shuffled-{self.seed}" if self.option_order == "shuffled" else "source")]
         parts += [("subtitles", "yes" if self.subtitles else "no"), ("audio", "unused")]
+        drawn = f"-{self.seed}" if self.control in ("shuffled", "other-video") else ""
+        parts += [("control", f"{self.control}{drawn}")] if self.control else []
         return (*parts, *self.frames.signature)
 
 
@@ -92,14 +100,13 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     protocols: tuple[str, ...] = ()
-    """Names of judging protocols: vdeval, lave, clair, llm-acc, svbench, gpt-score, checklist, choice, agree, graph,
-    cogme, rubric, rubric-words; or python:FILE.py:CLASS for one of your own."""
+    """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
     metrics: tuple[str, ...] = ()
     """Text metrics, as of `score`."""
     compat: bool = False
     """Show beside each fixed figure what the official script would have made of the same replies."""
     judge_history: Literal["none", "qa_only", "judged"] = "judged"
-    """What VDEval's judge is told of the turns before."""
+    """Earlier turns that VDEval's judge sees."""
     judge_summary: Literal["none", "template", "refined"] = "refined"
     """Which summary of the video VDEval's judge is given."""
     judge_shots: Annotated[int, Field(ge=0, le=1)] = 1
@@ -113,15 +120,41 @@ class JudgeSettings(BaseModel):
     missing: Literal["zero", "skip"] = "zero"
     """What a turn counts for which the model gave no answer, on checklists."""
     language: Literal["auto", "en", "zh"] = "auto"
-    """Language of the answers, for text metrics."""
-    resamples: Annotated[int, Field(ge=100)] = 1000
-    """Bootstrap resamples behind every interval."""
+    """Language of text metrics' tokens; `auto` takes that of each item's references."""
     seed: Annotated[int, Field(ge=0)] = 17
-    """Seed of the resampling."""
+    """Seed of the draw of `null_units`."""
 
 
-JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=("agree",), metrics=("bleu", "rouge_l", "cider"))
-"""By what answers are judged where nothing is said: whether they agree with a reference, and text metrics."""
+AUTO: Final = "auto"
+"""In place of a protocol: those without a model that can judge the turns at hand, which may be none."""
+JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=(AUTO,), metrics=("bleu", "rouge_l", "cider"))
+"""The default: keys or options judge the turns that have them, and text metrics score all answers."""
+NO_JUDGE: Final = (
+    "these turns have neither keys nor options, so no rule can judge them: there are text metrics only. Name a judge: "
+    "--protocols clair --judge NAME for a language model, or --protocols agree for lexical agreement, a rough measure"
+)
+
+
+def judging_of(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
+    """Settings with protocols in place of `auto`.
+
+    Args:
+        settings: As they were given.
+        turns: What is judged.
+
+    Returns:
+        With `typed` where turns have keys, and `choice` where some have options and no key; the settings as they are
+        where they do not say `auto`.
+    """
+    if AUTO not in settings.protocols:
+        return settings
+    keyed = chosen = False
+    for turn in turns:
+        keyed = keyed or turn.key is not None
+        chosen = chosen or (turn.key is None and bool(turn.options) and turn.correct_option is not None)
+    found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()))
+    named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
+    return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
 
 
 class ModelSettings(BaseModel):

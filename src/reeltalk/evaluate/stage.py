@@ -5,15 +5,13 @@ stopped goes on; `run.json` appears last and says that all the rest is whole.
 """
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.errors import InputError, MissingToolError
+from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.evaluate.evaluation import Collected, Evaluation, Null
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
@@ -45,8 +43,9 @@ class Judging:
     """Who judges, where a protocol needs a language model."""
     logged: Any = None
     """inspect_ai's own Model for it."""
-    meteor: MeteorProcess | MissingToolError | None = None
-    embedder: SentenceEmbedder | None = None
+    meteor: MeteorProcess | ReeltalkError | None = None
+    """A running METEOR, or why there is none."""
+    embedder: SentenceEmbedder | ReeltalkError | None = None
 
     def name(self, judge: Judge) -> str:
         """Who judges by a protocol."""
@@ -267,15 +266,6 @@ def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[nu
         judging: How many, and by what seed.
     """
     return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
-
-
-def frames_hash(turns: Sequence[AnsweredTurn]) -> str:
-    """Eight digits over the presentation times of all frames that were shown, turn by turn."""
-    digest = hashlib.sha256()
-    for turn in turns:
-        times = turn.played.frames_s if turn.played else ()
-        digest.update(json.dumps([turn.item_id, [round(time, 6) for time in times]]).encode())
-    return digest.hexdigest()[:8]
 
 
 def _drawn(units: Iterable[null_row.Unit], judging: JudgeSettings) -> frozenset[null_row.Unit]:

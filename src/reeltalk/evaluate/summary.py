@@ -1,18 +1,24 @@
 """From judged answers to a run's tables: values with intervals and signatures, groups, curves, per-turn scores."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk import __version__
 from reeltalk.evaluate.judging.measures import Measure, grouped
-from reeltalk.metrics.resampling import cluster_bootstrap
-from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow
+from reeltalk.evaluate.judging.protocol import measure_info
+from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
+from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow, quoted
 from reeltalk.schema.scoring import Signature
 
 TURN: Final = "turn"
 """Groups of this kind become a curve."""
+UNTOLD: Final = "it was not judged"
+OTHER: Final = "other reasons"
+MOST_REASONS: Final = 20
+"""Reasons that a row tells apart."""
+REASON_CHARS: Final = 200
 Parts = tuple[tuple[str, str], ...]
 
 
@@ -34,9 +40,8 @@ def summarise(
     *,
     subject: str,
     signed: Parts,
-    resamples: int,
-    seed: int,
     tables: Tables,
+    reasons: Mapping[str, str] | None = None,
 ) -> None:
     """Add a model's numbers.
 
@@ -45,34 +50,32 @@ def summarise(
         measures: Its numbers; one that counts nothing has no row.
         subject: First word of the signatures.
         signed: Parts of the signature that say how the answers came about and who judged.
-        resamples: Bootstrap resamples behind every interval.
-        seed: Seed of the resampling.
         tables: What is added to.
+        reasons: Why turns have no score, by item.
     """
     for measure in measures:
         if measure.n + measure.unscored + measure.not_applicable == 0:
             continue
-        ending = (("ci", f"95%-by-video-{resamples}"), ("seed", str(seed)), ("v", __version__))
+        ending = (("ci", INTERVAL), ("v", __version__))
         parts = (*signed, ("metric", measure.name), *measure.signature, *ending)
-        _add(model, measure, str(Signature(subject=subject, parts=parts)), resamples, seed, tables)
+        _add(model, measure, str(Signature(subject=subject, parts=parts)), tables, reasons or {})
 
 
-def _add(model: str, measure: Measure, signature: str, resamples: int, seed: int, tables: Tables) -> None:
-    low, high = _interval(measure, resamples, seed)
+def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: Mapping[str, str]) -> None:
+    low, high = _interval(measure)
     if measure.name not in tables.metrics:
         tables.metrics.append(measure.name)
     tables.summary.append(
         SummaryRow(
             model=model,
             metric=measure.name,
-            value=None if measure.withheld else measure.value,
             n=measure.n,
-            low=None if measure.withheld else low,
-            high=None if measure.withheld else high,
+            videos=measure.videos,
             signature=signature,
             unscored=measure.unscored,
             not_applicable=measure.not_applicable,
-            over_scored=measure.value if measure.withheld else None,
+            reasons=_reasons(measure, reasons),
+            **quoted(measure.value, low, high, withheld=measure.withheld),
         )
     )
     for entry in measure.entries:
@@ -80,17 +83,17 @@ def _add(model: str, measure: Measure, signature: str, resamples: int, seed: int
             tables.items[model, entry.item_id].setdefault(measure.name, entry.value * measure.scale + measure.offset)
     for by in measure.by:
         for group, part in sorted(grouped(measure, by).items(), key=lambda found: _in_order(found[0])):
-            low, high = _interval(part, resamples, seed)
+            low, high = _interval(part)
             if by == TURN and part.value is not None and group.isdigit():
                 tables.curves.append(
                     CurvePoint(
                         model=model,
                         metric=measure.name,
                         turn_index=int(group) - 1,
-                        value=part.value,
                         n=part.n,
-                        low=low,
-                        high=high,
+                        videos=part.videos,
+                        unscored=part.unscored,
+                        **quoted(part.value, low, high, withheld=part.withheld),
                     )
                 )
             elif by != TURN:
@@ -100,22 +103,37 @@ def _add(model: str, measure: Measure, signature: str, resamples: int, seed: int
                         metric=measure.name,
                         by=by,
                         group=group,
-                        value=part.value,
                         n=part.n,
+                        videos=part.videos,
                         unscored=part.unscored,
-                        low=low,
-                        high=high,
+                        **quoted(part.value, low, high, withheld=part.withheld),
                     )
                 )
 
 
-def _interval(measure: Measure, resamples: int, seed: int) -> tuple[float | None, float | None]:
+def _reasons(measure: Measure, known: Mapping[str, str]) -> dict[str, int]:
+    found = Counter(
+        " ".join((entry.reason or known.get(entry.item_id or "", UNTOLD)).split())[:REASON_CHARS]
+        for entry in measure.entries
+        if entry.applies and entry.value is None
+    )
+    most = dict(found.most_common(MOST_REASONS))
+    rest = found.total() - sum(most.values())
+    return most | ({OTHER: rest} if rest else {})
+
+
+def _interval(measure: Measure) -> tuple[float, float] | tuple[None, None]:
     if measure.value is None:
         return None, None
-    interval = cluster_bootstrap(
-        measure.statistics, measure.clusters, measure.from_sums, resamples=resamples, seed=seed
+    info = measure_info(measure.name)
+    found = measure_interval(
+        measure.statistics,
+        measure.clusters,
+        measure.from_sums,
+        info.bounds if info is not None else None,
+        weights=measure.weights,
     )
-    return (interval.low, interval.high) if interval else (None, None)
+    return (None, None) if found.low is None or found.high is None else (found.low, found.high)
 
 
 def _in_order(group: str) -> tuple[int, str]:

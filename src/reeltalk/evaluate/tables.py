@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from reeltalk import __version__
 from reeltalk.evaluate.answers import AnswerSet
@@ -12,19 +12,18 @@ from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.cascade import cascade
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import find_protocol
 from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.latency import latency
 from reeltalk.evaluate.score import Scored, score
 from reeltalk.evaluate.settings import ScoreSettings
+from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.summary import Parts, Tables, summarise
-from reeltalk.metrics.agreement import agreement
+from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.runs import GroupRow, ItemScores, ModelInfo, RunInfo
-from reeltalk.schema.scoring import JudgedScore
-
-RIGHT_OR_WRONG: Final = frozenset({"agree", "choice", "graph"})
-"""Protocols whose values are right or wrong, turn by turn: of these one can ask whether an error cascades."""
+from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
+from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 
 def tables_of(
@@ -59,39 +58,46 @@ def tables_of(
     sets = [_answer_set(model, evaluation.turns, sources[model], parts) for model, parts in signed.items()]
     tables = Tables()
     units = units_of(evaluation.turns, background)
-    # Judged numbers rest on all turns: those of a model that failed at one compare with those of one that did not.
-    data = {
-        answer_set.model: dataclasses.replace(
-            answer_set, turns=[turn for turn in evaluation.turns if turn.model == answer_set.model]
-        ).data_hash
-        for answer_set in sets
-    }
     durations = {name: video.duration_s for name, video in background.videos.items()} if background else {}
 
-    def add(model: str, measures: Sequence[Measure], *parts: tuple[str, str]) -> None:
+    def add(
+        model: str,
+        data: str,
+        measures: Sequence[Measure],
+        *parts: tuple[str, str],
+        reasons: Mapping[str, str] | None = None,
+    ) -> None:
         summarise(
             model,
             measures,
             subject=subject,
-            signed=(("data", data[model]), *signed[model], *parts),
-            resamples=chosen.resamples,
-            seed=chosen.seed,
+            signed=(("data", data), *signed[model], *parts),
             tables=tables,
+            reasons=reasons,
         )
 
-    for model in data:
+    for model in signed:
         own = [unit for unit in units if unit.model == model]
         for judge in judging.judges:
             rows = [row for row in evaluation.scores[judge.name] if row.model == model]
-            measures = judge.measures(judged_units(judge, own, background), rows)
-            add(model, measures, ("judge", judging.name(judge)), *judge.signature)
-            if judge.name in RIGHT_OR_WRONG and measures:
+            judged = judged_units(judge, own, background)
+            measures = judge.measures(judged, rows)
+            # Judged numbers rest on all turns: those of a model that failed at one compare with those of one that did
+            # not.
+            data = judged_hash(judged, judge)
+            why = _reasons(own, rows)
+            add(model, data, measures, ("judge", judging.name(judge)), *judge.signature, reasons=why)
+            protocol = find_protocol(judge.name)
+            if measures and protocol is not None and protocol.right_or_wrong:
                 values = {e.item_id: e.value for e in measures[0].entries if e.item_id and e.value is not None}
-                add(model, cascade(own, values, judge.name), *judge.signature)
-        tables.groups += _agreements(model, evaluation.scores)
-        add(model, latency([turn for turn in evaluation.turns if turn.model == model], durations))
+                # What an error costs rests on the same turns.
+                after = cascade(own, values, judge.name)
+                withheld = measures[0].withheld
+                add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)
+        answered = [turn for turn in evaluation.turns if turn.model == model]
+        add(model, asked_hash(answered), latency(answered, durations))
     models = [_info(answer_set, evaluation.turns) for answer_set in sets]
-    if null_row.NAME not in data:
+    if null_row.NAME not in signed:
         nothing = Tables()
         for judge in judging.judges:
             null = evaluation.null.get(judge.name, Null())
@@ -99,9 +105,7 @@ def tables_of(
                 null_row.NAME,
                 judge.measures(null.units, null.scores) if null.units else [],
                 subject=subject,
-                signed=(("data", _unit_hash(null.units)), ("judge", judging.name(judge)), *judge.signature),
-                resamples=chosen.resamples,
-                seed=chosen.seed,
+                signed=(("data", judged_hash(null.units, judge)), ("judge", judging.name(judge)), *judge.signature),
                 tables=nothing,
             )
         tables.summary += nothing.summary
@@ -118,15 +122,16 @@ def tables_of(
             )
     scored = Scored(_no_texts(sets, subject, evaluation), [], [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
-        texts = ScoreSettings(
-            metrics=chosen.metrics, language=chosen.language, resamples=chosen.resamples, seed=chosen.seed
-        )
+        texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
         scored = score(
             [answer_set for answer_set in sets if answer_set.turns],
             texts,
             subject=subject,
             meteor=judging.meteor,
             embedder=judging.embedder,
+            languages=languages_by_item(
+                ((turn.item_id, turn.references) for turn in evaluation.turns), chosen.language
+            ),
             progress=progress,
         )
     info = scored.info.model_copy(
@@ -141,36 +146,14 @@ def tables_of(
     return info, scored, tables
 
 
-def _unit_hash(units: Sequence[JudgeUnit]) -> str:
-    """The hash of what was asked in some units, as of any model's answers to them."""
-    turns = [turn for unit in units for turn in unit.turns]
-    return AnswerSet(null_row.NAME, *null_row.SOURCE, len(turns), turns).data_hash
-
-
-PASSES: Final[dict[str, tuple[str, float]]] = {
-    "vdeval": ("vdeval", 2.5),
-    "lave": ("lave", 0.75),
-    "clair": ("clair", 0.5),
-    "llm-acc": ("llm_acc", 0.5),
-    "gpt-score": ("accuracy", 5.0),
-    "agree": ("agree", 0.5),
-    "choice": ("accuracy", 0.5),
-}
-"""Protocols that score single turns: their criterion, and the value from which an answer counts as right."""
-
-
-def _agreements(model: str, scores: Mapping[str, list[JudgedScore]]) -> list[GroupRow]:
-    """How far the graph agrees with every other protocol on the turns that both have scored."""
-    if "graph" not in scores:
-        return []
-    graph = [row for row in scores["graph"] if row.model == model]
-    found: list[GroupRow] = []
-    for name, (criterion, threshold) in PASSES.items():
-        others = [row for row in scores.get(name, ()) if row.model == model and row.criterion == criterion]
-        if others:
-            both = agreement(graph, others, other_threshold=threshold)
-            for metric, value in (("graph.agreement", both.raw), ("graph.kappa", both.kappa)):
-                found.append(GroupRow(model=model, metric=metric, by="judge", group=name, value=value, n=both.n))
+def _reasons(units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> dict[str, str]:
+    """Why a judge gave no score to a turn, by the turn's item."""
+    items = {(unit.id, turn.turn_index): turn.item_id for unit in units for turn in unit.turns}
+    found: dict[str, str] = {}
+    for row in rows:
+        item = items.get((row.unit_id, row.turn_index)) if row.turn_index is not None else None
+        if row.state is ScoreState.UNSCORED and item is not None:
+            found.setdefault(item, row.reason or "the judge gave no reason")
     return found
 
 
@@ -203,7 +186,16 @@ def _answer_set(model: str, turns: Sequence[AnsweredTurn], source: tuple[str, st
         for turn in own
         if not usable(turn)
     )  # fmt: skip
-    return AnswerSet(model, source[0], source[1], len(own), answered, not_scored=dict(left_out), signed=signed)
+    return AnswerSet(
+        model,
+        source[0],
+        source[1],
+        len(own),
+        answered,
+        not_scored=dict(left_out),
+        signed=signed,
+        played=asked_hash(own),
+    )
 
 
 def _info(answer_set: AnswerSet, turns: Sequence[AnsweredTurn]) -> ModelInfo:

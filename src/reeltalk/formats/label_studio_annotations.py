@@ -16,7 +16,7 @@ from reeltalk.errors import InputError
 from reeltalk.formats.label_studio_config import DECISIONS, REASON_WORDS
 from reeltalk.formats.label_studio_documents import Annotation, Region, Row, Task, moment_of
 from reeltalk.formats.label_studio_fields import Range, Said, draft_regions, label_paths, read_regions, seconds, ticks
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json
@@ -246,11 +246,12 @@ def _reworded(turn: Turn, said: Said, draft: Said, rate_hz: float) -> Turn:
         if sorted(said.evidence) != sorted(draft.evidence):
             changed["evidence"] = _evidence(turn, said.evidence, rate_hz)
         # Turn validates what `model_copy` would not.
-        return Turn.model_validate({**dict(turn), **changed}) if changed else turn
+        new = Turn.model_validate({**dict(turn), **changed}) if changed else turn
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise _RefusedError(f"{where}: {first['msg']}".removeprefix(": ")) from None
+    return without_facts(new) if not changed.keys().isdisjoint(REWORDING) else new
 
 
 def _labels(turn: Turn, paths: Iterable[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

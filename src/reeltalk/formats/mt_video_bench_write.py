@@ -242,7 +242,8 @@ class Writer:
         )
         self._lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
         self._lose(
-            sum(map(_has_more, turns)), "turns with options, times, evidence or other labels, which are left out"
+            sum(map(_has_more, turns)),
+            "turns with options, times, evidence, rubrics, keys or other labels, which are left out",
         )
         self._lose(sum(bool(row.clip_ids) for row in content.dialogues), "dialogues whose clips are left out")
         asked = sum(answer.asked_as is not None or answer.referred_to is not None for answer in content.answers)
@@ -267,4 +268,4 @@ def _is_described(video: Video) -> bool:
 
 def _has_more(turn: Turn) -> bool:
     known = set(turn.labels) <= {TASK_LABEL} or set(turn.labels) <= {ABILITY_LABEL}
-    return bool(turn.options or turn.evidence or turn.asked_at_s is not None or not known)
+    return bool(turn.options or turn.evidence or turn.asked_at_s is not None or turn.rubric or turn.key or not known)

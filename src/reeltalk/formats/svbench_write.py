@@ -389,7 +389,8 @@ class Writer:
         )
         self._lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
         self._lose(
-            sum(map(_has_more, turns)), "turns with options, evidence, checklists or other labels, which are left out"
+            sum(map(_has_more, turns)),
+            "turns with options, evidence, checklists, rubrics, keys or other labels, which are left out",
         )
         states = Counter(answer.state for answer in content.answers)
         failed = states[AnswerState.FAILED] + states[AnswerState.NOT_ASKED]
@@ -417,4 +418,7 @@ def _places_between(ids: list[str], stem: str) -> list[int]:
 
 
 def _has_more(turn: Turn) -> bool:
-    return bool(turn.options or turn.evidence or turn.checklist or turn.extra or set(turn.labels) - {LANGUAGE})
+    return bool(
+        turn.options or turn.evidence or turn.checklist or turn.rubric or turn.key or turn.extra
+        or set(turn.labels) - {LANGUAGE}
+    )  # fmt: skip

@@ -130,7 +130,7 @@ class _Writer:
                 sum(len(turn.references) > 1 for unit in units for turn in unit.turns),
             ),
             (
-                "turns with options, times, evidence, checklists or labels of other vocabularies:",
+                "turns with options, times, evidence, checklists, rubrics, keys or labels of other vocabularies:",
                 sum(_has_more(turn) for unit in units for turn in unit.turns),
             ),
         ):
@@ -179,7 +179,10 @@ class _Writer:
 
 def _has_more(turn: Turn) -> bool:
     other_labels = set(turn.labels) - {"vdact.question_type"}
-    return bool(turn.options or turn.evidence or turn.checklist or turn.asked_at_s is not None or other_labels)
+    return bool(
+        turn.options or turn.evidence or turn.asked_at_s is not None or turn.checklist or turn.rubric or turn.key
+        or other_labels
+    )  # fmt: skip
 
 
 def _vdact_ids(units: list[Dialogue]) -> dict[DialogueId, DialogueId]:

@@ -17,6 +17,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
+from reeltalk.graph.keys import answer_key
 from reeltalk.graph.question import Question
 from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
@@ -238,6 +239,7 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
             "cogme.content": spec.content,
             "cogme.thinking": (thinking,),
         },
+        key=answer_key(question, story),
         extra=extra,
     )
 

@@ -31,9 +31,11 @@ class SentenceEmbedder:
     """
 
     def __init__(self) -> None:
-        import onnxruntime
-        from tokenizers import BertWordPieceTokenizer
-
+        try:
+            import onnxruntime
+            from tokenizers import BertWordPieceTokenizer
+        except ImportError as error:
+            raise MissingExtraError("embedding similarity", extra="embed") from error
         found = importlib.util.find_spec(MODEL_PACKAGE)
         if found is None or not found.submodule_search_locations:
             raise MissingExtraError("embedding similarity", extra="embed")

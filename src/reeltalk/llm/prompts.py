@@ -30,6 +30,15 @@ class Prompt:
             raise ValueError(f"{path}: the first line must name the prompt and its version, <!-- NAME vN -->")
         return cls(match[1], match[2], body.strip(), hashlib.sha256(content.encode()).hexdigest())
 
+    def followed_by(self, other: "Prompt") -> "Prompt":
+        """This prompt with the text of another below it; the signature names both."""
+        return Prompt(
+            f"{self.name}.{self.version}+{other.name}",
+            other.version,
+            f"{self.text}\n\n{other.text}",
+            hashlib.sha256(f"{self.sha256} {other.sha256}".encode()).hexdigest(),
+        )
+
     @property
     def signature(self) -> str:
         """Name, version and the beginning of the hash, as it stands beside what the prompt produced."""

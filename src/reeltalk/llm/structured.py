@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from reeltalk.errors import ModelError
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
+from reeltalk.llm.own_words import why_not_own, without_wrapping
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.wire import first_problem, one_line
 from reeltalk.schema.record import Json
@@ -59,31 +60,36 @@ class Asked(Generic[T]):
     """Why replies could not be used, in their order; empty where the first one could."""
 
 
-def read_record(text: str, kind: type[T]) -> T:
+def read_record(text: str, kind: type[T], *, shown: Sequence[str] = ()) -> T:
     """The record in a reply: its one JSON object that is of the type, whatever stands around it.
 
     Types are taken at their word: "3" is no number, and 1 is not true. The same record may stand there twice. Where
     two differ, where an object that is not of the type follows, or where one with a usable field goes before, nothing
-    says which of them is meant, and none is read.
+    says which of them is meant, and none is read. Nor is one read that the writer may only quote, or takes back:
+    `llm.own_words` says how that is told.
 
     Args:
         text: The reply.
         kind: A pydantic model, dataclass or other type whose JSON is an object.
+        shown: Texts that the writer was shown; a record amid prose that stands in one of them is a quotation.
 
     Raises:
         MalformedReplyError: It holds no JSON object, none of the type, or several that disagree.
     """
     adapter: TypeAdapter[T] = _adapter(cast(Hashable, kind))
-    answer = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1)
+    answer = _THOUGHT.sub("", without_wrapping(text.lstrip("\ufeff")), count=1)
     if _OPEN_THOUGHT.match(answer) is not None:
         raise MalformedReplyError("it begins with a thought that has no end", text)
-    objects, around, broken = _objects(answer)
+    objects, pieces, broken = _objects(answer)
+    around = "".join(pieces)
     records: list[tuple[T, Json]] = []
+    last = 0
     others: list[Json] = []
     problem: str | None = None
-    for found in objects:
+    for number, found in enumerate(objects):
         try:
             records.append((adapter.validate_json(json.dumps(found), strict=True), found))
+            last = number
         except ValidationError as error:
             problem = problem or f"{first_problem(error)} ({error.error_count()} in all)"
             if records:
@@ -98,12 +104,14 @@ def read_record(text: str, kind: type[T]) -> T:
         raise MalformedReplyError(f"beside a record, {broken}", text)
     if _LOOSE_OBJECT.search(around) is not None or any(_could_be_meant(other, told, adapter) for other in others):
         raise MalformedReplyError("beside a record, it holds one that cannot be read; write one and quote none", text)
+    if (why := why_not_own("".join(pieces[: last + 1]), "".join(pieces[last + 1 :]), told, shown)) is not None:
+        raise MalformedReplyError(f"{why}; send the JSON object alone", text)
     return record
 
 
-def _objects(answer: str) -> tuple[list[Json], str, str | None]:
+def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
     """The JSON objects in a text, what stands around them, and what is wrong with the first one that is broken."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_once_each)
+    decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number, object_pairs_hook=_once_each)
     objects: list[Json] = []
     around: list[str] = []
     position = 0
@@ -117,11 +125,11 @@ def _objects(answer: str) -> tuple[list[Json], str, str | None]:
             # Inner objects of a broken one are not the record, however well they may fit.
             ends = error.pos >= len(answer.rstrip()) or error.msg.startswith("Unterminated string")
             where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
-            return objects, "".join(around), f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
+            return objects, around, f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
         except (ValueError, RecursionError) as error:
-            return objects, "".join(around), f"the JSON cannot be read: {one_line(str(error))}"
+            return objects, around, f"the JSON cannot be read: {one_line(str(error))}"
         objects.append(found)
-    return objects, "".join([*around, answer[position:]]), None
+    return objects, [*around, answer[position:]], None
 
 
 def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:
@@ -213,7 +221,7 @@ def _conversation(
         reply = yield conversation
         replies.append(reply.text)
         try:
-            record = _record(reply.text, reply.cut_off, kind, check)
+            record = _record(reply.text, reply.cut_off, kind, check, [message.text for message in messages])
         except MalformedReplyError as error:
             reasons.append(error.reason)
         else:
@@ -234,10 +242,12 @@ def repair_signature() -> str:
     return _repair().signature
 
 
-def _record(text: str, cut_off: bool, kind: type[T], check: Callable[[T], str | None] | None) -> T:
+def _record(
+    text: str, cut_off: bool, kind: type[T], check: Callable[[T], str | None] | None, shown: Sequence[str]
+) -> T:
     if cut_off:
         raise MalformedReplyError("it was cut off at the longest length that is allowed; write less", text)
-    record = read_record(text, kind)
+    record = read_record(text, kind, shown=shown)
     if check is not None and (complaint := check(record)) is not None:
         raise MalformedReplyError(complaint, text)
     return record
@@ -251,6 +261,12 @@ def _repair() -> Prompt:
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
+
+
+def _number(text: str) -> float | int:
+    """A number as it is meant: 6.0 is 6, also where only whole numbers are allowed."""
+    value = float(text)
+    return int(value) if re.fullmatch(r"-?\d{1,15}\.0+", text) else value
 
 
 def _no_constant(name: str) -> float:

@@ -1,67 +1,18 @@
-"""How far two judges agree on the same turns: raw agreement and Cohen's kappa, of categories and of pass and fail."""
+"""How far two judges agree on the same items: the share of equal categories, and Cohen's kappa."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.draws import Draws, Statistic, ratio_of_sums
-from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, ratio_of_sums
 
 Floats = NDArray[np.float64]
 Weights = Literal["none", "linear", "quadratic"]
 
 NO_ITEMS: Final = "no items that both scored"
 NO_CHANCE: Final = "both say the same of all items, so chance would agree as well"
-
-Item = tuple[str, str, int | None]
-"""What was judged: the model, its chain, path or dialogue, and the turn."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Two judges beside each other."""
-
-    n: int
-    """Items that both scored."""
-    raw: float | None
-    """Share on which both say pass or both say fail; None without items."""
-    kappa: float | None
-    """Cohen's kappa (1960): agreement beyond chance. None without items, or where both say the same of all."""
-
-
-def agreement(
-    rows: Iterable[JudgedScore],
-    others: Iterable[JudgedScore],
-    *,
-    threshold: float = 0.5,
-    other_threshold: float = 0.5,
-) -> Agreement:
-    """Agreement of two judges over the items that both scored.
-
-    Several scores of one item, as of several rounds or criteria, are averaged first. Rows without a value are left out.
-
-    Args:
-        rows: One judge's.
-        others: The other's.
-        threshold: From this score on the first judge passes an answer.
-        other_threshold: From this score on the second does.
-
-    Reference:
-        Cohen, "A Coefficient of Agreement for Nominal Scales", Educational and Psychological Measurement 20, 1960.
-    """
-    mine, theirs = _passed(rows, threshold), _passed(others, other_threshold)
-    both = [(mine[item], theirs[item]) for item in mine.keys() & theirs.keys()]
-    n = len(both)
-    if n == 0:
-        return Agreement(0, None, None)
-    table = np.zeros((2, 2))
-    for a, b in both:
-        table[int(a), int(b)] += 1
-    kappa = float(_kappa(table.reshape(1, 4), 1 - np.eye(2))[0])
-    return Agreement(n, float(np.trace(table)) / n, kappa if np.isfinite(kappa) else None)
 
 
 def raw_agreement(first: Floats, second: Floats, draws: Draws) -> Statistic:
@@ -100,7 +51,8 @@ def cohen_kappa(first: Floats, second: Floats, draws: Draws, *, weights: Weights
     value = _kappa(by_video.sum(axis=0, keepdims=True), distance)[0]
     if not np.isfinite(value):
         return draws.statistic(None, None, reason=NO_CHANCE)
-    return draws.statistic(float(value), _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None)
+    drawn = _kappa(draws.weights @ by_video, distance) if draws.videos > 1 else None
+    return draws.statistic(float(value), drawn, scale=_scale(by_video.sum(axis=0), distance, weights))
 
 
 def mean_kappa_of_pairs(
@@ -124,17 +76,21 @@ def mean_kappa_of_pairs(
     if not len(first):
         return draws.statistic(None, None, reason=NO_ITEMS)
     named = np.asarray(pairs, dtype=np.str_)
-    whole, drawn = np.zeros(2), np.zeros((draws.resamples, 2))
+    whole, drawn, least = np.zeros(2), np.zeros((draws.resamples, 2)), 0.0
     for pair in np.unique(named):
         rows = named == pair
         some = draws.subset(rows)
         by_video, distance = _tables(first[rows], second[rows], some, weights)
-        whole += _weighted(by_video.sum(axis=0, keepdims=True), distance)[0]
+        table = by_video.sum(axis=0, keepdims=True)
+        found = _weighted(table, distance)[0]
+        whole += found
+        least += found[1] * (1 - 1 / _chance(table, distance)) if found[1] else 0.0
         drawn += _weighted(some.weights @ by_video, distance)
     if not whole[1]:
         return draws.statistic(None, None, reason=NO_CHANCE)
     means = np.divide(drawn[:, 0], drawn[:, 1], out=np.full(len(drawn), np.nan), where=drawn[:, 1] > 0)
-    return draws.statistic(float(whole[0] / whole[1]), means if draws.videos > 1 else None)
+    ends = (float(least / whole[1]), 1.0) if weights == "none" else CORRELATION
+    return draws.statistic(float(whole[0] / whole[1]), means if draws.videos > 1 else None, scale=ends)
 
 
 def _weighted(tables: Floats, distance: Floats) -> Floats:
@@ -157,6 +113,21 @@ def _tables(first: Floats, second: Floats, draws: Draws, weights: Weights) -> tu
     return by_video, distance
 
 
+def _scale(table: Floats, distance: Floats, weights: Weights) -> tuple[float, float] | Literal["correlation"]:
+    """The kappa of judges that never agree, if chance stays as it is, and that of full agreement.
+
+    So kappa is the share of agreement, stretched, and near 1 it has the interval of such a share. Where categories are
+    more or less far apart, it is a correlation.
+    """
+    return (1 - 1 / _chance(table, distance), 1.0) if weights == "none" else CORRELATION
+
+
+def _chance(table: Floats, distance: Floats) -> float:
+    """Disagreement of two judges by chance."""
+    found = table.reshape(len(distance), len(distance))
+    return float(found.sum(axis=1) @ distance @ found.sum(axis=0)) / float(found.sum()) ** 2
+
+
 def _kappa(tables: Floats, distance: Floats) -> Floats:
     """(R,) kappas of (R, K * K) tables of counts."""
     count = len(distance)
@@ -167,11 +138,3 @@ def _kappa(tables: Floats, distance: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         value: Floats = np.where(chance > 0, 1 - observed / chance, np.nan)
     return value
-
-
-def _passed(rows: Iterable[JudgedScore], threshold: float) -> dict[Item, bool]:
-    values: dict[Item, list[float]] = {}
-    for row in rows:
-        if row.state is ScoreState.SCORED and row.value is not None:
-            values.setdefault((row.model, row.unit_id, row.turn_index), []).append(row.value)
-    return {item: sum(found) / len(found) >= threshold for item, found in values.items()}

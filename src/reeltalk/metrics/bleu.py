@@ -8,7 +8,18 @@ from typing import Final
 import numpy as np
 
 from reeltalk.metrics.corpus import LONGEST_NGRAM, Corpus, Floats, Ints, Matches
+from reeltalk.metrics.info import MetricInfo
 
+INFO: Final = tuple(
+    MetricInfo(
+        f"bleu_{order}",
+        f"BLEU-{order}",
+        corpus=True,
+        what=f"BLEU-{order} of the whole file, closest reference length, no smoothing",
+        source="Papineni et al. 2002, P02-1040",
+    )
+    for order in range(1, 5)
+)
 TINY: Final = 1e-15
 SMALL: Final = 1e-9
 """The COCO code adds TINY above and SMALL below each fraction bar, which keeps empty answers at zero."""

@@ -8,7 +8,15 @@ from typing import Final
 import numpy as np
 
 from reeltalk.metrics.corpus import LONGEST_NGRAM, Corpus, Floats, NgramCounts
+from reeltalk.metrics.info import MetricInfo
 
+INFO: Final = MetricInfo(
+    "cider",
+    "CIDEr",
+    high=10.0,
+    what="CIDEr-D, sigma 6, document frequencies of the file's own references; mean of items",
+    source="Vedantam et al. 2015, arXiv 1411.5726",
+)
 SIGMA: Final = 6.0
 """Width of the length penalty, in tokens."""
 SCALE: Final = 10.0

@@ -128,7 +128,7 @@ def clustered_contrast(
     residuals = values - means[strata]
     squares = float(residuals @ residuals)
     by_cluster: Floats = np.bincount(cluster, weights=residuals, minlength=wide).astype(np.float64)
-    icc = _correlation(by_cluster, n.sum(axis=1), squares, len(values))
+    icc = correlation_of_residuals(by_cluster, n.sum(axis=1), squares, len(values))
     known = ClusteredEstimate(value, None, None, None, None, None, len(values), wide, icc, None)
     if ((n > 0).sum(axis=0) < 2).any():
         return known
@@ -211,8 +211,15 @@ def degrees_of_freedom(n: Floats, factors: Floats, icc: float) -> float:
     return trace**2 / square
 
 
-def _correlation(sums: Floats, sizes: Floats, squares: float, items: int) -> float:
-    """The mean product of two residuals of one cluster over their mean square, from 0 to 1."""
+def correlation_of_residuals(sums: Floats, sizes: Floats, squares: float, items: int) -> float:
+    """The mean product of two residuals of one cluster over their mean square, from 0 to 1.
+
+    Args:
+        sums: (G,) sums of each cluster's residuals.
+        sizes: (G,) its items.
+        squares: The sum of all squared residuals.
+        items: How many there are.
+    """
     pairs = float((sizes * (sizes - 1)).sum())
     if pairs == 0 or squares <= 0:
         return 0.0

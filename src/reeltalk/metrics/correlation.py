@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from reeltalk.metrics.draws import Draws, Statistic
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
 Coefficient = Literal["kendall", "spearman", "pearson"]
@@ -75,7 +75,7 @@ def correlations(
     for kind in kinds:
         value, reason = correlation(kind, x, y)
         drawn = drawn_correlations(kind, x, y, draws) if value is not None and draws.videos > 1 else None
-        found[kind] = draws.statistic(value, drawn, reason=reason)
+        found[kind] = draws.statistic(value, drawn, reason=reason, scale=CORRELATION)
     return found
 
 
@@ -178,8 +178,10 @@ def _kendall(x: Floats, y: Floats, draws: Draws) -> Floats:
         rows = slice(begin, begin + _BLOCK)
         signs = np.sign(a[rows, None] - a[None]).astype(np.int8), np.sign(b[rows, None] - b[None]).astype(np.int8)
         products = (signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1]))
+        here, first = np.unique(codes[rows], return_index=True)
         for table, product in zip(tables, products, strict=True):
-            np.add.at(table, codes[rows], np.add.reduceat(product, starts, axis=1, dtype=np.int64))
+            sums = np.add.reduceat(product, starts, axis=1, dtype=np.int64)
+            table[here] += np.add.reduceat(sums, first, axis=0)
     agreeing, x_untied, y_untied = (np.einsum("rv,rv->r", draws.weights @ table, draws.weights) for table in tables)
     with np.errstate(invalid="ignore", divide="ignore"):
         value: Floats = np.where((x_untied > 0) & (y_untied > 0), agreeing / np.sqrt(x_untied * y_untied), np.nan)

@@ -1,27 +1,35 @@
-"""Draws of whole source videos with replacement, shared by all statistics that are to be compared with each other.
+"""Samples of whole source videos, shared by all statistics that are to be compared with each other.
 
-Two statistics of the same items that use the same draws can be subtracted draw by draw: their difference is then
-resampled in pairs, and is far more exact than the difference of two intervals.
+The first samples leave out one video each: intervals rest on those (the jackknife), since percentile intervals of
+draws with replacement are too narrow below some 60 videos. The others are draws with replacement: two statistics of the
+same items that use the same draws can be subtracted draw by draw, and so tested together.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reeltalk.metrics.clustered import degrees_of_freedom
 from reeltalk.metrics.resampling import CONFIDENCE, drawn_clusters
+from reeltalk.metrics.uncertainty import (
+    FEW_VIDEOS,
+    FEWEST_VIDEOS,
+    NO_INTERVAL,
+    PRIOR_CORRELATION,
+    bounded_interval,
+    mean_interval,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-LEAST_DEFINED: Final = 0.95
-"""Share of draws in which a statistic must be defined; below that its interval would be one of lucky draws."""
-ONE_VIDEO: Final = "all items are about one video, so there is no interval"
-OFTEN_UNDEFINED: Final = "in many draws of the videos it is undefined, so there is no interval"
-FEW_VIDEOS: Final = 20
-"""Below so many videos a percentile interval is known to be too narrow; tables that show one say so."""
+ONE_DECIDES: Final = "without one of the videos it is undefined, so there is no interval"
+CORRELATION: Final[Literal["correlation"]] = "correlation"
+"""In place of a scale: the interval is made on Fisher's scale."""
+LARGEST: Final = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,18 +49,20 @@ class Statistic:
 
     @property
     def rough(self) -> bool:
-        """True where the interval rests on so few videos that it is rather too narrow."""
+        """True where the interval rests on so few videos that it cannot be relied on."""
         return self.low is not None and self.clusters < FEW_VIDEOS
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Resamples of the videos of some items; `draw_videos` makes them."""
+    """Samples of the videos of some items; `draw_videos` makes them."""
 
     codes: Ints
     """(N,) the number of each item's video, from 0; no number is left out."""
     weights: Floats
-    """(R, V) how often each video is drawn."""
+    """(R, V) how often each sample holds each video."""
+    left_out: int
+    """The first so many samples leave out one video each."""
 
     @property
     def videos(self) -> int:
@@ -61,7 +71,7 @@ class Draws:
 
     @property
     def resamples(self) -> int:
-        """How many draws there are."""
+        """How many samples there are, with those that leave out a video."""
         return int(self.weights.shape[0])
 
     def subset(self, rows: NDArray[np.bool_]) -> "Draws":
@@ -71,7 +81,7 @@ class Draws:
             rows: (N,) which.
         """
         present, codes = np.unique(self.codes[rows], return_inverse=True)
-        return Draws(codes.astype(np.intp), self.weights[:, present])
+        return Draws(codes.astype(np.intp), self.weights[:, present], self.left_out)
 
     def of_items(self, draw: int) -> Floats:
         """(N,) how often each item is drawn in one draw."""
@@ -88,32 +98,78 @@ class Draws:
         np.add.at(by_video, self.codes, table)
         return self.weights @ by_video
 
-    def statistic(self, value: float | None, drawn: Floats | None, *, reason: str | None = None) -> Statistic:
-        """A value with the percentile interval of its draws.
+    def statistic(
+        self,
+        value: float | None,
+        drawn: Floats | None,
+        *,
+        reason: str | None = None,
+        scale: tuple[float, float] | Literal["correlation"] | None = None,
+    ) -> Statistic:
+        """A value with its 95 % interval, from how far it moves when a video is left out.
 
         Args:
             value: Over all items; None where it is undefined.
-            drawn: (R,) the value in each draw, NaN where it is undefined there; None below two videos.
+            drawn: (R,) the value in each sample, NaN where it is undefined there; None below two videos.
             reason: Why there is no value.
+            scale: Its least and largest value, as of `mean_interval`; of a correlation, that it is one. An agreement
+                beyond chance may have one that begins below -1, where its interval ends.
+
+        Reference:
+            Efron 1982, chapter 3, with the weights of Bell & McCaffrey's CR2 (2002) and Imbens and Kolesár's degrees of
+            freedom (2016).
         """
         n = len(self.codes)
         if value is None:
             return Statistic(None, None, None, n, self.videos, reason)
-        if self.videos < 2 or drawn is None:
-            return Statistic(value, None, None, n, self.videos, ONE_VIDEO)
-        defined = drawn[np.isfinite(drawn)]
-        if len(defined) < LEAST_DEFINED * len(drawn):
-            return Statistic(value, None, None, n, self.videos, OFTEN_UNDEFINED)
-        low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-        return Statistic(value, float(low), float(high), n, self.videos)
+        if self.videos < FEWEST_VIDEOS or drawn is None:
+            return Statistic(value, None, None, n, self.videos, NO_INTERVAL)
+        kept = drawn[: self.left_out]
+        if not np.isfinite(kept).all():
+            return Statistic(value, None, None, n, self.videos, ONE_DECIDES)
+        sizes = np.bincount(self.codes, minlength=self.videos).astype(np.float64)
+        missing = (1 - self.weights[: self.left_out]) @ sizes / n
+        df = degrees_of_freedom(sizes[:, None], 1 / n / np.sqrt(1 - sizes[:, None] / n), PRIOR_CORRELATION)
+        low, high = _around(value, kept, 1 - missing, df, sizes, scale)
+        return Statistic(value, low, high, n, self.videos)
 
 
-def draw_videos(clusters: Sequence[str], *, resamples: int, seed: int) -> Draws:
-    """Draw videos with replacement.
+def _around(
+    value: float,
+    kept: Floats,
+    shares: Floats,
+    df: float,
+    sizes: Floats,
+    scale: tuple[float, float] | Literal["correlation"] | None,
+) -> tuple[float, float]:
+    """The interval of a value that is `kept` when as large a share of the items as `shares` is left."""
+    from scipy.special import stdtrit
+
+    t = float(stdtrit(df, (1 + CONFIDENCE) / 2))
+    if scale == CORRELATION and abs(value) < LARGEST:
+        here, there = np.arctanh(value), np.arctanh(np.clip(kept, -LARGEST, LARGEST))
+        # Videos may agree by chance: never less than half the width of as many items that are independent.
+        least = 1 / np.sqrt(max(sizes.sum() - 3, 1))
+        half = max(t * float(np.sqrt(((here - there) ** 2 * shares).sum())), least)
+        return float(np.tanh(here - half)), float(np.tanh(here + half))
+    variance = float(((value - kept) ** 2 * shares).sum())
+    if scale is None:
+        half = t * variance**0.5
+        return value - half, value + half
+    low, high = (-1.0, 1.0) if scale == CORRELATION else scale
+    width = high - low
+    mean = np.clip(np.asarray((value - low) / width), 0.0, 1.0)
+    ends = bounded_interval(mean, np.asarray(variance / width**2), np.asarray(df), mean * (1 - mean), sizes)
+    return max(low + width * float(ends[0]), min(value, -1.0) if low < -1 else low), low + width * float(ends[1])
+
+
+def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -> Draws:
+    """Leave out each video once, and draw videos with replacement.
 
     Args:
         clusters: The source video of each item.
-        resamples: How many samples of videos are drawn, each of as many as there are.
+        resamples: How many samples of videos are drawn, each of as many as there are. Intervals need none;
+            `surely_differ` does.
         seed: Seed of numpy's `default_rng`; equal arguments give equal draws.
 
     Reference:
@@ -122,26 +178,33 @@ def draw_videos(clusters: Sequence[str], *, resamples: int, seed: int) -> Draws:
     names, codes = np.unique(np.asarray(clusters, dtype=np.str_), return_inverse=True)
     videos = len(names)
     if videos == 0:
-        return Draws(codes.astype(np.intp), np.zeros((resamples, 0)))
-    return Draws(codes.astype(np.intp), drawn_clusters(videos, resamples, seed))
+        return Draws(codes.astype(np.intp), np.zeros((resamples, 0)), 0)
+    weights = np.vstack([1 - np.eye(videos), drawn_clusters(videos, resamples, seed)])
+    return Draws(codes.astype(np.intp), weights, videos)
 
 
-def ratio_of_sums(above: Floats, below: Floats, draws: Draws, *, reason: str | None) -> Statistic:
-    """A sum over the items over another, as a mean or a share is, with a 95 % interval.
+def ratio_of_sums(
+    above: Floats,
+    below: Floats,
+    draws: Draws,
+    *,
+    reason: str | None,
+    scale: tuple[float, float] | None = (0.0, 1.0),
+) -> Statistic:
+    """A sum over the items over another, as a mean or a share is, with the 95 % interval of `mean_interval`.
 
     Args:
         above: (N,) what each item adds above the line.
         below: (N,) and below it.
         draws: Of the items' videos.
         reason: Why there is no value where all is 0 below the line.
+        scale: The least and the largest value that an item can have; None where there are no such bounds.
     """
-    if not below.sum():
+    counted = below > 0
+    if not counted.any():
         return draws.statistic(None, None, reason=reason)
-    drawn = None
-    if draws.videos > 1:
-        sums = draws.summed(np.stack([above, below], axis=1))
-        drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
-    return draws.statistic(float(above.sum() / below.sum()), drawn)
+    found = mean_interval(above[counted] / below[counted], draws.codes[counted], scale, weights=below[counted])
+    return Statistic(found.value, found.low, found.high, len(draws.codes), draws.videos, found.reason)
 
 
 def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENCE) -> NDArray[np.bool_]:
@@ -152,7 +215,7 @@ def surely_differ(found: Floats, drawn: Floats, *, confidence: float = CONFIDENC
 
     Args:
         found: (P,) differences.
-        drawn: (R, P) the same in each draw. Rows with NaN are left out.
+        drawn: (R, P) the same in each draw with replacement. Rows with NaN are left out.
         confidence: Of all together.
 
     Returns:

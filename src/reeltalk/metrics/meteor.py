@@ -19,9 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import MissingToolError, ReeltalkError, shorten
+from reeltalk.metrics.info import MetricInfo
 
 Floats = NDArray[np.float64]
 
+INFO: Final = MetricInfo(
+    "meteor",
+    "METEOR",
+    corpus=True,
+    what="METEOR 1.5 by its own jar: aggregate of the file, not the mean of items",
+    source="Denkowski & Lavie 2014, W14-3348",
+)
 FIELDS: Final = 23
 """Numbers in a reply to SCORE: lengths, function words, matches by module, chunks, matched words."""
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75

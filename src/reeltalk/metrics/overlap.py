@@ -1,10 +1,25 @@
 """Token F1 and exact match (Rajpurkar et al. 2016, arXiv 1606.05250), over the same tokens as the other metrics."""
 
 from collections import Counter
+from typing import Final
 
 import numpy as np
 
 from reeltalk.metrics.corpus import Corpus, Floats
+from reeltalk.metrics.info import MetricInfo
+
+TOKEN_F1: Final = MetricInfo(
+    "token_f1",
+    "Token F1",
+    what="F1 of token bags, best reference; mean of items",
+    source="Rajpurkar et al. 2016, arXiv 1606.05250",
+)
+EXACT_MATCH: Final = MetricInfo(
+    "exact_match",
+    "Exact match",
+    what="tokens equal those of a reference; mean of items",
+    source="as above",
+)
 
 
 def token_f1(corpus: Corpus) -> Floats:

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from reeltalk.metrics.tokenise import tokenise_coco
-from reeltalk.schema.intervals import Interval
+from reeltalk.schema.intervals import RESOLUTION_S, Interval, no_later
 
-SIGNATURE: Final = "proactive:v1"
+SIGNATURE: Final = "proactive:v2"
 """Names these rules and constants wherever a number rests on them."""
 RIGHT: Final = 2
 """A reply says what was due; 1 is partly so, 0 not at all."""
 TOLERANCE_S: Final = 2.0
-"""StreamingBench's: a reply this far from its moment is still in time."""
+"""StreamingBench's: a reply this far from its moment is still in time. Times are compared to half a millisecond."""
 POLLED_AFTER_S: Final = 4.0
 """StreamingBench stops looking for a reply so long after the moment."""
 OMEGA: Final = 0.5
@@ -123,13 +123,19 @@ def streaming_bench(play: Play, *, tolerance_s: float = TOLERANCE_S) -> InTime:
         due_s = play.moments[place].start_s
         # Of moments closer than the tolerance, each may have what is said at its own.
         first = next(
-            (r for r in play.in_order if min(begins_s, due_s) <= r.at_s <= due_s + POLLED_AFTER_S),
+            (
+                r
+                for r in play.in_order
+                if no_later(min(begins_s, due_s), r.at_s) and no_later(r.at_s, due_s + POLLED_AFTER_S)
+            ),
             None,
         )
         if first is not None:
-            in_time, right = abs(first.at_s - due_s) <= tolerance_s, first.correct[place] == RIGHT
+            in_time = no_later(abs(first.at_s - due_s), tolerance_s)
+            right = first.correct[place] == RIGHT
             time, answer, both = time + in_time, answer + right, both + (in_time and right)
-        begins_s = math.nextafter(due_s + tolerance_s, math.inf)
+        # What comes at the tolerance itself belongs to the moment before.
+        begins_s = due_s + tolerance_s + RESOLUTION_S
     count = len(play.moments)
     return InTime(Share(time, count), Share(answer, count), Share(both, count))
 
@@ -171,9 +177,9 @@ def accumulated(play: Play, place: int) -> list[tuple[float, float]]:
     span, best = play.moments[place], 0
     found = []
     for reply in play.in_order:
-        if span.start_s <= reply.at_s <= span.end_s:
+        if span.reaches(reply.at_s):
             best = max(best, reply.correct[place])
-            found.append((reply.at_s, float(best)))
+            found.append((min(max(reply.at_s, span.start_s), span.end_s), float(best)))
     return found
 
 
@@ -227,7 +233,9 @@ def duplicates(play: Play) -> Share:
     for reply in play.in_order:
         words = tuple(tokenise_coco(reply.text))
         before_s = said.get(words)
-        if before_s is not None and not any(before_s < start_s <= reply.at_s for start_s in starts):
+        if before_s is not None and not any(
+            no_later(start_s, reply.at_s) and not no_later(start_s, before_s) for start_s in starts
+        ):
             repeated += 1
         said[words] = reply.at_s
     return Share(repeated, len(play.replies))
@@ -239,13 +247,12 @@ def false_alarms(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
     A moment's span is widened by the tolerance at both ends. A wrong reply inside one is no false alarm: other measures
     charge it.
     """
-    widened = sorted((span.start_s - tolerance_s, span.end_s + tolerance_s) for span in play.moments)
     silence_s, reached_s = 0.0, play.asked_at_s
-    for start_s, end_s in widened:
-        silence_s += max(0.0, min(start_s, play.until_s) - reached_s)
-        reached_s = max(reached_s, end_s)
+    for span in sorted(play.moments, key=lambda span: (span.start_s, span.end_s)):
+        silence_s += max(0.0, min(span.start_s - tolerance_s, play.until_s) - reached_s)
+        reached_s = max(reached_s, span.end_s + tolerance_s)
     silence_s += max(0.0, play.until_s - reached_s)
-    alarms = sum(not any(start_s <= r.at_s <= end_s for start_s, end_s in widened) for r in play.replies)
+    alarms = sum(not any(span.reaches(r.at_s, tolerance_s=tolerance_s) for span in play.moments) for r in play.replies)
     return Share(alarms, silence_s / SECONDS_AN_HOUR)
 
 
@@ -259,7 +266,7 @@ def served(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
     late = np.zeros(allowed.shape)
     for row, reply in enumerate(play.in_order):
         for column, span in enumerate(play.moments):
-            inside = span.start_s - tolerance_s <= reply.at_s <= span.end_s + tolerance_s
+            inside = span.reaches(reply.at_s, tolerance_s=tolerance_s)
             allowed[row, column] = inside and reply.correct[column] == RIGHT
             late[row, column] = reply.at_s - span.start_s
     # One more moment served outweighs all distances together.
@@ -306,3 +313,5 @@ MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "time_diff_s": time_difference,
 }
 """By name, what each play adds to a measure."""
+UNBOUNDED: Final = frozenset({"false_alarms_per_hour", "latency_s", "time_diff_s"})
+"""Measures that are no shares from 0 to 1."""

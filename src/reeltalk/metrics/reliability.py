@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.draws import Draws, Statistic
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
 Scale = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -58,7 +58,9 @@ def krippendorff_alpha(ratings: Floats, draws: Draws, *, scale: Scale) -> Statis
                 for rows in np.array_split(np.arange(draws.resamples), max(1, draws.resamples // 64))
             ]
         )
-    return draws.statistic(float(whole), drawn)
+    # Where ratings may differ a little or much, alpha is a correlation within items.
+    ends = _ends(counts.sum(axis=0), 1 - np.eye(len(values))) if scale == "nominal" else CORRELATION
+    return draws.statistic(float(whole), drawn, scale=ends)
 
 
 def distance_alpha(ratings: Floats, distances: Floats, draws: Draws) -> Statistic:
@@ -84,7 +86,15 @@ def distance_alpha(ratings: Floats, distances: Floats, draws: Draws) -> Statisti
     whole = _of_sums(table.sum(axis=0, keepdims=True), distances)[0]
     if not np.isfinite(whole):
         return draws.statistic(None, None, reason=ALL_ALIKE)
-    return draws.statistic(float(whole), _of_sums(draws.summed(table), distances) if draws.videos > 1 else None)
+    drawn = _of_sums(draws.summed(table), distances) if draws.videos > 1 else None
+    return draws.statistic(float(whole), drawn, scale=_ends(counts.sum(axis=0), distances))
+
+
+def _ends(marginals: Floats, distances: Floats) -> tuple[float, float]:
+    """The alpha of ratings that lie as far apart as can be, if chance stays as it is, and that of full agreement."""
+    total = float(marginals.sum())
+    expected = float(marginals @ distances @ marginals) / total / (total - 1)
+    return 1 - float(distances.max()) / expected, 1.0
 
 
 def _of_sums(sums: Floats, distances: Floats) -> Floats:

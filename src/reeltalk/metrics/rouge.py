@@ -6,7 +6,14 @@ from typing import Final
 import numpy as np
 
 from reeltalk.metrics.corpus import Corpus, Floats
+from reeltalk.metrics.info import MetricInfo
 
+INFO: Final = MetricInfo(
+    "rouge_l",
+    "ROUGE-L",
+    what="ROUGE-L, beta 1.2, best precision and best recall over references; mean of items",
+    source="Lin 2004, W04-1013",
+)
 BETA: Final = 1.2
 
 

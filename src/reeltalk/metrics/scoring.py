@@ -7,26 +7,54 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.errors import SettingError
+from reeltalk.errors import ReeltalkError, SettingError
 from reeltalk.metrics import bleu, cider, overlap, rouge
 from reeltalk.metrics import meteor as meteor_metric
 from reeltalk.metrics.corpus import Corpus
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.metrics.own import is_own, own_name, own_values
-from reeltalk.metrics.tokenise import TOKENISER, Language, detect_language, tokenise
+from reeltalk.metrics.tokenise import Spoken, language_parts, languages_of, tokenise
+from reeltalk.metrics.uncertainty import MeanInterval, measure_interval
 
 Floats = NDArray[np.float64]
 
-METRICS: Final[dict[str, tuple[str, ...]]] = {
-    "bleu": ("bleu_1", "bleu_2", "bleu_3", "bleu_4"),
-    "meteor": ("meteor",),
-    "rouge_l": ("rouge_l",),
-    "cider": ("cider",),
-    "token_f1": ("token_f1",),
-    "exact_match": ("exact_match",),
-    "similarity": ("similarity",),
+SIMILARITY: Final = MetricInfo(
+    "similarity",
+    "Similarity",
+    low=-1.0,
+    what="cosine of sentence embeddings (all-MiniLM-L6-v2, 8 bits), best reference; mean of items",
+    source="Reimers & Gurevych 2019, arXiv 1908.10084",
+)
+TEXT_METRICS: Final = {
+    info.name: info
+    for info in (
+        *bleu.INFO,
+        meteor_metric.INFO,
+        rouge.INFO,
+        cider.INFO,
+        overlap.TOKEN_F1,
+        overlap.EXACT_MATCH,
+        SIMILARITY,
+    )
+}
+"""Every number that a text metric gives, by name."""
+METRICS: Final[dict[str, tuple[str, ...]]] = {"bleu": tuple(info.name for info in bleu.INFO)} | {
+    name: (name,) for name in TEXT_METRICS if not name.startswith("bleu_")
 }
 """What each name on the command line produces."""
+ENGLISH_ONLY: Final = "METEOR 1.5 scores English only, and some references are Chinese"
+WHY_CHARS: Final = 300
+"""Longest reason of a metric that could not be computed."""
+
+
+TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
+    "rouge_l": (rouge.per_item, "rouge:l-beta1.2"),
+    "cider": (cider.per_item, "cider:d-sigma6-df-of-file"),
+    "token_f1": (overlap.token_f1, "f1:token-bag"),
+    "exact_match": (overlap.exact_match, "match:tokens"),
+}
+"""Means of a value for each item, which tokens alone decide, and their part of the signature."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +72,17 @@ class MetricResult:
     """(R,) corpus values from (R, K) summed statistics and (R,) numbers of items."""
     signature: str
     """`key:value` parts separated by `|`."""
+
+    def interval(self, chosen: NDArray[np.bool_], clusters: Sequence[str]) -> MeanInterval:
+        """The value over some items with its 95 % interval, clustered by video.
+
+        Args:
+            chosen: (N,) which items; at least one.
+            clusters: (N,) the source video of each item.
+        """
+        info = TEXT_METRICS.get(self.name)
+        names = [name for name, here in zip(clusters, chosen, strict=True) if here]
+        return measure_interval(self.statistics[chosen], names, self.from_sums, info.bounds if info else None)
 
 
 def metric_names(metrics: Sequence[str]) -> list[str]:
@@ -70,10 +109,12 @@ def score_texts(
     references: Sequence[Sequence[str]],
     metrics: Sequence[str],
     *,
-    language: Language = "auto",
+    languages: Sequence[Spoken] | None = None,
+    spoken: frozenset[Spoken] = frozenset(),
     meteor: MeteorProcess | None = None,
     embed: Callable[[Sequence[str]], Floats] | None = None,
     embedder: str = "",
+    unscored: dict[str, str] | None = None,
 ) -> dict[str, MetricResult]:
     """Score answers against references.
 
@@ -81,70 +122,99 @@ def score_texts(
         answers: One text an item.
         references: For each item one or more texts.
         metrics: Keys of `METRICS`, and `python:MODULE:FUNCTION` for functions of the user's own.
-        language: `auto` takes the language of the texts and refuses mixed ones.
+        languages: For each item the language of its tokens, as `languages_of` gives it; that of its references by
+            default. A foreign word in an answer is a token like any other.
+        spoken: Languages of the whole file, where these items are some of it.
         meteor: A running METEOR; needed for `meteor`, and for English only.
         embed: Gives (N, D) unit vectors for N texts; needed for `similarity`.
         embedder: Name of what `embed` runs, for the signature.
+        unscored: Takes for each metric that could not be computed why not, by the name of what it produces; without it
+            the error is raised.
 
     Returns:
         A result for each produced name, in the order of `metric_names`.
 
     Raises:
-        SettingError: A metric is unknown or does not fit the language, or the language cannot be told.
+        SettingError: A metric is unknown, does not fit the language, or is a function that failed.
+        MeteorError: Java failed.
         ValueError: There are no items, or an item has no reference.
     """
     names = metric_names(metrics)
-    spoken = detect_language([*answers, *(text for group in references for text in group)], language)
-    tokens = [tokenise(text, spoken) for text in answers]
-    reference_tokens = [[tokenise(text, spoken) for text in group] for group in references]
+    own = list(languages) if languages is not None else languages_of(references)
+    tokens = [tokenise(text, language) for text, language in zip(answers, own, strict=True)]
+    reference_tokens = [
+        [tokenise(text, language) for text in group] for group, language in zip(references, own, strict=True)
+    ]
     corpus = Corpus(tokens, reference_tokens)
-    tok = f"tok:{TOKENISER[spoken]}"
+    whole = spoken or frozenset(own)
+    tok = language_parts(whole)
     results: dict[str, MetricResult] = {}
-    if "bleu" in metrics:
-        statistics = bleu.statistics(corpus)
-        whole = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0]
-        items = bleu.from_statistics(statistics)
-        for order in range(4):
-            results[f"bleu_{order + 1}"] = MetricResult(
-                f"bleu_{order + 1}",
-                float(whole[order]),
-                items[:, order],
-                statistics,
-                lambda sums, _, order=order: bleu.from_statistics(sums)[:, order],  # type: ignore[misc]
-                f"{tok}|bleu:coco-closest",
-            )
-    for name, per_item, parts in (
-        ("rouge_l", rouge.per_item, "rouge:l-beta1.2"),
-        ("cider", cider.per_item, "cider:d-sigma6-df-of-file"),
-        ("token_f1", overlap.token_f1, "f1:token-bag"),
-        ("exact_match", overlap.exact_match, "match:tokens"),
-    ):
-        if name in metrics:
-            results[name] = _mean_result(name, per_item(corpus), f"{tok}|{parts}")
-    if "meteor" in metrics:
-        if meteor is None or spoken != "en":
-            raise SettingError("METEOR 1.5 scores English only" if meteor else "meteor needs a running METEOR")
-        statistics, per_item_scores = meteor.statistics(
-            [" ".join(text) for text in tokens], [[" ".join(text) for text in group] for group in reference_tokens]
-        )
-        results["meteor"] = MetricResult(
-            "meteor",
-            float(meteor_metric.from_statistics(statistics.sum(axis=0, keepdims=True))[0]),
-            per_item_scores,
+    for metric in dict.fromkeys(metrics):
+        try:
+            if metric == "meteor":
+                results[metric] = _meteor(tokens, reference_tokens, meteor, whole, tok)
+            elif metric == "similarity":
+                if embed is None:
+                    raise SettingError("similarity needs an embedder")
+                results[metric] = _mean_result(
+                    metric, _similarity(answers, references, embed), f"embedding:{embedder}|pool:max-over-references"
+                )
+            elif is_own(metric):
+                values, signature = own_values(metric, answers, references)
+                results[own_name(metric)] = _mean_result(own_name(metric), values, signature)
+            elif metric == "bleu":
+                results |= _bleu(corpus, tok)
+            else:
+                per_item, parts = TOKEN_METRICS[metric]
+                results[metric] = _mean_result(metric, per_item(corpus), f"{tok}|{parts}")
+        except Exception as error:
+            # Java, a network or a function of the user's own may fail in any way, and all else was paid for.
+            if unscored is None:
+                raise
+            why = str(error) if isinstance(error, ReeltalkError) else f"{type(error).__name__}: {error}"
+            unscored |= dict.fromkeys(metric_names([metric]), " ".join(why.split())[:WHY_CHARS])
+    return {name: results[name] for name in names if name in results}
+
+
+def _bleu(corpus: Corpus, tok: str) -> dict[str, MetricResult]:
+    statistics = bleu.statistics(corpus)
+    whole = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0]
+    items = bleu.from_statistics(statistics)
+    return {
+        name: MetricResult(
+            name,
+            float(whole[order]),
+            items[:, order],
             statistics,
-            lambda sums, _: meteor_metric.from_statistics(sums),
-            f"{tok}|{meteor.signature}",
+            lambda sums, _, order=order: bleu.from_statistics(sums)[:, order],  # type: ignore[misc]
+            f"{tok}|bleu:coco-closest",
         )
-    if "similarity" in metrics:
-        if embed is None:
-            raise SettingError("similarity needs an embedder")
-        results["similarity"] = _mean_result(
-            "similarity", _similarity(answers, references, embed), f"embedding:{embedder}|pool:max-over-references"
-        )
-    for metric in filter(is_own, metrics):
-        values, signature = own_values(metric, answers, references)
-        results[own_name(metric)] = _mean_result(own_name(metric), values, signature)
-    return {name: results[name] for name in names}
+        for order, name in enumerate(METRICS["bleu"])
+    }
+
+
+def _meteor(
+    tokens: Sequence[Sequence[str]],
+    references: Sequence[Sequence[Sequence[str]]],
+    meteor: MeteorProcess | None,
+    spoken: frozenset[Spoken],
+    tok: str,
+) -> MetricResult:
+    if spoken != {"en"}:
+        raise SettingError(ENGLISH_ONLY)
+    if meteor is None:
+        raise SettingError("meteor needs a running METEOR")
+    statistics, per_item = meteor.statistics(
+        [" ".join(text) for text in tokens], [[" ".join(text) for text in group] for group in references]
+    )
+    return MetricResult(
+        "meteor",
+        float(meteor_metric.from_statistics(statistics.sum(axis=0, keepdims=True))[0]),
+        per_item,
+        statistics,
+        lambda sums, _: meteor_metric.from_statistics(sums),
+        f"{tok}|{meteor.signature}",
+    )
 
 
 def _mean_result(name: str, per_item: Floats, signature: str) -> MetricResult:

@@ -8,14 +8,13 @@ split by sacreBLEU's `zh` tokeniser. Known differences from the COCO tokens are 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
-from reeltalk.errors import SettingError, shorten
-
+Spoken = Literal["en", "zh"]
 Language = Literal["auto", "en", "zh"]
 
-TOKENISER: Final = {"en": "coco", "zh": "sacrebleu-zh"}
+TOKENISER: Final[dict[Spoken, str]] = {"en": "coco", "zh": "sacrebleu-zh"}
 """How a language's tokeniser is named in a signature."""
 
 REMOVED: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
@@ -164,37 +163,64 @@ _DROPPED: Final = REMOVED | {'"', "’"}
 
 
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_LATIN_WORD: Final = re.compile(r"[A-Za-z]{2,}")
+_OTHER_WORD: Final = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+"""A word of a script that is neither Chinese nor kana."""
+CHARACTERS_A_WORD: Final = 1.5
+"""Han characters that stand for one word in a mixed text: *他使用 iPhone* is Chinese, *The sign says 出口* is not."""
 
 
-def detect_language(texts: Iterable[str], language: Language) -> Literal["en", "zh"]:
-    """The language that all texts of a file are tokenised in.
+def languages_of(references: Sequence[Sequence[str]], language: Language = "auto") -> list[Spoken]:
+    """The language that each item is tokenised in: that of its references, whatever was answered.
+
+    An item is Chinese where its references have more than `CHARACTERS_A_WORD` Han characters for each word of another
+    script. References without a word, as *42*, follow the most items; all else is tokenised as English.
 
     Args:
-        texts: All answers and references.
-        language: Anything but `auto` is taken as it is.
-
-    Raises:
-        SettingError: `auto`, and some texts are Chinese while others are not.
+        references: For each item its texts.
+        language: Anything but `auto` is taken for all items.
     """
     if language != "auto":
-        return language
-    chinese = other = None
-    for text in texts:
-        if _HAN.search(text):
-            chinese = chinese if chinese is not None else text
-        elif _LATIN_WORD.search(text):
-            other = other if other is not None else text
-        if chinese is not None and other is not None:
-            raise SettingError(
-                f"the texts mix Chinese ({shorten(chinese)}) with another language ({shorten(other)}); "
-                "pass --language zh or --language en, or score the languages apart"
-            )
-    return "zh" if chinese is not None else "en"
+        return [language] * len(references)
+    found = [_language_of(" ".join(group)) for group in references]
+    most: Spoken = "zh" if found.count("zh") > found.count("en") else "en"
+    return [own or most for own in found]
 
 
-def tokenise(text: str, language: Literal["en", "zh"]) -> list[str]:
-    """Tokens of one text in the language of its file."""
+def languages_by_item(
+    references: Iterable[tuple[str, Sequence[str]]], language: Language = "auto"
+) -> dict[str, Spoken]:
+    """The language of each item of a run, by its id.
+
+    Args:
+        references: Id and references of every turn of every model, those without an answer too: then the items of
+            each model are split alike.
+        language: Anything but `auto` is taken for all items.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for item_id, texts in references:
+        found.setdefault(item_id, {}).update(dict.fromkeys(texts))
+    return dict(zip(found, languages_of([tuple(group) for group in found.values()], language), strict=True))
+
+
+def _language_of(text: str) -> Spoken | None:
+    han, words = len(_HAN.findall(text)), len(_OTHER_WORD.findall(text))
+    if not han and not words:
+        return None
+    return "zh" if han > CHARACTERS_A_WORD * words else "en"
+
+
+def language_parts(languages: Iterable[Spoken]) -> str:
+    """How languages and their tokenisers stand in a signature, as `tok:coco|lang:en`; mixed ones as `lang:per-item`.
+
+    Args:
+        languages: Of all items.
+    """
+    kinds = sorted(set(languages))
+    return f"tok:{'+'.join(TOKENISER[kind] for kind in kinds)}|lang:{kinds[0] if len(kinds) == 1 else 'per-item'}"
+
+
+def tokenise(text: str, language: Spoken) -> list[str]:
+    """Tokens of one text in the language of its item."""
     return tokenise_coco(text) if language == "en" else tokenise_chinese(text)
 
 

@@ -36,7 +36,7 @@ HOUSEHOLD: Final = Template(
         "film": {"scenarios": 6, "houses": 3, "width_px": 320, "fps": 5, "max_activities": 3, "max_duration_s": 120.0},
         "construct": {"steps": ["chains", "linkages", "paths"]},
         "evaluate": {"units": ["chain"], "frames": 8},
-        "compare": {"metrics": "agree"},
+        "compare": {"metrics": "typed"},
         "report": {"media": "link"},
     },
     {"judge": JUDGE, "release": RELEASE},

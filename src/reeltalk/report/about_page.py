@@ -67,7 +67,7 @@ def _sizes(site: Site, metric: str) -> Markup:
         cell = model.cells[metric]
         if about is None or about.parameters_b is None or cell is None or cell.row.value is None:
             continue
-        value = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n)
+        value = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n, cell.row.videos)
         spots.append(Spot(index, model.name, about.parameters_b, value))
     title = f"{title_of(metric)} by number of parameters"
     return site.figure(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reeltalk.metrics.agreement import cohen_kappa, raw_agreement
 from reeltalk.metrics.correlation import COEFFICIENTS, Coefficient, correlation, correlations, drawn_correlations
-from reeltalk.metrics.draws import Draws, Statistic
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic
 
 Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
@@ -105,7 +105,9 @@ def _within(people: Floats, judge: Floats, rows: Sequence[NDArray[np.bool_]], dr
         counted = len(values)
         own = draws.subset(used)
         mean = _mean_of_defined(np.stack(drawn)) if drawn else None
-        found[kind] = own.statistic(float(np.mean(values)) if values else None, mean, reason=NO_MODEL)
+        found[kind] = own.statistic(
+            float(np.mean(values)) if values else None, mean, reason=NO_MODEL, scale=CORRELATION
+        )
     return Correlations(**found, models=counted)
 
 
@@ -140,7 +142,7 @@ def _of_models(people: Floats, judge: Floats, rows: Sequence[NDArray[np.bool_]],
             drawn = np.array(
                 [_defined(kind, one, other) for one, other in zip(*drawn_means, strict=True)], dtype=np.float64
             )
-        found[kind] = replace(draws.statistic(value, drawn, reason=why), n=count)
+        found[kind] = replace(draws.statistic(value, drawn, reason=why, scale=CORRELATION), n=count)
     return Correlations(**found, models=count)
 
 
@@ -273,4 +275,5 @@ def in_place_of_each(
     if not values:
         return draws.subset(used).statistic(None, None, reason="no two people rated three answers in common"), (), None
     mean = _mean_of_defined(np.stack(drawn))
-    return draws.subset(used).statistic(float(np.mean(values)), mean), tuple(each), mean
+    found = draws.subset(used).statistic(float(np.mean(values)), mean, scale=CORRELATION)
+    return found, tuple(each), mean

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from reeltalk.report import figures, plots
 from reeltalk.report.cascade import Cascade, cascades, measures
 from reeltalk.report.columns import title_of
-from reeltalk.report.contrasts import DIFFERENCES, RESAMPLES, SEED
+from reeltalk.report.contrasts import DIFFERENCES
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.plots import Pair
@@ -17,7 +17,7 @@ from reeltalk.report.table_files import TableCell
 from reeltalk.schema.runs import CurvePoint
 
 PAGE: Final = "along.html"
-CASCADE_NOTE: Final = f"Intervals: {RESAMPLES} resamples of whole videos, seed {SEED}. {DIFFERENCES}."
+CASCADE_NOTE: Final = f"{DIFFERENCES}."
 
 
 def has_curves(site: Site) -> bool:
@@ -52,17 +52,15 @@ def write_along(site: Site) -> None:
         cascades=found,
         few_turns=figures.FEW,
         most_bands=figures.MOST_BANDS,
-        resamples=RESAMPLES,
-        seed=SEED,
     )
 
 
 def turn_curves(board: Leaderboard, metric: str) -> str:
     """A metric by turn position, a line for each model; empty where no run has it by turn."""
     series = [
-        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in model.curves[metric]])
+        Series(index, model.name, [(point.turn_index + 1, _estimate(point)) for point in points])
         for index, model in enumerate(board.models)
-        if model.curves.get(metric)
+        if (points := model.quoted_curve(metric))
     ]
     return figures.curves(series, title=f"{title_of(metric)} by turn position, a line for each model")
 
@@ -103,7 +101,8 @@ def _cascade(site: Site, one: Cascade) -> tuple[Markup, Markup, Markup]:
 
 
 def _estimate(point: CurvePoint) -> Estimate:
-    return Estimate(point.value, point.low, point.high, point.n)
+    assert point.value is not None  # Others are not drawn.
+    return Estimate(point.value, point.low, point.high, point.n, point.videos)
 
 
 def _names(board: Leaderboard) -> list[str]:

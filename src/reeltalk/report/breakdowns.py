@@ -15,6 +15,7 @@ from reeltalk.schema.runs import CurvePoint, GroupRow
 
 BY_TITLES: Final = {
     "question_type": "By question type",
+    "answer_type": "By type of answer",
     "task": "By task",
     "skill": "By skill",
     "scene": "By scene",
@@ -23,12 +24,9 @@ BY_TITLES: Final = {
     "asked_at": "By the moment of the question",
     "kind": "By kind",
     "relation": "By relation",
-    "judge": "Agreement with other protocols",
 }
 LENGTH: Final = "video_length"
 ASKED: Final = "asked_at"
-JUDGE: Final = "judge"
-"""Groups of turns that a protocol and another one have both scored; how far both agree has no headline."""
 PLOTTED_TIMINGS: Final = ("took_s", "first_token_s", "prompt_tokens", "new_frames", "memory_mib")
 FEW_TIMES: Final = 5
 """Times scatter far less than scores do, so that a mean over this many already tells something."""
@@ -163,7 +161,7 @@ def _place(group: str) -> tuple[int, float, int, str]:
 
 
 def _is_shown(row: GroupRow) -> bool:
-    return kind_of(row.metric) in ("headline", "text") or row.by == JUDGE
+    return kind_of(row.metric) in ("headline", "text")
 
 
 def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
@@ -176,9 +174,9 @@ def _groups(board: Leaderboard) -> list[tuple[int, GroupRow]]:
 
 def _by_turn(board: Leaderboard, metric: str) -> TimingFigure | None:
     points = {
-        index: {point.turn_index + 1: _estimate(point) for point in model.curves[metric]}
+        index: {point.turn_index + 1: _estimate(point) for point in points}
         for index, model in enumerate(board.models)
-        if model.curves.get(metric)
+        if (points := model.quoted_curve(metric))
     }
     if not _says_something(points):
         return None
@@ -238,4 +236,4 @@ def _rows(
 
 def _estimate(point: CurvePoint | GroupRow) -> Estimate:
     assert point.value is not None
-    return Estimate(point.value, point.low, point.high, point.n)
+    return Estimate(point.value, point.low, point.high, point.n, point.videos)

@@ -5,7 +5,7 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.report import figures, plots
-from reeltalk.report.breakdowns import JUDGE, Breakdown, GroupTable, breakdowns, has_groups
+from reeltalk.report.breakdowns import Breakdown, GroupTable, breakdowns, has_groups
 from reeltalk.report.columns import kind_of, title_of
 from reeltalk.report.figures import Estimate, Series
 from reeltalk.report.plots import Grouped
@@ -61,7 +61,7 @@ def _figures(site: Site, breakdown: Breakdown) -> dict[str, Markup]:
     judged = [table for table in breakdown.tables if kind_of(table.metric) == "headline"]
     drawn = {}
     for table in judged or breakdown.tables:
-        if breakdown.by == JUDGE or len(table.rows) < 2:
+        if len(table.rows) < 2:
             continue
         title = f"{title_of(table.metric)}, {breakdown.title.lower()}"
         draw = _line if breakdown.by in ALONG_AN_AXIS else _rows
@@ -98,4 +98,4 @@ def _line(site: Site, breakdown: Breakdown, table: GroupTable, title: str) -> st
 
 
 def _estimate(row: GroupRow | None) -> Estimate | None:
-    return None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n)
+    return None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n, row.videos)

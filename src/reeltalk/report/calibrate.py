@@ -209,7 +209,11 @@ def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, 
     pairs, differences, drawn = pair_differences(
         [(value, np.isfinite(value)) for value in values], task.means, task.draws
     )
-    sure = surely_differ(differences, drawn) if task.draws.videos > 1 else np.zeros(len(pairs), np.bool_)
+    sure = (
+        surely_differ(differences, drawn[task.draws.left_out :])
+        if task.draws.videos > 1
+        else np.zeros(len(pairs), np.bool_)
+    )
     alike = {pair for pair, surely in zip(pairs, sure, strict=True) if not surely}
     return alike | {(second, first) for first, second in alike}
 
@@ -276,7 +280,7 @@ class _Task:
         agreed = categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
         models = sorted(self.found.competing)
         rated = [model for model in models if model in set(self.names.tolist())]
-        answers, settings = self.found.answers, self.settings
+        answers = self.found.answers
         roles = {
             **{name: "reference" if is_reference(info) else "floor" for name, info in self.found.landmarks.items()},
             **dict.fromkeys(models, "model"),
@@ -299,12 +303,10 @@ class _Task:
                 {place: answer for place, answer in answers.items() if (place[2] is None) == self.whole},
                 self.said,
                 models=frozenset(models),
-                resamples=settings.resamples,
-                seed=settings.seed,
             ),
             corrected_means(scorer, answers, self.said, rated, scale=self.scale, whole=self.whole),
             corrected_shares(scorer, answers, self.said, rated, people_pass=self.people_pass, whole=self.whole),
-            landmarks(scorer, self.runs, answers, roles, resamples=settings.resamples, seed=settings.seed),
+            landmarks(scorer, self.runs, answers, roles),
             _points(people, judge, self.names[rows]),
         )
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.metrics.draws import Statistic
 from reeltalk.report.agreement_levels import Categories, Levels
-from reeltalk.report.corrected_means import CorrectedMean, CorrectedShare, Landmark
+from reeltalk.report.corrected_means import CorrectedMean, Landmark
 from reeltalk.report.judge_bias import Bias
 from reeltalk.report.judge_values import Kind
 
@@ -86,7 +86,8 @@ class JudgeBesidePeople:
     """Others whose correlation on the same answers does not surely differ from its own."""
     bias: Bias
     means: tuple[CorrectedMean, ...]
-    shares: tuple[CorrectedShare, ...]
+    shares: tuple[CorrectedMean, ...]
+    """Shares of right answers; empty where the judge says more than pass or fail."""
     landmarks: tuple[Landmark, ...]
     points: tuple[tuple[float, float, int, str], ...]
     """What people say, what it says, of how many answers, of which model: for figures."""

@@ -9,17 +9,19 @@ from markupsafe import Markup
 
 from reeltalk import __version__
 from reeltalk.errors import SettingError
-from reeltalk.metrics.draws import FEW_VIDEOS, Statistic
-from reeltalk.metrics.prediction_powered import FEW_LABELLED_VIDEOS
+from reeltalk.metrics.draws import Statistic
+from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.report import calibration_figures, figures
 from reeltalk.report.calibrate import calibrate
 from reeltalk.report.calibration import Calibration, CalibrationSettings, Dimension, JudgeBesidePeople
-from reeltalk.report.corrected_means import Landmark
+from reeltalk.report.corrected_means import CorrectedMean, Landmark
 from reeltalk.report.figures import Estimate
 from reeltalk.report.human_ratings import human_ratings, says_human
 from reeltalk.report.judge_values import scored
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.site import STATIC, Site, make_environment, write_static, write_text
+from reeltalk.report.table_files import Quantity, TableCell
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import JUDGED, Run
@@ -91,9 +93,9 @@ def write_calibration(site: Site) -> None:
     def draw(name: str, svg: str, title: str, signature: str) -> Markup:
         return site.figure(PAGE, name, svg, title, [signature], sheets=[STYLE])
 
-    site.render(
-        PAGE, PAGE, **_values(site.calibration, draw, [_files(site, each) for each in _signed(site.calibration)])
-    )
+    signed = _signed(site.calibration)
+    tables = [_files(site, each) for each in signed], [_means_files(site, each) for each in signed]
+    site.render(PAGE, PAGE, **_values(site.calibration, draw, *tables))
 
 
 def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
@@ -163,20 +165,56 @@ def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:
     return site.table(PAGE, f"judges-{dimension.criterion}", header, rows, title, [signature])
 
 
+def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
+    """The table of corrected means as files, where these are asked for."""
+    dimension, signature = signed
+    rows: list[list[TableCell]] = []
+    for judge in dimension.judges:
+        for of, means in (("mean", judge.means), ("share of right answers", judge.shares)):
+            for row in means:
+                both, people = row.corrected, row.people
+                alone = Quantity(people.value, people.low, people.high, people.n) if people else None
+                corrected = Quantity(both.value, both.low, both.high, missing="not rated")
+                worth = None if row.worth is None else round(row.worth)
+                counts = row.judged, both.n, both.labelled_clusters, worth
+                rows.append([judge.name, row.model, of, row.judge, alone, corrected, *counts, both.reason])
+    header = ["Judge", "Model", "Of", "Judge alone", "People alone", "Corrected", "Judged", "Rated", "Rated videos"]
+    title = f"Means on {dimension.criterion} by judges, by people and corrected"
+    return site.table(PAGE, f"means-{dimension.criterion}", [*header, "Worth", "Note"], rows, title, [signature])
+
+
+def reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
+    """Why models have no interval, or only one bound: models with the same reason together.
+
+    Args:
+        rows: Of one judge.
+    """
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.corrected.reason is not None:
+            found.setdefault(row.corrected.reason, []).append(row.model)
+    return [(models, reason) for reason, models in found.items()]
+
+
 def _interval(found: Statistic | None) -> str:
     if found is None or found.value is None:
         return "–"
     return statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
 
 
-def _values(found: Calibration, draw: Draw, files: Sequence[Markup] = ()) -> dict[str, Any]:
+def _values(
+    found: Calibration, draw: Draw, files: Sequence[Markup] = (), means_files: Sequence[Markup] = ()
+) -> dict[str, Any]:
     signed = _signed(found)
     return {
         "found": found,
         "dimensions": [_shown(dimension, signature, draw) for dimension, signature in signed],
         "files": list(files) or [Markup("")] * len(signed),
+        "means_files": list(means_files) or [Markup("")] * len(signed),
         "few_videos": FEW_VIDEOS,
-        "few_labelled": FEW_LABELLED_VIDEOS,
+        "fewest_labels": FEWEST_LABELS,
+        "fewest_videos": FEWEST_VIDEOS,
+        "reasons": reasons,
         "traits": TRAITS,
         "statistic": statistic,
     }

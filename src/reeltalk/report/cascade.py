@@ -13,6 +13,7 @@ from reeltalk.report.turns import RIGHT, ScoredTurn, scored_turns
 
 RECOVERY: Final = "recovery"
 PER_CENT: Final = 100.0
+SHARES: Final = (0.0, PER_CENT)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def cascades(board: Leaderboard) -> list[Cascade]:
             if place is None or board.models[place].floor is not None:
                 continue
             for metric in metrics:
-                units[metric, place][turn.unit_id].append(turn)
+                cell = board.models[place].cells[metric]
+                if cell is None or not cell.withheld:
+                    units[metric, place][turn.unit_id].append(turn)
     found = []
     for metric in metrics:
         models = [
@@ -105,9 +108,9 @@ def _of_model(place: int, metric: str, units: Sequence[Sequence[ScoredTurn]]) ->
         return None
     return ModelCascade(
         place,
-        mean_of(after[True]),
-        mean_of(after[False]),
+        mean_of(after[True], SHARES),
+        mean_of(after[False], SHARES),
         difference_of(after[False], after[True]),
-        mean_of(untouched),
-        tuple((distance, mean) for distance in sorted(since) if (mean := mean_of(since[distance])) is not None),
+        mean_of(untouched, SHARES),
+        tuple((distance, mean) for distance in sorted(since) if (mean := mean_of(since[distance], SHARES)) is not None),
     )

@@ -2,89 +2,22 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, Literal
 
+from reeltalk.evaluate.judging.protocol import COMPAT, is_headline, measure_info
+from reeltalk.evaluate.latency import TIMINGS
+from reeltalk.metrics.info import Direction, MetricInfo, digits
+from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.runs import ModelInfo, SummaryRow
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
 
 Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
-Direction = Literal["higher", "neither"]
 
-METRIC_TITLES: Final = {
-    "bleu_1": "BLEU-1",
-    "bleu_2": "BLEU-2",
-    "bleu_3": "BLEU-3",
-    "bleu_4": "BLEU-4",
-    "meteor": "METEOR",
-    "rouge_l": "ROUGE-L",
-    "cider": "CIDEr",
-    "token_f1": "Token F1",
-    "exact_match": "Exact match",
-    "similarity": "Similarity",
-    "took_s": "Answer (s)",
-    "first_token_s": "First token (s)",
-    "prompt_tokens": "Prompt tokens",
-    "completion_tokens": "Answer tokens",
-    "frames_seen": "Frames",
-    "new_frames": "New frames",
-    "memory_mib": "Memory (MiB)",
-}
-TEXT: Final = frozenset(
-    {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "meteor", "rouge_l", "cider", "token_f1", "exact_match", "similarity"}
-)
-TIMINGS: Final = (
-    "took_s", "first_token_s", "prompt_tokens", "completion_tokens", "frames_seen", "new_frames", "memory_mib",
-)  # fmt: skip
-"""How long an answer took, and what was sent and kept: no scores, so none is best."""
-
-FAMILIES: Final = {
-    "vdeval": "VDEval",
-    "lave": "LAVE",
-    "clair": "CLAIR",
-    "llm_acc": "LLM-Acc",
-    "llm_rel": "LLM-Rel",
-    "svbench": "SVBench",
-    "gpt-score": "GPT-Score",
-    "mtv": "MT-Video-Bench",
-    "accuracy": "Accuracy",
-    "agree": "Agreement",
-    "cogme": "CogME",
-    "graph": "Graph",
-    "choice": "Choice",
-    "checklist": "Checklist",
-    "rubric": "Rubric",
-    "rubric-words": "Rubric by words",
-}
-"""Names of judged measures for people; what follows after a dot says which of them."""
-ENDINGS: Final = {
-    "OS": "overall",
-    "first_error": "turn of the first error",
-    "recovery": "right after a wrong answer",
-    "after_right": "right after a right answer",
-    "after_corrupted": "right after a planted error",
-    "percentile": "from 0 to 1",
-    "by_dialogue": "mean of dialogues",
-    "floor": "without content",
-    "chance_adjusted": "above the floor",
-    "rounds_sd": "deviation between judgings",
-    "agreement": "share alike",
-    "kappa": "Cohen's kappa",
-}
-RANGES: Final = {
-    "vdeval": (1.0, 3.0),
-    "lave": (0.0, 1.0),
-    "clair": (0.0, 1.0),
-    "llm_acc": (0.0, 1.0),
-    "llm_rel": (0.0, 5.0),
-}
-PER_CENT: Final = "0–100"
-"""Scale of all other judged measures."""
-COMPAT: Final = "compat"
+TEXT: Final = frozenset(TEXT_METRICS)
+"""Names of all text metrics."""
 FLOOR: Final = "floor"
-HEADLINES: Final = frozenset({"svbench.OS"})
-"""Judged measures with a dot in their name that stand in the first table all the same."""
-NEITHER: Final = frozenset({FLOOR, "rounds_sd", "first_error"})
 FLOORS: Final = {
     "baseline:empty": "says nothing",
     "baseline:constant": "says the most frequent answer",
@@ -92,14 +25,16 @@ FLOORS: Final = {
     "baseline:copied-question": "gives the question back",
 }
 """Players that know nothing of the video or the question, by where their answers are from."""
+ORACLE: Final = "oracle"
+"""Where answers are from that were read off the facts of the video."""
 REFERENCE: Final = "baseline:reference"
 """Where answers are from that are the references themselves."""
 HUMAN: Final = "human:"
 """How the source of people's answers begins, and the judge of people's ratings."""
-BASELINES: Final = ("baseline:", "oracle", HUMAN)
+BASELINES: Final = ("baseline:", ORACLE, HUMAN)
 SAID_BY_A_MODEL: Final = frozenset(
     {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
-    | {"weights", "memory", "choices"}
+    | {"weights", "memory", "choices", "knows"}
 )
 """Signature parts that a baseline has otherwise than a model, or not at all, and is compared with one all the same."""
 
@@ -119,13 +54,27 @@ class Column:
         return direction_of(self.metric)
 
 
+def info_of(metric: str) -> MetricInfo | None:
+    """What is known of a metric; None for one of another program, or of a user's own that no run describes.
+
+    Args:
+        metric: Its name, as `mtv.compat.summary`.
+    """
+    return TEXT_METRICS.get(metric) or _timings().get(metric) or measure_info(metric)
+
+
+@cache
+def _timings() -> dict[str, MetricInfo]:
+    return {info.name: info for info in TIMINGS}
+
+
 def kind_of(metric: str) -> Kind:
     """The table of a metric.
 
     Args:
         metric: Its name, as `mtv.compat.summary`.
     """
-    if metric in TIMINGS:
+    if metric in _timings():
         return "timing"
     if metric in TEXT:
         return "text"
@@ -134,14 +83,15 @@ def kind_of(metric: str) -> Kind:
         return "compat"
     if rest == [FLOOR]:
         return "floor"
-    return "headline" if not rest or metric in HEADLINES else "detail"
+    return "headline" if not rest or is_headline(metric) else "detail"
 
 
 def direction_of(metric: str) -> Direction:
     """Whether more of a metric is better; a floor, a spread, a time and an official script's figure say neither."""
-    if kind_of(metric) in ("timing", "compat") or metric.split(".")[-1] in NEITHER:
-        return "neither"
-    return "higher"
+    info = info_of(metric)
+    if info is None:
+        return "neither" if kind_of(metric) in ("compat", "floor") else "higher"
+    return info.direction
 
 
 def fixed_of(metric: str) -> str:
@@ -151,15 +101,8 @@ def fixed_of(metric: str) -> str:
 
 def scale_of(metric: str) -> str:
     """From where to where a judged measure goes; empty for one that has no such scale."""
-    family, *rest = (part for part in metric.split(".") if part != COMPAT)
-    if family not in FAMILIES or rest in (["first_error"], ["rounds_sd"]):
-        return ""
-    if rest == ["percentile"]:
-        return "0–1"
-    if rest == ["chance_adjusted"]:
-        return "at most 100"
-    low, high = RANGES.get(family, (0.0, 100.0))
-    return f"{low:g}–{high:g}"
+    info = None if metric in TEXT else info_of(metric)
+    return info.scale if info is not None else ""
 
 
 def share_of(metric: str, value: float) -> float | None:
@@ -174,12 +117,10 @@ def share_of(metric: str, value: float) -> float | None:
         that answers reach: it is divided by 10 and cut at 1.
     """
     if metric in TEXT:
-        return min(value / 10, 1.0) if metric == "cider" else min(max(value, 0.0), 1.0)
-    family, *rest = (part for part in metric.split(".") if part != COMPAT)
-    if metric in TIMINGS or not scale_of(metric) or rest == ["chance_adjusted"]:
-        return None
-    low, high = (0.0, 1.0) if rest == ["percentile"] else RANGES.get(family, (0.0, 100.0))
-    return min(max((value - low) / (high - low), 0.0), 1.0)
+        # A negative cosine says no less than none.
+        return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
+    info = info_of(metric)
+    return None if info is None else info.share(value)
 
 
 def span_of(metric: str) -> float | None:
@@ -188,31 +129,27 @@ def span_of(metric: str) -> float | None:
     Args:
         metric: A text metric or a judged measure. CIDEr's is 10, as in `share_of`.
     """
-    if share_of(metric, 0.0) is None:
-        return None
     if metric in TEXT:
-        return 10.0 if metric == "cider" else 1.0
-    family, *rest = (part for part in metric.split(".") if part != COMPAT)
-    low, high = (0.0, 1.0) if rest == ["percentile"] else RANGES.get(family, (0.0, 100.0))
-    return high - low
+        return TEXT_METRICS[metric].high
+    info = info_of(metric)
+    return None if info is None else info.width
 
 
-def goes_to_hundreds(metric: str) -> bool:
-    """True for metrics whose values lie between 0 and 100, and for counts."""
-    if metric in TIMINGS:
-        return not metric.endswith("_s")
-    return scale_of(metric) in (PER_CENT, "at most 100") or metric.split(".")[-1] in ("rounds_sd", "first_error")
+def digits_of(metric: str | None, value: float) -> int:
+    """Digits after the point of a value, as tables print it.
+
+    Args:
+        metric: Its metric, where it has one.
+        value: The value.
+    """
+    info = None if metric is None else info_of(metric)
+    return digits(value) if info is None else info.digits(value)
 
 
 def title_of(metric: str) -> str:
-    """How a metric is written for people."""
-    if metric in METRIC_TITLES:
-        return METRIC_TITLES[metric]
-    family, *rest = metric.split(".")
-    official = COMPAT in rest
-    words = [ENDINGS.get(part, part.replace("_", " ")) for part in rest if part != COMPAT]
-    title = ", ".join([FAMILIES.get(family, family), *words])
-    return f"{title} (official script)" if official else title
+    """How a metric is written for people; the names of another program's stay as they are."""
+    info = info_of(metric)
+    return metric if info is None else info.title
 
 
 def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
@@ -251,8 +188,8 @@ def is_reference(info: ModelInfo) -> bool:
 
 
 def competes(info: ModelInfo) -> bool:
-    """True for what may be called the best: people, references and floors are what models are measured against."""
-    return not (floor_of(info) or is_human(info) or is_reference(info))
+    """True for what may be called the best: models are measured against people, references, floors and the oracle."""
+    return not (floor_of(info) or is_human(info) or is_reference(info) or info.source == ORACLE)
 
 
 def is_baseline(info: ModelInfo) -> bool:

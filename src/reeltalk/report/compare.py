@@ -1,12 +1,12 @@
 """Is A better? Models against each other on the turns that both answered, with tests clustered by source video."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.metrics.multiple import Correction, corrected
+from reeltalk.metrics.multiple import corrected
 from reeltalk.report.columns import kind_of
 from reeltalk.report.comparison import CompareSettings, Comparison, Comparisons
 from reeltalk.report.leaderboard import Leaderboard
@@ -24,13 +24,17 @@ def compare(
     models: Sequence[int] | None = None,
     strict: bool = True,
 ) -> Comparisons:
-    """Compare all pairs of models.
+    """Compare pairs of models.
+
+    The p values of one metric are one family: those of all pairs of competing models on the leaderboard, whichever of
+    them are asked for. So a pair has the same corrected p in every table that is made of the same runs. Pairs with a
+    floor, the oracle, the references or people are outside the family; their p values are not corrected.
 
     Args:
         board: Models side by side.
         settings: What to compare.
-        models: Places of those to compare, the first first; by default all but players that know nothing, and those
-            too where there are no two others.
+        models: Places of the models to compare, in order. By default all competing models, or all models where fewer
+            than two compete.
         strict: Refuse models that have no turn in common; else their comparison says so.
 
     Raises:
@@ -38,24 +42,39 @@ def compare(
         SettingError: The runs have no such metric or group.
         InputError: A table is damaged.
     """
-    chosen, aside = _chosen(board, models)
+    competing = [index for index, model in enumerate(board.models) if model.competes]
+    family = competing if len(competing) > 1 else list(range(len(board.models)))
+    chosen = _chosen(board, models, family)
     metrics = metrics_of(board, settings.metrics)
     comparer = PairComparer(Turns.read(board), settings)
-    rows: list[Comparison] = []
     for first, second in combinations(chosen, 2) if strict else ():
         comparer.refuse_strangers(first, second)
+    rows: list[Comparison] = []
     for metric in metrics:
-        for first, second in combinations(chosen, 2):
-            rows += comparer.compare(metric, first, second)
-    return Comparisons(board, tuple(chosen), tuple(correct(rows, settings.correction)), settings, tuple(aside))
+        rows += _of_metric(comparer, metric, chosen, family)
+    aside = [index for index in range(len(board.models)) if index not in chosen] if models is None else []
+    return Comparisons(board, tuple(chosen), tuple(rows), settings, tuple(aside))
 
 
-def correct(rows: Iterable[Comparison], correction: Correction) -> list[Comparison]:
-    """Fill in corrected p values; all rows given are one family."""
-    kept = list(rows)
-    tested = [row.p for row in kept if row.p is not None]
-    found = iter(corrected(tested, correction))
-    return [row if row.p is None else dataclasses.replace(row, corrected_p=next(found)) for row in kept]
+def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], family: Sequence[int]) -> list[Comparison]:
+    """The chosen pairs on one metric, each corrected over the family."""
+    correction = comparer.settings.correction
+    in_family = {pair: comparer.compare(metric, *pair) for pair in combinations(family, 2)}
+    tested = [(pair, place) for pair, rows in in_family.items() for place, row in enumerate(rows) if row.p is not None]
+    p_values = corrected([in_family[pair][place].p or 0.0 for pair, place in tested], correction)
+    by_place = dict(zip(tested, p_values, strict=True))
+    found: list[Comparison] = []
+    for first, second in combinations(chosen, 2):
+        swapped = (second, first) in in_family
+        pair = (second, first) if swapped else (first, second)
+        # A pair that is asked for the other way round is computed anew, so that its difference has the right sign.
+        rows = in_family[pair] if pair in in_family and not swapped else comparer.compare(metric, first, second)
+        for place, row in enumerate(rows):
+            if pair in in_family:
+                found.append(dataclasses.replace(row, corrected_p=by_place.get((pair, place)), family=len(tested)))
+            else:
+                found.append(dataclasses.replace(row, corrected_p=row.p))
+    return found
 
 
 def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
@@ -79,18 +98,12 @@ def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
     return scored or usual or there
 
 
-def _chosen(board: Leaderboard, models: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    if models is not None:
-        twice = [index for place, index in enumerate(models) if index in models[:place]]
-        if twice:
-            raise BenchmarkError(f"{board.models[twice[0]].name!r} is named twice; a model equals itself")
-        chosen, aside = list(models), []
-    else:
-        chosen = [index for index, model in enumerate(board.models) if model.floor is None]
-        aside = [index for index, model in enumerate(board.models) if model.floor is not None]
-        if len(chosen) < 2:
-            chosen, aside = [*chosen, *aside], []
+def _chosen(board: Leaderboard, models: Sequence[int] | None, family: Sequence[int]) -> list[int]:
+    chosen = list(family if models is None else models)
+    twice = [index for place, index in enumerate(chosen) if index in chosen[:place]]
+    if twice:
+        raise BenchmarkError(f"{board.models[twice[0]].name!r} is named twice; a model equals itself")
     if len(chosen) < 2:
         names = ", ".join(repr(board.models[index].name) for index in chosen)
         raise BenchmarkError(f"there is one model to compare, {names}; give a second run")
-    return chosen, aside
+    return chosen

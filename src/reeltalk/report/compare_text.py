@@ -17,8 +17,8 @@ CompareFormat = Literal["text", "json", "csv", "latex", "markdown"]
 
 FIELDS: Final = (
     "metric", "group", "first", "second", "first_value", "second_value", "difference", "low", "high", "confidence",
-    "standard_error", "df", "p", "corrected_p", "correction", "tests", "detectable", "power", "method", "bootstrap_low",
-    "bootstrap_high", "bootstrap_p", "items", "item", "videos", "icc", "design_effect", "wins", "ties", "losses",
+    "standard_error", "df", "p", "corrected_p", "correction", "family", "detectable", "power", "method",
+    "items", "item", "videos", "icc", "design_effect", "wins", "ties", "losses",
     "net_wins", "net_low", "net_high", "only_first", "only_second", "asked_otherwise", "unscored_first",
     "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
 )  # fmt: skip
@@ -49,23 +49,21 @@ def method_lines(found: Comparisons) -> list[str]:
         )
     if "linearised clustered t" in methods:
         lines.append("Measures of the whole file, as BLEU, are tested by what each turn moves them by, to first order.")
-    if settings.bootstrap:
-        lines.append(
-            f"Bootstrap: {settings.resamples:,} resamples of source videos, percentiles, seed {settings.seed}."
-        )
-    if found.tests > 1:
+    largest = max((row.family for row in found.rows), default=0)
+    if largest > 1:
         if settings.correction == "none":
-            lines.append(
-                f"{found.tests} comparisons, and no p value is corrected: some winners may be there by chance."
-            )
+            lines.append("No p value is corrected, so some winners may be there by chance.")
         else:
-            how = TITLES[settings.correction]
             lines.append(
-                f"Corrected by {how} over {found.tests} comparisons; intervals are those of single comparisons."
+                f"Corrected by {TITLES[settings.correction]} over all pairs of competing models on the same metric"
+                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Intervals are those of single "
+                "comparisons."
             )
+    if any(row.p is not None and not row.family for row in found.rows):
+        lines.append("Pairs with a floor, the oracle, references or people are outside the family: not corrected.")
     if found.aside:
         names = ", ".join(found.board.models[index].name for index in found.aside)
-        lines.append(f"Left aside, as it knows nothing: {names}; name it with --model to compare with it.")
+        lines.append(f"Not compared, as they do not compete: {names}. Use --model to compare with one of them.")
     return lines
 
 
@@ -89,16 +87,15 @@ def left_out_words(row: Comparison) -> str:
 
 
 def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
-    board, settings, net, boot = found.board, found.settings, row.net, row.bootstrap
+    board, settings, net = found.board, found.settings, row.net
     winner = row.winner(settings.alpha)
     cells = [board.models[index].cells[row.metric] for index in (row.first, row.second)]
     signatures = [cell.row.signature if cell else None for cell in cells]
     values: tuple[object, ...] = (
         row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
         row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
-        row.corrected_p, settings.correction, found.tests, row.detectable, settings.target_power,
+        row.corrected_p, settings.correction, row.family, row.detectable, settings.target_power,
         row.method if row.problem is None else None,
-        boot.interval.low if boot else None, boot.interval.high if boot else None, boot.p if boot else None,
         row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,
         net.value if net else None, net.low if net else None, net.high if net else None,
         row.left_out.only_first, row.left_out.only_second, row.left_out.asked_otherwise, row.left_out.unscored_first,
@@ -157,10 +154,6 @@ def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
         lines.append(f"    {found.verdict(row)}")
         if row.net is not None:
             lines.append(f"    {_duel(row)}")
-        if row.bootstrap is not None:
-            interval = row.bootstrap.interval
-            low, high = shown_difference(row.metric, interval.low), shown_difference(row.metric, interval.high)
-            lines.append(f"    bootstrap [{low}, {high}], p {shown_p(row.bootstrap.p)}")
     for words, metrics in common.items():
         of = (
             ""

@@ -2,19 +2,16 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.metrics.clustered import ClusteredEstimate
 from reeltalk.metrics.multiple import Correction
 from reeltalk.metrics.power import POWER
-from reeltalk.metrics.resampling import BootstrapTest
-from reeltalk.report.columns import direction_of, goes_to_hundreds
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.report.columns import digits_of, direction_of
 from reeltalk.report.leaderboard import Leaderboard, key_of
-
-FEW_FOR_A_TEST: Final = 10
-"""With fewer source videos a test rests on what cannot be checked: that their means scatter normally."""
 
 Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
 
@@ -30,10 +27,6 @@ class CompareSettings(BaseModel):
     """Compare within each group of turns instead, as `task` or `question_type`."""
     correction: Correction = "holm"
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    bootstrap: bool = False
-    """Lay intervals of a cluster bootstrap beside the clustered t ones."""
-    resamples: int = Field(default=2000, ge=100)
-    seed: int = Field(default=17, ge=0)
     target_power: float = Field(default=POWER, gt=0.5, lt=1)
     """How surely the smallest detectable difference would be found."""
     anyway: bool = False
@@ -89,9 +82,11 @@ class Comparison:
     df: float | None = None
     p: float | None = None
     corrected_p: float | None = None
+    """Corrected over the family; `p` itself for a pair outside it."""
+    family: int = 0
+    """How many p values the family of its metric has; 0 for a pair outside it."""
     detectable: float | None = None
     """The smallest difference that a test of this one comparison would find with the power asked for."""
-    bootstrap: BootstrapTest | None = None
     items: int = 0
     item: str = "turn"
     videos: int = 0
@@ -130,12 +125,7 @@ class Comparisons:
     rows: tuple[Comparison, ...]
     settings: CompareSettings
     aside: tuple[int, ...] = ()
-    """Players that know nothing and were not asked for."""
-
-    @property
-    def tests(self) -> int:
-        """How many p values were corrected together."""
-        return sum(row.p is not None for row in self.rows)
+    """Floors, the oracle, references and people, where they were not asked for."""
 
     def verdict(self, row: Comparison) -> str:
         """What a comparison shows, in words."""
@@ -156,13 +146,13 @@ class Comparisons:
             )  # fmt: skip
             return f"no difference shown{shown}"
         word = "has more" if direction_of(row.metric) == "neither" else "is better"
-        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_FOR_A_TEST else ""
+        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
         return f"{first if best == row.first else second} {word}{rough}"
 
 
 def shown_difference(metric: str, value: float) -> str:
     """A difference with its sign, in the metric's digits."""
-    return f"{value:+,.2f}" if goes_to_hundreds(metric) else f"{value:+.4f}"
+    return f"{value:+,.{digits_of(metric, 0.0)}f}"
 
 
 def shown_p(p: float | None) -> str:

@@ -7,11 +7,11 @@ from typing import Final
 from markupsafe import Markup
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.report.columns import direction_of, scale_of, title_of
-from reeltalk.report.compare import compare, correct, metrics_of
+from reeltalk.report.compare import compare
 from reeltalk.report.compare_text import left_out_words
 from reeltalk.report.comparison import (
-    FEW_FOR_A_TEST,
     CompareSettings,
     Comparison,
     Comparisons,
@@ -97,7 +97,7 @@ def write_comparisons(site: Site) -> None:
         models=[(index, site.board.models[index]) for index in found.models],
         pairs=len({(row.first, row.second) for row in found.rows}),
         videos=max(row.videos for row in found.rows),
-        few_videos=FEW_FOR_A_TEST,
+        few_videos=FEW_VIDEOS,
         power=round(found.settings.target_power * 100),
         shown_difference=shown_difference,
         shown_p=shown_p,
@@ -105,22 +105,18 @@ def write_comparisons(site: Site) -> None:
 
 
 def _found(site: Site) -> Comparisons:
-    """All pairs in all headlines and text metrics; each metric's pairs are corrected by themselves."""
+    """All pairs in all headlines and text metrics, floors among them."""
     kept = site.memory.get(KEPT)
     if isinstance(kept, Comparisons):
         return kept
-    board, settings = site.board, CompareSettings()
+    settings = CompareSettings()
     try:
-        found = compare(board, settings, models=range(len(board.models)), strict=False)
+        found = compare(site.board, settings, models=range(len(site.board.models)), strict=False)
     except BenchmarkError:
         # A run whose table of scores lacks rows: the leaderboard stands on its summary, comparisons cannot.
-        found = Comparisons(board, (), (), settings)
-    rows: list[Comparison] = []
-    for metric in metrics_of(board, ()):
-        own = [row for row in found.rows if row.metric == metric]
-        if any(row.p is not None for row in own):
-            rows += correct(own, settings.correction)
-    found = dataclasses.replace(found, rows=tuple(rows))
+        found = Comparisons(site.board, (), (), settings)
+    tested = {row.metric for row in found.rows if row.p is not None}
+    found = dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
     site.memory[KEPT] = found
     return found
 
@@ -253,7 +249,7 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Ag
             low, high = row.low, row.high
             if low is not None and high is not None:
                 low, high = sorted((sign * low, sign * high))
-            estimate = Estimate(sign * row.difference, low, high, row.items)
+            estimate = Estimate(sign * row.difference, low, high, row.items, row.videos)
             interval = "no interval" if low is None or high is None else (
                 f"[{shown_difference(row.metric, low)}, {shown_difference(row.metric, high)}]"
             )  # fmt: skip
@@ -264,7 +260,18 @@ def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Ag
 
 
 def _table(found: Comparisons, rows: list[Comparison]) -> tuple[list[str], list[list[TableCell]]]:
-    header = ["A", "B", "A", "B", "A - B", "p", "corrected p", "Smallest detectable", "Videos", "Verdict"]
+    header = [
+        "A",
+        "B",
+        "Value of A",
+        "Value of B",
+        "A - B",
+        "p",
+        "corrected p",
+        "Smallest detectable",
+        "Videos",
+        "Verdict",
+    ]
     names = [model.name for model in found.board.models]
     lines: list[list[TableCell]] = [
         [
@@ -272,7 +279,7 @@ def _table(found: Comparisons, rows: list[Comparison]) -> tuple[list[str], list[
             names[row.second],
             "" if row.first_value is None else shown(row.first_value, row.metric),
             "" if row.second_value is None else shown(row.second_value, row.metric),
-            Quantity(row.difference, row.low, row.high, row.items, row.metric, signed=True),
+            Quantity(row.difference, row.low, row.high, row.items, row.metric, signed=True, videos=row.videos),
             shown_p(row.p),
             shown_p(row.corrected_p),
             "" if row.detectable is None else shown_difference(row.metric, row.detectable)[1:],

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.draws import draw_videos
-from reeltalk.metrics.prediction_powered import Corrected, Estimated, corrected, rogan_gladen
+from reeltalk.metrics.prediction_powered import CorrectedInterval, corrected_interval
+from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
 from reeltalk.report.columns import share_of
 from reeltalk.report.judge_values import RatedAnswer, Scorer
 from reeltalk.report.verdicts import Place
@@ -16,29 +17,29 @@ from reeltalk.store.runs import Run
 Floats = NDArray[np.float64]
 Scale = tuple[float, float]
 
+ONE_RATING: Final = "people gave one rating only, so their scale is not known; give it with --scale LOW:HIGH"
+
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """One model's mean on people's scale."""
+    """One model's mean, or its share of right answers, from a judge, from people, and from both."""
 
     model: str
     judged: int
     """Answers that the judge scored."""
-    means: Corrected | None
-    """None where people rated none of them."""
+    judge: float | None
+    """The judge's mean over all of them, stretched onto people's scale; None where it scored none."""
+    people: MeanInterval | None
+    """From the labels alone; None where there are none."""
+    corrected: CorrectedInterval
 
-
-@dataclass(frozen=True)
-class CorrectedShare:
-    """One model's share of right answers, by a judge that passes or fails."""
-
-    model: str
-    judge: float
-    """Share that the judge passes."""
-    corrected: Corrected
-    rogan_gladen: Estimated | None
-    reason: str | None
-    """Why there is no share from sensitivity and specificity."""
+    @property
+    def worth(self) -> float | None:
+        """How many labels alone would give an interval as narrow; None without two intervals."""
+        people, both = self.people, self.corrected
+        if people is None or people.low is None or people.high is None or both.low is None or both.high is None:
+            return None
+        return None if both.bound else both.n * ((people.high - people.low) / (both.high - both.low)) ** 2
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def corrected_means(
     """Each model's mean three ways, on people's scale.
 
     Args:
-        scorer: The judge; its scale is stretched onto that of people, end to end.
+        scorer: The judge; for its own mean its scale is stretched onto that of people, end to end.
         answers: All answers.
         people: What people say, by answer.
         models: Which.
@@ -79,12 +80,10 @@ def corrected_means(
     found = []
     for model in models:
         places = _places(scorer, answers, model, whole)
-        judged = np.array([scorer.values[place] for place in places])
+        judged = np.array([scorer.values[place] for place in places], np.float64)
         stretched = scale[0] + (judged - own[0]) / width * (scale[1] - scale[0])
-        labels = np.array([people.get(place, np.nan) for place in places])
-        videos = [answers[place].video_id for place in places]
-        means = corrected(labels, stretched, np.isfinite(labels), videos, scale=scale) if places else None
-        found.append(CorrectedMean(model, len(places), means))
+        labels = np.array([people.get(place, np.nan) for place in places], np.float64)
+        found.append(_corrected(model, stretched, labels, [answers[place].video_id for place in places], scale))
     return tuple(found)
 
 
@@ -96,7 +95,7 @@ def corrected_shares(
     *,
     people_pass: float,
     whole: bool,
-) -> tuple[CorrectedShare, ...]:
+) -> tuple[CorrectedMean, ...]:
     """Each model's share of right answers; nothing where the judge says more than pass or fail.
 
     Args:
@@ -113,17 +112,23 @@ def corrected_shares(
     found = []
     for model in models:
         places = _places(scorer, answers, model, whole)
-        has_label = np.array([place in people for place in places], np.bool_)
-        if not has_label.any():
-            continue
-        judged = np.array([scorer.values[place] == right for place in places], np.bool_)
-        labels = np.array([people.get(place, -np.inf) >= people_pass for place in places], np.bool_)
-        videos = [answers[place].video_id for place in places]
-        means = corrected(labels.astype(np.float64), judged.astype(np.float64), has_label, videos, scale=(0, 1))
-        assert means is not None
-        share, reason = rogan_gladen(labels, judged, has_label, videos)
-        found.append(CorrectedShare(model, float(judged.mean()), means, share, reason))
+        judged = np.array([scorer.values[place] == right for place in places], np.float64)
+        labels = np.array([float(people[place] >= people_pass) if place in people else np.nan for place in places])
+        found.append(_corrected(model, judged, labels, [answers[place].video_id for place in places], (0.0, 1.0)))
     return tuple(found)
+
+
+def _corrected(model: str, judged: Floats, labels: Floats, videos: Sequence[str], scale: Scale) -> CorrectedMean:
+    rated = np.isfinite(labels)
+    judge = float(judged.mean()) if len(judged) else None
+    rated_videos = [video for video, has in zip(videos, rated.tolist(), strict=True) if has]
+    if not scale[0] < scale[1]:
+        n, clusters, value = len(rated_videos), len(set(rated_videos)), scale[0]
+        both = CorrectedInterval(value, None, None, None, n, clusters, len(set(videos)), ONE_RATING, 0, 0)
+        return CorrectedMean(model, len(judged), judge, MeanInterval(value, None, None, n, clusters), both)
+    both = corrected_interval(labels, judged, rated, videos, scale)
+    alone = mean_interval(labels[rated], rated_videos, scale) if rated_videos else None
+    return CorrectedMean(model, len(judged), judge, alone, both)
 
 
 def _places(scorer: Scorer, answers: Mapping[Place, RatedAnswer], model: str, whole: bool) -> list[Place]:
@@ -139,9 +144,6 @@ def landmarks(
     runs: Sequence[Run],
     answers: Mapping[Place, RatedAnswer],
     roles: Mapping[str, str],
-    *,
-    resamples: int,
-    seed: int,
 ) -> tuple[Landmark, ...]:
     """Where references, floors and models come to stand on a judge's scale, the highest first.
 
@@ -150,8 +152,6 @@ def landmarks(
         runs: Of a floor that is judged only in passing, as the empty answers of every run, they hold a mean alone.
         answers: All answers.
         roles: What each model is: `reference`, `floor` or `model`.
-        resamples: Draws of the videos behind each interval.
-        seed: Of the draws.
     """
     scale = scorer.scale
     if scale is None:
@@ -161,10 +161,8 @@ def landmarks(
         places = [place for place in scorer.values if place[0] == model and place in answers]
         if places:
             values = (np.array([scorer.values[place] for place in places]) - scale[0]) / (scale[1] - scale[0])
-            draws = draw_videos([answers[place].video_id for place in places], resamples=resamples, seed=seed)
-            sums = draws.summed(np.stack([values, np.ones_like(values)], axis=1))
-            mean = draws.statistic(float(values.mean()), sums[:, 0] / np.maximum(sums[:, 1], 1))
-            found.append(Landmark(model, role, float(values.mean()), mean.low, mean.high, len(places)))
+            mean = mean_interval(values, [answers[place].video_id for place in places], (0.0, 1.0))
+            found.append(Landmark(model, role, mean.value, mean.low, mean.high, mean.n))
         elif (only := _in_summary(scorer, runs, model, role)) is not None:
             found.append(only)
     return tuple(sorted(found, key=lambda one: (-one.share, one.name)))

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reeltalk.report.columns import title_of
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.report.columns import scale_of, title_of
+from reeltalk.report.comparison import Comparison, shown_difference
 from reeltalk.report.leaderboard import Cell, build
+from reeltalk.report.looking import looking_of, without_controls
 from reeltalk.report.site import make_environment, write_static, write_text
+from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.store.runs import Run
 
 PAGE: Final = "index.html"
@@ -45,6 +49,18 @@ class Cover:
     """What the table says, in words."""
     weak: tuple[str, ...]
     """What the numbers do not say, a sentence each."""
+    looking: str = ""
+    """What looking is worth, in words; empty where no run has controls."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A model under a control on the cover; with its videos' own pictures where `control` is None."""
+
+    name: str
+    control: Control | None
+    cells: tuple[tuple[float, Comparison | None] | None, ...]
+    """Its score in each group of runs, and how the own pictures compare with it; None where it did not play there."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +74,17 @@ class Standing:
     """Its number in each group of runs; None where it did not play there."""
 
 
-def standings(groups: Mapping[str, Sequence[Run]], metric: str) -> list[Standing]:
+def standings(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[Standing]:
     """One metric of every model, in each group of runs; those that know nothing come first.
 
     Args:
         groups: Runs whose numbers compare with each other, by what the group is called.
-        metric: Which, as `agree`.
+        metrics: Which, by group, as `typed`.
     """
     cells: dict[tuple[str, str | None], dict[str, Cell | None]] = {}
     for group, runs in groups.items():
         for model in build(runs).models:
-            cells.setdefault((model.info.model, model.floor), {})[group] = model.cells.get(metric)
+            cells.setdefault((model.info.model, model.floor), {})[group] = model.cells.get(metrics[group])
     found = [
         Standing(name, floor, tuple(by_group.get(group) for group in groups))
         for (name, floor), by_group in cells.items()
@@ -76,19 +92,45 @@ def standings(groups: Mapping[str, Sequence[Run]], metric: str) -> list[Standing
     return sorted(found, key=lambda standing: standing.floor is None)
 
 
-def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]], metric: str) -> Path:
+def looked(groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> list[Looked]:
+    """One metric of every model that has controls, with its videos' own pictures and under each control.
+
+    Args:
+        groups: Runs whose numbers compare with each other, by what the group is called.
+        metrics: Which, by group, as `typed`.
+    """
+    cells: dict[tuple[str, Control | None], dict[str, tuple[float, Comparison | None]]] = {}
+    for group, runs in groups.items():
+        for run, controls in without_controls(runs)[1]:
+            for looking in looking_of(run, controls):
+                if (line := looking.line(metrics[group])) is None or line.own is None:
+                    continue
+                cells.setdefault((looking.model, None), {})[group] = (line.own, None)
+                for control, one in zip(looking.controls, line.comparisons, strict=True):
+                    if one.second_value is not None:
+                        cells.setdefault((looking.model, control), {})[group] = (one.second_value, one)
+    return [
+        Looked(name, control, tuple(by_group.get(group) for group in groups))
+        for (name, control), by_group in cells.items()
+    ]
+
+
+def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]], metrics: Mapping[str, str]) -> Path:
     """Write the cover and its style into a folder that holds the sites behind it, whose pages then link the cover.
 
     Args:
         cover: What it says.
         folder: An existing folder, with all sites in folders of its own.
         groups: Runs whose numbers compare with each other, by what the group is called.
-        metric: The metric of its table.
+        metrics: The metric of its table, by group.
 
     Returns:
         Path of `index.html`.
     """
     write_static(folder)
+    rows = standings(groups, metrics)
+    controlled = {group: runs for group, runs in groups.items() if without_controls(runs)[1]}
+    known = [cell.row.videos for row in rows for cell in row.cells if cell and cell.row.value is not None]
     html = (
         make_environment()
         .get_template("cover.html")
@@ -96,9 +138,19 @@ def write_cover(cover: Cover, folder: Path, groups: Mapping[str, Sequence[Run]],
             root="",
             cover=cover,
             groups=list(groups),
-            standings=standings(groups, metric),
-            metric=metric,
-            measure=title_of(metric),
+            standings=rows,
+            few_videos=few_videos_warning(known),
+            looked=looked(controlled, metrics),
+            controlled=list(controlled),
+            titles=CONTROLS,
+            shown_difference=shown_difference,
+            metrics=metrics,
+            measure=", ".join(
+                dict.fromkeys(
+                    title_of(metric) + (f", {scale_of(metric)}" if scale_of(metric) else "")
+                    for metric in metrics.values()
+                )
+            ),
         )
     )
     for page in folder.glob("*/**/*.html"):

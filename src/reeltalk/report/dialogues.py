@@ -15,6 +15,7 @@ from reeltalk.report.leaderboard import RESERVED_NAMES, Leaderboard
 from reeltalk.report.verdicts import Place, ShownVerdict
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.dialogue import ChecklistItem
+from reeltalk.schema.runs import is_withheld
 from reeltalk.store.runs import ANSWERS, INFO
 
 NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
@@ -54,6 +55,18 @@ class ShownAnswer:
     verdicts: Sequence[ShownVerdict] = ()
     """What judges said."""
 
+    def lacks(self, metric: str) -> bool:
+        """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
+        if metric in self.scores or self.state is AnswerState.NOT_ASKED:
+            return False
+        family = metric.split(".")[0]
+        return self.state is AnswerState.FAILED or any(
+            score.failed
+            for verdict in self.verdicts
+            for score in verdict.scores
+            if score.criterion == metric or verdict.protocol.replace("-", "_") == family
+        )
+
 
 @dataclass(slots=True)
 class ShownTurn:
@@ -91,11 +104,12 @@ class ShownDialogue:
     """What judges said of each model's answers as a whole, in the leaderboard's order."""
 
     def means(self, metric: str) -> list[float | None]:
-        """Each model's mean over those turns that have a score; None where none has."""
+        """Each model's mean over those turns that have a score; None where none has, or where it is withheld."""
         means: list[float | None] = []
         for index in range(len(self.turns[0].answers)):
             found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
-            means.append(fmean(found) if found else None)
+            lacking = sum(turn.answers[index].lacks(metric) for turn in self.turns)
+            means.append(fmean(found) if found and not is_withheld(len(found), lacking) else None)
         return means
 
 

@@ -5,13 +5,17 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.report.columns import kind_of, title_of
-from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, shown
-from reeltalk.report.table_files import code, escape_latex, escape_markdown
+from reeltalk.report.leaderboard import Cell, Leaderboard, ModelRow, build, reasons_told, shown
+from reeltalk.report.looking import without_controls
+from reeltalk.report.table_files import code, escape_latex, escape_markdown, latex_footnote
 from reeltalk.report.visible import visible
 from reeltalk.store.documents import write_json
 from reeltalk.store.runs import SUMMARY_FIELDS, Run
 
+WARNING: Final = "warning"
+"""Field of JSON and CSV that says why an interval is rough; empty for others."""
 TableFormat = Literal["json", "csv", "latex", "markdown"]
 
 
@@ -19,23 +23,28 @@ def render_table(runs: Sequence[Run], format: TableFormat) -> str:
     """The leaderboard of runs as text.
 
     Args:
-        runs: Runs side by side.
+        runs: Runs side by side; controls are left out.
         format: `json` and `csv` have a row a number with its signature, whatever it is; `latex`, which needs booktabs,
             and `markdown` have judged headlines with what stands beside them, and text metrics.
 
     Raises:
         BenchmarkError: The runs hold no scores.
     """
-    return _RENDERERS[format](build(runs))
+    return _RENDERERS[format](build(without_controls(runs)[0]))
 
 
 def _rows(board: Leaderboard) -> list[dict[str, object]]:
     return [
         {field: model.name if field == "model" else getattr(cell.row, field) for field in SUMMARY_FIELDS}
+        | {WARNING: few_videos_warning([cell.row.videos]) if cell.row.value is not None else None}
         for model in board.models
         for cell in model.cells.values()
         if cell is not None
     ]
+
+
+def _cells(board: Leaderboard) -> list[Cell]:
+    return [cell for model in board.models for cell in model.cells.values() if cell is not None]
 
 
 def _json(board: Leaderboard) -> str:
@@ -44,9 +53,11 @@ def _json(board: Leaderboard) -> str:
 
 def _csv(board: Leaderboard) -> str:
     stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, SUMMARY_FIELDS, lineterminator="\n")
+    writer = csv.DictWriter(stream, (*SUMMARY_FIELDS, WARNING), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_rows(board))
+    writer.writerows(
+        row | {"reasons": reasons_told(cell.row)} for row, cell in zip(_rows(board), _cells(board), strict=True)
+    )
     return stream.getvalue()
 
 
@@ -108,12 +119,18 @@ def _latex(board: Leaderboard) -> str:
     for model in board.models:
         cells = " & ".join(cell(model, metric) for metric in metrics)
         lines.append(rf"{escape_latex(model.name)} & {cells} & {model.info.items} \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [r"\bottomrule", *latex_footnote(_few_videos(board), len(metrics) + 2), r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
 
 def _shown_metrics(board: Leaderboard) -> list[str]:
     return [column.metric for column in (*board.judged, *board.texts)] or board.metrics
+
+
+def _few_videos(board: Leaderboard) -> str | None:
+    shown_here = _shown_metrics(board)
+    cells = [model.cells[metric] for model in board.models for metric in shown_here]
+    return few_videos_warning(cell.row.videos for cell in cells if cell and cell.row.value is not None)
 
 
 def _not_scored(cell: Cell) -> str:
@@ -132,6 +149,8 @@ def _n(model: ModelRow, cell: Cell) -> str:
 
 def _notes(board: Leaderboard, *, best: str, dagger: str) -> list[str]:
     notes = ["95 % intervals in brackets, clustered by source video."]
+    if warning := _few_videos(board):
+        notes.append(warning)
     shown_here = set(_shown_metrics(board))
     cells = [cell for model in board.models for metric, cell in model.cells.items() if cell and metric in shown_here]
     if any(cell.is_best for cell in cells):

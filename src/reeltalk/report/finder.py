@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
-from reeltalk.report.columns import RANGES, kind_of, share_of, title_of
+from reeltalk.evaluate.judging.protocol import Criterion, credit_measures, find_protocol
+from reeltalk.report.columns import kind_of, share_of, title_of
 from reeltalk.report.dialogues import ShownAnswer, ShownDialogue, ShownTurn, scored_metrics
 from reeltalk.report.leaderboard import Leaderboard
-from reeltalk.report.turns import CREDITS, credit_metric
+from reeltalk.report.turns import credit_metric
 from reeltalk.report.verdicts import ShownScore, ShownVerdict
 from reeltalk.report.visible import visible
 from reeltalk.schema.answers import AnswerState
@@ -21,8 +22,6 @@ ANSWER_CHARACTERS: Final = 280
 REASON_CHARACTERS: Final = 160
 MOST_LABELS: Final = 400
 """Values of all labels among which one can choose; the rarer ones of a benchmark that has more are left out."""
-RAW_RANGES: Final = {"svbench": (0.0, 10.0), "gpt-score": (0.0, 10.0)}
-"""Scales on which judges give their scores, where those are neither the measure's own nor 0 to 1."""
 HUMAN: Final = "human:"
 
 STATES: Final = {AnswerState.ANSWERED: "a", AnswerState.FAILED: "f", AnswerState.NOT_ASKED: "n"}
@@ -171,20 +170,22 @@ def raw_share(protocol: str, value: float) -> float:
         protocol: Which protocol judged.
         value: As the judge gave it.
     """
-    low, high = RAW_RANGES.get(protocol) or RANGES.get(protocol.replace("-", "_")) or (0.0, 1.0)
-    return min(max((value - low) / (high - low), 0.0), 1.0)
+    described = find_protocol(protocol)
+    criterion = Criterion(protocol, protocol) if described is None else described.main
+    return criterion.share(value)
 
 
 def main_score(verdict: ShownVerdict) -> ShownScore | None:
     """The score of a verdict that stands for all of it: the protocol's own, the overall one, or its only one."""
-    own = (verdict.protocol, verdict.protocol.replace("-", "_"), "OS", "accuracy")
-    named = {score.criterion: score for score in verdict.scores}
-    found = next((named[name] for name in own if name in named), None)
+    described = find_protocol(verdict.protocol)
+    main = verdict.protocol if described is None else described.main.name
+    found = next((score for score in verdict.scores if score.criterion == main), None)
     return found or (verdict.scores[0] if len(verdict.scores) == 1 else None)
 
 
 def _rank(metric: str) -> int:
-    return CREDITS.index(metric) if metric in CREDITS else len(CREDITS)
+    ranked = credit_measures()
+    return ranked.index(metric) if metric in ranked else len(ranked)
 
 
 def _share(metric: str, answer: ShownAnswer) -> float | None:

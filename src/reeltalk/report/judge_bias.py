@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.metrics.correlation import partial, spearman_of_held_ranks, undefined
-from reeltalk.metrics.draws import Draws, Statistic, draw_videos
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, draw_videos
 from reeltalk.report.judge_values import RatedAnswer, Scorer
 from reeltalk.report.verdicts import Place
 
@@ -78,8 +78,6 @@ def bias(
     people: Mapping[Place, float],
     *,
     models: frozenset[str],
-    resamples: int,
-    seed: int,
 ) -> Bias:
     """Look for what else moves a judge.
 
@@ -88,15 +86,13 @@ def bias(
         answers: All answers.
         people: What people say, by answer.
         models: Whose answers count.
-        resamples: Draws of the videos.
-        seed: Of the draws.
     """
     places = [place for place in scorer.values if place in answers and place[0] in models]
     if not places:
         return Bias((), None, None)
     judged = np.array([scorer.values[place] for place in places])
     rated = np.array([people.get(place, np.nan) for place in places])
-    draws = draw_videos([answers[place].video_id for place in places], resamples=resamples, seed=seed)
+    draws = draw_videos([answers[place].video_id for place in places])
     traits: dict[str, list[int] | list[int | None]] = {
         "length": [answers[place].words for place in places],
         "position": [answers[place].turn for place in places],
@@ -133,7 +129,7 @@ def _rank_correlation(first: Floats, second: Floats, rows: NDArray[np.bool_], dr
     if reason is not None:
         return own.statistic(None, None, reason=reason)
     value, drawn = spearman_of_held_ranks(x, y, own)
-    return own.statistic(value, drawn)
+    return own.statistic(value, drawn, scale=CORRELATION)
 
 
 def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_], draws: Draws) -> Statistic:
@@ -147,7 +143,7 @@ def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_]
     value = float(partial(*(np.array(rho) for rho, _ in found)))
     if not np.isfinite(value):
         return own.statistic(None, None, reason=FOLLOWS)
-    return own.statistic(value, partial(*(drawn for _, drawn in found)))
+    return own.statistic(value, partial(*(drawn for _, drawn in found)), scale=CORRELATION)
 
 
 def family_of(judge: str) -> str | None:

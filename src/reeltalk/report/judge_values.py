@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from reeltalk.errors import SettingError
-from reeltalk.metrics.tokenise import detect_language, tokenise
+from reeltalk.evaluate.judging.protocol import COMPAT, Criterion, find_protocol
+from reeltalk.metrics.tokenise import languages_of, tokenise
 from reeltalk.report.columns import (
-    COMPAT,
-    FAMILIES,
     HUMAN,
-    competes,
     floor_of,
     is_reference,
     kind_of,
+    span_of,
     title_of,
 )
 from reeltalk.report.verdicts import NOBODY, Place, title_of_criterion
@@ -26,36 +25,6 @@ Kind = Literal["judge", "rule", "text"]
 ScorerKey = tuple[str, str, str | None, str | None]
 """Protocol, criterion, judge, and the run where another run's judgings are kept apart."""
 
-RULES: Final = frozenset({"agree", "choice", "graph", "cogme"})
-"""Protocols in which no model judges."""
-SCALES: Final[dict[str, tuple[float, float]]] = {
-    "vdeval": (1, 3),
-    "lave": (0, 1),
-    "clair": (0, 1),
-    "llm_acc": (0, 1),
-    "llm_rel": (0, 5),
-    "svbench": (0, 10),
-    "gpt-score": (0, 10),
-    "checklist": (0, 1),
-    "agree": (0, 1),
-    "choice": (0, 1),
-    "graph": (0, 1),
-    "cider": (0, 10),
-}
-"""From where to where a criterion, or else its protocol, scores one answer; other text metrics go from 0 to 1."""
-PASSES: Final[dict[str, float]] = {
-    "vdeval": 2.5,
-    "lave": 0.75,
-    "clair": 0.5,
-    "llm_acc": 0.5,
-    "gpt-score": 5.0,
-    "svbench": 5.0,
-    "checklist": 0.5,
-    "agree": 0.5,
-    "choice": 0.5,
-    "graph": 0.5,
-}
-"""The value from which an answer counts as right."""
 OVERLAP: Final = ("token_f1", "rouge_l")
 """Text metrics that say how many words an answer shares with its reference, the first that a run has."""
 
@@ -99,13 +68,20 @@ class Scorer:
     def scale(self) -> tuple[float, float] | None:
         """From where to where it scores; None where nobody knows."""
         if self.kind == "text":
-            return SCALES.get(self.criterion, (0.0, 1.0))
-        return SCALES.get(self.criterion) or SCALES.get(self.protocol)
+            return (0.0, span_of(self.criterion) or 1.0)
+        found = self._described
+        return None if found is None else (found.low, found.high)
 
     @property
     def passes(self) -> float | None:
         """The value from which an answer counts as right; None where nobody knows."""
-        return PASSES.get(self.criterion) or PASSES.get(self.protocol)
+        found = self._described
+        return None if found is None else found.pass_mark
+
+    @property
+    def _described(self) -> Criterion | None:
+        protocol = find_protocol(self.protocol)
+        return None if protocol is None else protocol.criterion(self.criterion)
 
 
 @dataclass(frozen=True)
@@ -120,7 +96,7 @@ class Scored:
     @property
     def competing(self) -> dict[str, ModelInfo]:
         """Models that are compared, and people who answered: all but floors and references."""
-        return {name: info for name, info in self.infos.items() if competes(info) or info.source.startswith(HUMAN)}
+        return {name: info for name, info in self.infos.items() if name not in self.landmarks}
 
     @property
     def landmarks(self) -> dict[str, ModelInfo]:
@@ -157,7 +133,6 @@ def scored(runs: Sequence[Run]) -> Scored:
 def _read_answers(
     run: Run, turns: Sequence[AnsweredTurn], answers: dict[Place, RatedAnswer], texts: dict[Place, str]
 ) -> None:
-    language = detect_language([turn.text for turn in turns[:200]], "auto")
     for turn in turns:
         place = (turn.model, turn.unit_id, turn.turn_index)
         if place in texts and texts[place] != turn.text:
@@ -167,7 +142,7 @@ def _read_answers(
             )
         texts[place] = turn.text
         if place not in answers:
-            words = len(tokenise(turn.text, language))
+            words = len(tokenise(turn.text, languages_of([(turn.text,)])[0]))
             answers[place] = RatedAnswer(place, turn.video_id, words, turn.turn_index, right_option=_right_option(turn))
 
 
@@ -183,18 +158,20 @@ def _read_judged(run: Run, scorers: dict[ScorerKey, Scorer]) -> set[str]:
     """Add what judges gave; the protocols that gave something."""
     found: set[str] = set()
     for protocol in run.protocols():
+        described = find_protocol(protocol)
+        by_rule = described is not None and not described.needs_model
         rounds: dict[tuple[str, str | None], dict[Place, list[float]]] = {}
         for row in run.judged(protocol):
             if row.judge.startswith(HUMAN) or COMPAT in row.criterion.split("."):
                 continue
             if row.state is not ScoreState.SCORED or row.value is None:
                 continue
-            judge = None if protocol in RULES or row.judge == NOBODY else row.judge
+            judge = None if by_rule or row.judge == NOBODY else row.judge
             place = (row.model, row.unit_id, row.turn_index)
             rounds.setdefault((row.criterion, judge), {}).setdefault(place, []).append(row.value)
         for (criterion, judge), places in rounds.items():
             found.add(protocol)
-            kind: Kind = "rule" if protocol in RULES else "judge"
+            kind: Kind = "rule" if by_rule else "judge"
             means = {place: sum(values) / len(values) for place, values in places.items()}
             key: ScorerKey = (protocol, criterion, judge, None)
             before = scorers.get(key)
@@ -273,10 +250,8 @@ def comparable(scorers: Sequence[Scorer], criterion: str) -> list[Scorer]:
     found: list[Scorer] = []
     for (protocol, *_), group in groups.items():
         alike = [one for one in group if one.criterion.casefold() == criterion.casefold()]
-        overall = [one for one in group if one.criterion in ("OS", "overall", protocol) or _is_headline(one)]
+        described = find_protocol(protocol)
+        main = protocol if described is None else described.main.name
+        overall = [one for one in group if one.criterion in (main, "overall")]
         found += alike or overall or group
     return found
-
-
-def _is_headline(scorer: Scorer) -> bool:
-    return scorer.criterion in FAMILIES and scorer.criterion.replace("_", "-") == scorer.protocol

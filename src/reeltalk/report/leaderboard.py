@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.evaluate.judging.protocol import caution_of
+from reeltalk.metrics.info import Direction
 from reeltalk.report.columns import (
     Column,
-    Direction,
     columns,
     competes,
     differing_parts,
+    digits_of,
     direction_of,
     floor_of,
-    goes_to_hundreds,
     is_human,
     is_reference,
     kind_of,
 )
-from reeltalk.schema.runs import CurvePoint, ModelInfo, SummaryRow
+from reeltalk.schema.runs import CurvePoint, ModelInfo, SummaryRow, is_withheld
 from reeltalk.store.runs import INFO, SUMMARY, Run
 
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
@@ -66,7 +67,11 @@ class ModelRow:
     cells: dict[str, Cell | None]
     """By metric; None where the model's run does not have the metric."""
     curves: dict[str, list[CurvePoint]]
-    """By metric, in the order of turn positions."""
+    """By metric, in the order of turn positions; withheld ones too."""
+
+    def quoted_curve(self, metric: str) -> list[CurvePoint]:
+        """The points of a metric's curve that are not withheld."""
+        return [point for point in self.curves.get(metric, ()) if point.value is not None]
 
     @property
     def page(self) -> str:
@@ -81,6 +86,11 @@ class ModelRow:
     def floor(self) -> str | None:
         """What it does, where it is a player that knows nothing; None for all others."""
         return floor_of(self.info)
+
+    @property
+    def competes(self) -> bool:
+        """True for a model that may be called the best."""
+        return competes(self.info)
 
     @property
     def is_human(self) -> bool:
@@ -129,6 +139,16 @@ class Leaderboard:
     def judged(self) -> list[Column]:
         """The first table: judged measures, beside each what the official script makes of it, and its floor."""
         return columns(self.metrics, ("headline", "compat", "floor"))
+
+    @property
+    def begins_with_texts(self) -> bool:
+        """True where text metrics come before the judged measures: all of these are cautioned against."""
+        return bool(self.texts) and all(caution_of(column.metric) for column in self.judged)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Why measures of the first table are no results, each reason once."""
+        return list(dict.fromkeys(filter(None, (caution_of(column.metric) for column in self.judged))))
 
     @property
     def texts(self) -> list[Column]:
@@ -235,7 +255,8 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     """
     if not any(run.summary for run in runs):
         raise BenchmarkError("the runs hold no scores, so there is nothing to report; score some answers first")
-    metrics = list(dict.fromkeys(row.metric for run in runs for row in run.summary))
+    found_metrics = dict.fromkeys(row.metric for run in runs for row in run.summary)
+    metrics = sorted(found_metrics, key=lambda metric: bool(caution_of(metric)))
     shown = _shown(runs)
     times = Counter(info.model for _, info, _ in shown)
     run_names = _distinct([run.name for run in runs])
@@ -251,7 +272,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     }
     best = {
         metric: None
-        if metric in mixed
+        if metric in mixed or caution_of(metric)
         else _best([row for info, row in numbers[metric] if competes(info)], direction_of(metric))
         for metric in metrics
     }
@@ -279,8 +300,7 @@ def shown(value: float, metric: str | None = None) -> str:
         value: The value.
         metric: Its metric; those from 0 to 100, and tokens and frames, have two digits whatever their value.
     """
-    hundredths = abs(value) >= 10 or (metric is not None and goes_to_hundreds(metric))
-    return f"{value:,.2f}" if hundredths else f"{value:.4f}"
+    return f"{value:,.{digits_of(metric, value)}f}"
 
 
 def key_of(index: int) -> str:
@@ -363,13 +383,21 @@ def why_no_value(run: Run, row: SummaryRow) -> str:
     if stated:
         return stated[0]
     due = row.n + row.unscored
+    why = f" ({reasons_told(row)})" if row.reasons else ""
     if row.over_scored is not None:
-        return f"withheld: {row.unscored:,} of {due:,} are unscored, more than 2 %"
+        if not is_withheld(row.n, row.unscored):
+            return f"withheld: more than 2 % of a part of it, or of its judgings, are unscored{why}"
+        return f"withheld: {row.unscored:,} of {due:,} are unscored, more than 2 %{why}"
     if row.unscored:
-        return f"none of {due:,} has a score"
+        return f"none of {due:,} has a score{why}"
     if row.not_applicable:
         return f"it applies to none of {row.not_applicable:,}"
     return "the run does not say why"
+
+
+def reasons_told(row: SummaryRow) -> str:
+    """Why items of a number are unscored, as `the model gave no answer: timed out: 3; there is no reference: 1`."""
+    return "; ".join(f"{reason}: {count:,}" for reason, count in row.reasons.items())
 
 
 def _signatures(metrics: list[str], models: list[ModelRow]) -> dict[str, SignatureLine]:

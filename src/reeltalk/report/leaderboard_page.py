@@ -5,6 +5,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.report import figures
 from reeltalk.report.along_page import turn_curves
 from reeltalk.report.breakdowns import how_answered, judges
@@ -17,8 +18,6 @@ from reeltalk.report.turns import credit_metric
 from reeltalk.report.verdicts import reasons
 
 PAGE: Final = "index.html"
-FEW_VIDEOS: Final = 30
-"""With fewer source videos the page says that the intervals are rough: a bootstrap is then known to be too narrow."""
 
 
 def write_leaderboard(site: Site) -> None:
@@ -35,7 +34,7 @@ def write_leaderboard(site: Site) -> None:
         PAGE,
         few_turns=figures.FEW,
         most_bands=figures.MOST_BANDS,
-        few_videos=FEW_VIDEOS,
+        few_videos=few_videos_warning([board.clusters]),
         dialogues=site.dialogues,
         turns=sum(len(dialogue.turns) for dialogue in site.dialogues),
         videos=len({dialogue.video_id for dialogue in site.dialogues}),
@@ -106,7 +105,7 @@ def _whiskers(site: Site, metric: str) -> Markup:
         if cell is None or cell.row.value is None:
             rows.append((model.name, None))
             continue
-        estimate = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n)
+        estimate = Estimate(cell.row.value, cell.row.low, cell.row.high, cell.row.n, cell.row.videos)
         rows.append((model.name, estimate))
         best = estimate if cell.is_best else best
     title = f"{title_of(metric)} of each model with its 95 % interval"

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from reeltalk.metrics.profile import RARE_PERCENT
+from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.report import figures
 from reeltalk.report.breakdowns import Breakdown, GroupTable, breakdowns, how_answered, judges
 from reeltalk.report.columns import kind_of, title_of
 from reeltalk.report.figures import Estimate, Series
-from reeltalk.report.leaderboard_page import FEW_VIDEOS
 from reeltalk.report.profile_page import (
     STYLE,
     best_model,
@@ -71,7 +71,7 @@ def write_models(site: Site) -> None:
             frequencies=often,
             components=COMPONENTS,
             few=figures.FEW,
-            few_videos=FEW_VIDEOS,
+            few_videos=few_videos_warning([model.run.info.clusters]),
             rare_percent=RARE_PERCENT,
             measures=[line for line in measures(site) if index in line.models],
             radars=radars(site, among, model.page) if mine.overall is not None else [],
@@ -114,16 +114,20 @@ def _told(found: tuple[Deviation, ...]) -> list[tuple[str, Deviation]]:
 
 def _curve(site: Site, among: list[int], metric: str, index: int) -> str:
     models = site.board.models
-    if not models[index].curves.get(metric):
+    if not models[index].quoted_curve(metric):
         return ""
     series = [
         Series(
             place,
             models[place].name,
-            [(p.turn_index + 1, Estimate(p.value, p.low, p.high, p.n)) for p in models[place].curves[metric]],
+            [
+                (p.turn_index + 1, Estimate(p.value, p.low, p.high, p.n, p.videos))
+                for p in points
+                if p.value is not None
+            ],
         )
         for place in among
-        if models[place].curves.get(metric)
+        if (points := models[place].quoted_curve(metric))
     ]
     return figures.curves(series, title=f"{title_of(metric)} by turn position, a line for each model")
 

@@ -17,14 +17,13 @@ from reeltalk.metrics.clustered import (
     linearised,
 )
 from reeltalk.metrics.power import detectable_difference
-from reeltalk.metrics.resampling import BootstrapTest, cluster_bootstrap_test
 from reeltalk.metrics.scoring import METRICS, MetricResult
 from reeltalk.report.columns import share_of, title_of
 from reeltalk.report.comparability import not_scored, signatures_differ, withheld
 from reeltalk.report.comparison import CompareSettings, Comparison, LeftOut
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.paired import Turns
-from reeltalk.report.sheets import Bools, Floats, Rows, Sheet, number_of, rows_of
+from reeltalk.report.sheets import Bools, Floats, Sheet, number_of, rows_of
 
 CORPUS: Final = frozenset(METRICS["bleu"])
 """Measures of a whole file that can be computed anew: what each turn adds follows from its texts."""
@@ -134,7 +133,6 @@ class PairComparer:
             first_value=rows.mean("first"),
             second_value=rows.mean("second"),
             items=int(there.sum()),
-            bootstrap=self._bootstrap(rows) if self.settings.bootstrap else None,
         )
         return self._with(found, estimate)
 
@@ -252,47 +250,14 @@ class PairComparer:
             return results[0].from_sums(sums[:, :width], n) - results[1].from_sums(sums[:, width:], n)
 
         estimate = clustered_mean(linearised(table, difference), videos, confidence=self.settings.confidence)
-        test = cluster_bootstrap_test(
-            table,
-            videos,
-            difference,
-            resamples=self.settings.resamples,
-            seed=self.settings.seed,
-            confidence=self.settings.confidence,
-        ) if self.settings.bootstrap else None  # fmt: skip
         found = dataclasses.replace(
             blank,
             method="linearised clustered t",
             first_value=values[0],
             second_value=values[1],
             items=len(chosen),
-            bootstrap=test,
         )
         return self._with(found, dataclasses.replace(estimate, value=values[0] - values[1]))
-
-    def _bootstrap(self, rows: Rows) -> BootstrapTest | None:
-        deep = len(rows.weights)
-        table = np.zeros((len(rows.strata), 2 * deep))
-        at = np.arange(len(rows.strata))
-        table[at, rows.strata] = rows.values["difference"]
-        table[at, deep + rows.strata] = 1.0
-
-        def from_sums(sums: Floats, _: Floats) -> Floats:
-            # A resample without any item of a stratum rests on the others, as the leaderboard's intervals do.
-            counts = sums[:, deep:]
-            there = counts > 0
-            means = np.where(there, sums[:, :deep], 0.0) / np.where(there, counts, 1.0)
-            found: Floats = (means * rows.weights).sum(axis=1) / (there * rows.weights).sum(axis=1)
-            return found
-
-        return cluster_bootstrap_test(
-            table,
-            rows.videos.tolist(),
-            from_sums,
-            resamples=self.settings.resamples,
-            seed=self.settings.seed,
-            confidence=self.settings.confidence,
-        )
 
     def _duel(self, blank: Comparison, differences: Floats, videos: NDArray[np.str_]) -> Comparison:
         signs = np.where(np.abs(differences) <= 1e-12, 0.0, np.sign(differences))

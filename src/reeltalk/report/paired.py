@@ -12,10 +12,11 @@ import numpy as np
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.metrics.scoring import METRICS, MetricResult, score_texts
-from reeltalk.metrics.tokenise import Language
+from reeltalk.metrics.tokenise import Language, Spoken, languages_by_item
 from reeltalk.report.columns import TEXT
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.sheets import (
+    ANSWER_TYPE,
     KIND,
     TASK,
     TURN,
@@ -94,7 +95,7 @@ class Turns:
 
         Args:
             sheet: Whose items.
-            by: `task`, `kind`, `turn`, or labels as `question_type` or `svbench.skill`.
+            by: `task`, `kind`, `turn`, `answer_type`, or labels as `question_type` or `svbench.skill`.
 
         Raises:
             SettingError: No item has such labels; names those there are.
@@ -142,9 +143,15 @@ class Turns:
         return found
 
     def _score_anew(self, wanted: str, metric: str) -> list[tuple[Ints, dict[str, MetricResult]] | None]:
-        texts: list[tuple[list[int], list[str], list[tuple[str, ...]]]] = [([], [], []) for _ in self.board.models]
+        texts: list[tuple[list[int], list[str], list[tuple[str, ...]], list[Spoken]]] = [
+            ([], [], [], []) for _ in self.board.models
+        ]
         scored = np.isfinite(self._values[metric])
+        spoken: dict[int, dict[str, Spoken]] = {}
         for run, columns in self._runs():
+            spoken[id(run)] = languages_by_item(
+                ((answer.item_id, answer.references) for answer in run.answers()), _language(run)
+            )
             for answer in run.answers():
                 row = self._rows[answer.item_id]
                 for column in columns.get(answer.model, ()):
@@ -152,19 +159,11 @@ class Turns:
                         texts[column][0].append(row)
                         texts[column][1].append(answer.text)
                         texts[column][2].append(answer.references)
+                        texts[column][3].append(spoken[id(run)][answer.item_id])
         found: list[tuple[Ints, dict[str, MetricResult]] | None] = []
-        for model, (rows, answers, references) in zip(self.board.models, texts, strict=True):
-            said = model.run.info.settings.get("language")
-            language: Language = said if said in ("en", "zh") else "auto"
-            try:
-                found.append(
-                    (np.array(rows, np.intp), score_texts(answers, references, [wanted], language=language))
-                    if rows
-                    else None
-                )
-            except SettingError:
-                # Texts of which nobody can tell the language: then the leaderboard's number cannot come out either.
-                found.append(None)
+        for rows, answers, references, languages in texts:
+            results = score_texts(answers, references, [wanted], languages=languages) if rows else {}
+            found.append((np.array(rows, np.intp), results) if rows else None)
         return found
 
     def _runs(self) -> Iterator[tuple[Run, dict[str, list[int]]]]:
@@ -186,10 +185,9 @@ class Turns:
                 row = self._rows.setdefault(answer.item_id, len(self._rows))
                 if row == len(wordings):
                     wordings.append({})
+                    labels = answer.labels | ({ANSWER_TYPE: (answer.key.type,)} if answer.key is not None else {})
                     self.places.append(
-                        Place(
-                            answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, answer.labels
-                        )
+                        Place(answer.video_id, answer.unit, answer.unit_id, answer.turn_index, answer.task, labels)
                     )
                 known = wordings[row]
                 words = (answer.video_id, answer.question, answer.references, answer.options)
@@ -297,3 +295,11 @@ def _add(
 
 def _same(value: float, told: float) -> bool:
     return abs(value - told) <= SAME * max(1.0, abs(told))
+
+
+def _language(run: Run) -> Language:
+    """The language that a run's text metrics were told to take."""
+    settings = run.info.settings
+    judging = settings.get("judging")
+    said = settings.get("language") or (judging.get("language") if isinstance(judging, dict) else None)
+    return "en" if said == "en" else "zh" if said == "zh" else "auto"

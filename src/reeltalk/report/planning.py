@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.metrics.power import power_of, videos_needed
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.report.columns import span_of, title_of
-from reeltalk.report.comparison import FEW_FOR_A_TEST, Comparison, Comparisons, shown_difference
+from reeltalk.report.comparison import Comparison, Comparisons, shown_difference
 from reeltalk.report.leaderboard import key_of
 from reeltalk.report.visible import visible
 
@@ -99,8 +100,8 @@ def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
             and (plan.first, plan.second) == tuple(found.board.models[index].name for index in (row.first, row.second))
         ]
         lines += _row(found, row, own)
-    if any(plan.videos_needed is not None and plan.videos_needed < FEW_FOR_A_TEST for plan in made):
-        lines.append(f"Below {FEW_FOR_A_TEST} videos no test can be relied on, however large the difference.")
+    if any(plan.videos_needed is not None and plan.videos_needed < FEW_VIDEOS for plan in made):
+        lines.append(f"Below {FEW_VIDEOS} videos no test can be relied on, however large the difference.")
     lines.append(
         "A point is a hundredth of the metric's scale. More turns a video help less, the more they resemble each other."
     )

@@ -7,11 +7,11 @@ from itertools import combinations
 from markupsafe import Markup
 
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
+from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.report import figures
 from reeltalk.report.columns import differing_parts
 from reeltalk.report.figures import Estimate
 from reeltalk.report.leaderboard import DOES_NOT_TELL_MODELS_APART, key_of
-from reeltalk.report.leaderboard_page import FEW_VIDEOS
 from reeltalk.report.profiles import (
     COMPONENTS,
     Frequency,
@@ -78,13 +78,14 @@ def write_profiles(site: Site) -> None:
     pairs = [_pair(site, one, two) for one, two in combinations(models, 2) if comparable(site, one, two)]
     first, second = _first_two(site)
     vocabularies = list(site.turns.groups)
+    videos = len({video for video, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged})
     site.render(
         "profiles.html",
         PAGE,
         profiles=site.profiles,
         turns=site.turns,
-        videos=len({v for v, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged}),
-        few_videos=FEW_VIDEOS,
+        videos=videos,
+        few_videos=few_videos_warning([videos]),
         few=figures.FEW,
         rare_percent=RARE_PERCENT,
         frequencies=often,

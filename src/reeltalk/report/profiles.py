@@ -9,27 +9,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reeltalk.metrics.clustered import ClusteredEstimate
 from reeltalk.metrics.multiple import corrected
-from reeltalk.metrics.profile import RARE_PERCENT, TAGS, profile
-from reeltalk.metrics.ratios import (
-    by_cluster,
-    intervals,
-    paired_difference,
-    rank_correlation,
-    resampled_ratios,
-)
-from reeltalk.metrics.resampling import cluster_bootstrap
+from reeltalk.metrics.profile import RARE_PERCENT, TAGS
+from reeltalk.metrics.ratios import paired_difference, rank_correlation
+from reeltalk.metrics.uncertainty import mean_interval, measure_interval
 from reeltalk.report.figures import FEW, Estimate
 from reeltalk.report.tagged import Flags, Floats, TaggedTurns
 from reeltalk.schema.labels import Content, Target, Thinking
 
-RESAMPLES: Final = 1000
-SEED: Final = 17
-"""Both as `reeltalk evaluate` has them, so that a run's own numbers by tag and a profile of it agree."""
 PERCENT: Final = 100.0
+SCALE: Final = (0.0, PERCENT)
 COMPONENTS: Final = (
     ("Target", tuple(tag.value for tag in Target)),
     ("Content", tuple(tag.value for tag in Content)),
@@ -137,11 +128,23 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
         one: Place of the first model.
         two: Place of the second.
     """
-    found = [(tag, _difference(turns, tag, place, one, two)) for place, tag in enumerate(TAGS)]
+    found = [
+        (
+            tag,
+            None
+            if any(turns.withheld(model, turns.tags[:, place]) for model in (one, two))
+            else _difference(turns, tag, place, one, two),
+        )
+        for place, tag in enumerate(TAGS)
+    ]
     tested = {tag: made.p for tag, made in found if made is not None and made.p is not None}
     p = dict(zip(tested, corrected(list(tested.values())), strict=True))
     return [
-        TagDifference(tag, None if made is None else Estimate(made.value, made.low, made.high, made.items), p.get(tag))
+        TagDifference(
+            tag,
+            None if made is None else Estimate(made.value, made.low, made.high, made.items, made.clusters),
+            p.get(tag),
+        )
         for tag, made in found
     ]
 
@@ -157,17 +160,21 @@ def matrix_of(turns: TaggedTurns, vocabulary: str, one: int, two: int | None = N
     """
     groups = turns.groups[vocabulary]
     labels = tuple(groups)
-    flags = np.column_stack([groups[label] for label in labels])
-    places, names = _video_places(turns)
-    cells = []
+    rows = []
     for place, tag in enumerate(TAGS):
         at = turns.at_tag(tag)
         value = at[:, one] if two is None else at[:, one] - at[:, two]
         kept = turns.tags[:, place] & ~np.isnan(value)
-        weight = np.where(kept, turns.weights, 0.0)[:, None] * flags
-        earned = weight * np.where(kept, value, 0.0)[:, None]
-        cells.append(_estimates(earned, weight, places, len(names)))
-    return Matrix(vocabulary, labels, tuple(zip(TAGS, map(tuple, cells), strict=True)))
+        scale = SCALE if two is None else None
+        pair = [one] if two is None else [one, two]
+        cells = [
+            None
+            if any(turns.withheld(model, turns.tags[:, place] & groups[label]) for model in pair)
+            else _weighted_mean(turns, value, turns.weights, kept & groups[label], scale)
+            for label in labels
+        ]
+        rows.append((tag, tuple(cells)))
+    return Matrix(vocabulary, labels, tuple(rows))
 
 
 def best_of(profiles: Sequence[ModelProfile], among: Sequence[int]) -> int | None:
@@ -182,14 +189,14 @@ def best_of(profiles: Sequence[ModelProfile], among: Sequence[int]) -> int | Non
 
 
 def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> ModelProfile:
-    mine = profile(turns.answers(model))
     weighted: dict[str, Estimate | None] = {}
     unweighted: dict[str, Estimate | None] = {}
     for place, tag in enumerate(TAGS):
         credit = turns.at_tag(tag)[:, model]
         kept = turns.tags[:, place] & ~np.isnan(credit)
-        weighted[tag] = _by_bootstrap(turns, credit, turns.weights, kept, mine.weighted[tag])
-        unweighted[tag] = _by_bootstrap(turns, credit, np.ones_like(credit), kept, mine.unweighted[tag])
+        withheld = turns.withheld(model, turns.tags[:, place])
+        weighted[tag] = None if withheld else _weighted_mean(turns, credit, turns.weights, kept)
+        unweighted[tag] = None if withheld else _weighted_mean(turns, credit, np.ones_like(credit), kept)
     credit = turns.credit[:, model]
     kept = turns.tagged & ~np.isnan(credit)
     pairs = [(share.percent, found.value) for tag, share in often.items() if (found := weighted[tag]) and share.percent]
@@ -198,7 +205,9 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         index=model,
         weighted=weighted,
         unweighted=unweighted,
-        overall=_by_bootstrap(turns, credit, np.ones_like(credit), kept, mine.accuracy),
+        overall=None
+        if turns.withheld(model, turns.tagged)
+        else _weighted_mean(turns, credit, np.ones_like(credit), kept),
         asked=int((turns.tagged & turns.asked[:, model]).sum()),
         rank_correlation=rank_correlation([a for a, _ in pairs], [b for _, b in pairs]),
         labels=labels,
@@ -209,87 +218,62 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
     )
 
 
-def _by_bootstrap(
-    turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags, value: float | None
+def _weighted_mean(
+    turns: TaggedTurns, credit: Floats, weights: Floats, kept: Flags, scale: tuple[float, float] | None = SCALE
 ) -> Estimate | None:
-    """A ratio of sums with its interval, as an evaluated run has it: only videos that hold the tag are drawn."""
-    if value is None:
-        return None
+    """Points earned of points possible in per cent, over some turns, with its interval; None over no turns."""
     rows = np.flatnonzero(kept)
-    statistics = np.column_stack([weights[rows] * credit[rows] * PERCENT, weights[rows]])
-    clusters = [turns.videos[row] for row in rows]
-    found = cluster_bootstrap(statistics, clusters, _ratio, resamples=RESAMPLES, seed=SEED)
-    low, high = (found.low, found.high) if found is not None else (None, None)
-    return Estimate(value, low, high, len(rows))
-
-
-def _ratio(sums: Floats, _: Floats) -> Floats:
-    return sums[:, 0] / sums[:, 1]
+    if not len(rows):
+        return None
+    found = mean_interval(credit[rows] * PERCENT, turns.video_codes[rows], scale, weights=weights[rows])
+    return Estimate(found.value, found.low, found.high, found.n, found.clusters)
 
 
 def _labels(turns: TaggedTurns, model: int) -> tuple[dict[str, dict[str, Estimate | None]], list[Deviation]]:
     """Mean credit by label; and how far each tag and label lies from the mean of its own kind of turns."""
-    places, names = _video_places(turns)
     credit = turns.credit[:, model]
     known = ~np.isnan(credit)
-    filled = np.where(known, credit, 0.0)
     labels: dict[str, dict[str, Estimate | None]] = {}
     deviations: list[Deviation] = []
-    if turns.tags.any():
-        at = np.column_stack([np.where(known, turns.at_tag(tag)[:, model], 0.0) for tag in TAGS])
-        _, apart = _against_whole(at, turns.tags, filled, turns.tagged & known, places, len(names))
-        deviations += [Deviation("cogme", tag, *found) for tag, found in zip(TAGS, apart, strict=True) if found]
+    for place, tag in enumerate(TAGS):
+        flags = turns.tags[:, place]
+        if turns.withheld(model, flags):
+            continue
+        deviations += _deviation(turns, "cogme", tag, turns.at_tag(tag)[:, model], flags, credit, turns.tagged & known)
     for vocabulary, groups in turns.groups.items():
-        flags = np.column_stack(list(groups.values()))
-        at = np.repeat(filled[:, None], flags.shape[1], axis=1)
         # A vocabulary that only some turns have is compared with those, not with turns of another kind.
-        estimates, apart = _against_whole(at, flags, filled, known & flags.any(axis=1), places, len(names))
-        labels[vocabulary] = dict(zip(groups, estimates, strict=True))
-        pairs = zip(groups, apart, strict=True)
-        deviations += [Deviation(vocabulary, label, *found) for label, found in pairs if found]
+        whole = known & np.column_stack(list(groups.values())).any(axis=1)
+        labels[vocabulary] = {}
+        for label, flags in groups.items():
+            if turns.withheld(model, flags):
+                labels[vocabulary][label] = None
+                continue
+            labels[vocabulary][label] = _weighted_mean(turns, credit, np.ones_like(credit), flags & known)
+            deviations += _deviation(turns, vocabulary, label, credit, flags, credit, whole)
     return labels, deviations
 
 
-def _against_whole(
-    at: Floats, flags: Flags, credit: Floats, whole: Flags, places: NDArray[np.int64], count: int
-) -> tuple[list[Estimate | None], list[tuple[float, float, float, int] | None]]:
-    """Means over groups; and their differences from the mean of all, where their interval can be told."""
-    possible = (flags & whole[:, None]).astype(np.float64)
-    earned = np.column_stack([at * possible, credit * whole])
-    possible = np.column_stack([possible, whole.astype(np.float64)])
-    below, above = by_cluster(possible, places, count), by_cluster(earned, places, count)
-    samples = resampled_ratios(above, below, resamples=RESAMPLES, seed=SEED)
-    present = (below > 0).sum(axis=0)
-    own, apart = intervals(samples, present), intervals(samples - samples[:, -1:], present)
-    n = possible.sum(axis=0)
-    means = [float(a / b) if b else None for a, b in zip(earned.sum(axis=0), n, strict=True)]
-    estimates: list[Estimate | None] = []
-    differences: list[tuple[float, float, float, int] | None] = []
-    for mean, ends, off, items in zip(means[:-1], own, apart, n, strict=False):
-        if mean is None or means[-1] is None:
-            estimates.append(None)
-            differences.append(None)
-            continue
-        estimates.append(_percent(mean, ends, int(items)))
-        far = PERCENT * (mean - means[-1])
-        differences.append((far, PERCENT * off[0], PERCENT * off[1], int(items)) if off is not None else None)
-    return estimates, differences
+def _deviation(
+    turns: TaggedTurns, vocabulary: str, label: str, at: Floats, flags: Flags, credit: Floats, whole: Flags
+) -> list[Deviation]:
+    """How far the mean over a group lies from that over all, where an interval can be told; else nothing."""
+    inside = flags & whole & ~np.isnan(at)
+    if not inside.any():
+        return []
+    rows = np.flatnonzero(whole)
+    statistics = np.column_stack([np.where(inside, at, 0.0), inside, np.where(whole, credit, 0.0), whole])[rows].astype(
+        np.float64
+    )
+    found = measure_interval(statistics, turns.video_codes[rows], _apart)
+    if found.low is None or found.high is None or len(np.unique(turns.video_codes[np.flatnonzero(inside)])) < 2:
+        return []
+    return [Deviation(vocabulary, label, found.value, found.low, found.high, int(inside.sum()))]
 
 
-def _estimates(earned: Floats, weight: Floats, places: NDArray[np.int64], count: int) -> list[Estimate | None]:
-    below, above = by_cluster(weight, places, count), by_cluster(earned, places, count)
-    samples = resampled_ratios(above, below, resamples=RESAMPLES, seed=SEED)
-    ends = intervals(samples, (below > 0).sum(axis=0))
-    totals, items = weight.sum(axis=0), (weight > 0).sum(axis=0)
-    return [
-        _percent(float(above_sum / total), found, int(n)) if n else None
-        for above_sum, total, found, n in zip(earned.sum(axis=0), totals, ends, items, strict=True)
-    ]
-
-
-def _percent(share: float, ends: tuple[float, float] | None, n: int) -> Estimate:
-    low, high = (PERCENT * ends[0], PERCENT * ends[1]) if ends is not None else (None, None)
-    return Estimate(PERCENT * share, low, high, n)
+def _apart(sums: Floats, _: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        far: Floats = PERCENT * (sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3])
+    return far
 
 
 def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) -> ClusteredEstimate | None:
@@ -303,8 +287,3 @@ def _difference(turns: TaggedTurns, tag: str, place: int, one: int, two: int) ->
         turns.weights[rows],
         [turns.videos[row] for row in rows],
     )
-
-
-def _video_places(turns: TaggedTurns) -> tuple[NDArray[np.int64], list[str]]:
-    names, places = np.unique(np.asarray(turns.videos), return_inverse=True)
-    return places.astype(np.int64), names.tolist()

@@ -23,6 +23,7 @@ def quantity_of(model: ModelRow, cell: Cell | None) -> TableCell:
         cell.is_best,
         cell.may_equal_best,
         "withheld" if cell.withheld else "not scored",
+        videos=row.videos,
     )
 
 
@@ -30,7 +31,11 @@ def quantity(found: Estimate | GroupRow | CurvePoint | None, metric: str | None,
     """A value with its interval and n, of a group, a position or a comparison."""
     if found is None:
         return None
-    return Quantity(found.value, found.low, found.high, found.n, metric, signed=signed)
+    withheld = isinstance(found, GroupRow | CurvePoint) and found.over_scored is not None
+    missing = "withheld" if withheld else "not scored"
+    return Quantity(
+        found.value, found.low, found.high, found.n, metric, missing=missing, signed=signed, videos=found.videos
+    )
 
 
 def by_model(board: Leaderboard, metrics: Sequence[str]) -> tuple[list[str], list[list[TableCell]]]:

@@ -19,6 +19,8 @@ Nesting = Literal["items", "units", "tasks", "kinds"]
 KIND: Final = "kind"
 TURN: Final = "turn"
 TASK: Final = "task"
+ANSWER_TYPE: Final = "answer_type"
+"""The type of the answer, of turns that have a key."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reeltalk import __version__
+from reeltalk.metrics.uncertainty import INTERVAL
 from reeltalk.parallel import Executor
 from reeltalk.report import figures
 from reeltalk.report.about import ModelAbout
@@ -27,7 +28,9 @@ from reeltalk.report.table_files import TABLE_ENDINGS, TABLE_NAMES, TableCell, T
 from reeltalk.report.tagged import TaggedTurns, tagged_turns
 from reeltalk.report.verdicts import Place, ShownVerdict
 from reeltalk.report.visible import visible
+from reeltalk.schema.runs import Control
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
 
 STATIC: Final = ("style.css", "page.js")
 
@@ -60,6 +63,8 @@ class Site:
     """What decodes and cuts those; None for processes of this machine."""
     calibration: Calibration | None = None
     """Judges beside people; None where nobody rated."""
+    controls: Sequence[tuple[Run, dict[Control, Run]]] = ()
+    """Runs that were played with other pictures too, with these runs by control."""
     pages: tuple[Page, ...] = ()
     environment: Environment = field(default_factory=lambda: make_environment())
     figure_files: dict[str, FigureFile] = field(default_factory=dict)
@@ -206,6 +211,7 @@ def make_environment() -> Environment:
     made.globals.update(
         version=__version__,
         colours=figures.COLOURS,
+        interval=INTERVAL,
         key_of=key_of,
         kind_of=kind_of,
         scale_of=scale_of,

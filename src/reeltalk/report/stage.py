@@ -30,6 +30,8 @@ from reeltalk.report.figure_files import check_figures
 from reeltalk.report.finder_page import PAGE as FINDER_PAGE
 from reeltalk.report.leaderboard import build
 from reeltalk.report.leaderboard_page import write_leaderboard
+from reeltalk.report.looking import without_controls
+from reeltalk.report.looking_page import PAGE as LOOKING_PAGE
 from reeltalk.report.model_pages import write_models
 from reeltalk.report.objects import PAGE as OBJECTS_PAGE
 from reeltalk.report.objects import has_objects, write_objects
@@ -63,6 +65,7 @@ PAGES: Final = (
     Page("Comparisons", "comparisons.html", has_comparisons, write_comparisons),
     Page("Profiles", PROFILES_PAGE, has_profiles, write_profiles),
     Page("", "models/", lambda site: True, write_models),
+    LOOKING_PAGE,
     Page("Along the dialogue", "along.html", has_curves, write_along),
     Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
     Page("Settings", "settings.html", has_sweeps, write_sweeps),
@@ -110,6 +113,7 @@ def write_report(
     """
     settings = settings or ReportSettings()
     check_figures(settings.figures)
+    runs, controls = without_controls(runs)
     board = build(runs)
     with _nothing_discarded():
         verdicts = {id(run): verdicts_of(run) for run in runs}
@@ -119,6 +123,7 @@ def write_report(
             f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
             f"about {', '.join(settings.about)}; name models as the runs do"
         )
+    site.controls = controls
     site.calibration = calibration_of(runs, settings.human)
     if benchmark is not None:
         _check_benchmark(benchmark, site)

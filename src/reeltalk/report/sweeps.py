@@ -25,7 +25,7 @@ SWEPT: Final = {
     "rounds": "Turns that are answered",
 }
 """Settings by which runs are set side by side, in the order of the page."""
-FOLLOWS: Final = frozenset({"shown"})
+FOLLOWS: Final = frozenset({"shown", "planted"})
 """Parts that other settings decide."""
 VALUES: Final = ("single", "dialogue", "streaming", "none", "predicted", "golden", "corrupted", "no", "yes")
 """The order of values that are words: those with less history before those with more."""
@@ -124,7 +124,8 @@ def _of_metric(board: Leaderboard, line: Line, metric: str, scores: _Scores) -> 
     if len(there) < 2 or not _compare(line.setting, [row.signature for row in there]):
         return None
     values = [
-        None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n) for row in rows
+        None if row is None or row.value is None else Estimate(row.value, row.low, row.high, row.n, row.videos)
+        for row in rows
     ]
     means = [
         scores.get((index, metric), {}) if value is not None else {}
@@ -134,9 +135,9 @@ def _of_metric(board: Leaderboard, line: Line, metric: str, scores: _Scores) -> 
     for value, own in zip(values[1:], means[1:], strict=True):
         first, second, shared = _comparable(means[0], own)
         is_mean = _is_mean(means[0], values[0]) and _is_mean(own, value)
-        difference = difference_of(first, second) if is_mean else None
+        difference = difference_of(first, second, paired=shared) if is_mean else None
         if difference is not None:
-            difference = Estimate(difference.value, difference.low, difference.high, len(second))
+            difference = Estimate(difference.value, difference.low, difference.high, len(second), difference.videos)
         steps.append(Step(value, difference, shared))
     return Swept(metric, tuple(steps))
 

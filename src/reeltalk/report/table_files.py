@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.report.columns import goes_to_hundreds
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.report.columns import digits_of
 from reeltalk.report.visible import visible
 
 TablesFormat = Literal["latex", "markdown", "csv"]
@@ -35,6 +36,8 @@ class Quantity:
     missing: str = "not scored"
     signed: bool = False
     """True for a difference, which is written with its sign."""
+    videos: int | None = None
+    """Source videos that it rests on; None where that is unknown."""
 
     def __str__(self) -> str:
         """The value alone, as pages write it."""
@@ -42,8 +45,7 @@ class Quantity:
 
     def write(self, value: float) -> str:
         """A value with as many digits as pages give it."""
-        hundredths = abs(value) >= 10 or (self.metric is not None and goes_to_hundreds(self.metric))
-        return f"{value:{'+' if self.signed else ''},.{2 if hundredths else 4}f}"
+        return f"{value:{'+' if self.signed else ''},.{digits_of(self.metric, value)}f}"
 
     @property
     def interval(self) -> str:
@@ -146,6 +148,16 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in told)
 
 
+def latex_footnote(text: str | None, columns: int) -> list[str]:
+    """A row below a table that says something of all of it; none where there is nothing to say.
+
+    Args:
+        text: What it says.
+        columns: Of the table.
+    """
+    return [rf"\multicolumn{{{columns}}}{{@{{}}l@{{}}}}{{\footnotesize {escape_latex(text)}}} \\"] if text else []
+
+
 def _columns(table: TableFile) -> list[bool]:
     """For each column whether it holds numbers."""
     return [
@@ -167,6 +179,8 @@ def _told(notes: Sequence[str], table: TableFile) -> list[str]:
     told = [table.title + "."] if not table.title.endswith(".") else [table.title]
     if any(cell.interval for cell in cells):
         told.append("95 % intervals in brackets, clustered by source video.")
+    if warning := few_videos_warning(cell.videos for cell in cells if cell.value is not None):
+        told.append(warning)
     if any(cell.is_best for cell in cells):
         told.append("Highest value of a column in bold.")
     if any(cell.may_equal_best for cell in cells):
@@ -187,6 +201,8 @@ def _latex(table: TableFile) -> str:
         return tie + value + (rf" {{\scriptsize {beside}}}" if beside else "")
 
     numbers = _columns(table)
+    quantities = [found for row in table.rows for found in row if isinstance(found, Quantity)]
+    warning = few_videos_warning(found.videos for found in quantities if found.value is not None)
     lines = [
         "% Needs \\usepackage{booktabs}.",
         *(f"% {_on_one_line(note)}" for note in _told(table.notes, table)),
@@ -197,6 +213,7 @@ def _latex(table: TableFile) -> str:
         r"\midrule",
         *(" & ".join(cell(found) for found in row) + r" \\" for row in table.rows),
         r"\bottomrule",
+        *latex_footnote(warning, len(table.header)),
         r"\end{tabular}",
     ]
     return "\n".join(lines) + "\n"
@@ -230,16 +247,18 @@ def _csv(table: TableFile) -> str:
     wide = [any(isinstance(cell, Quantity) for cell in column) for column in columns]
     header = []
     for name, is_wide in zip(table.header, wide, strict=True):
-        header += [name, f"{name}: low", f"{name}: high", f"{name}: n"] if is_wide else [name]
-    writer.writerow([*header, "signatures"])
+        more = [f"{name}: {what}" for what in ("low", "high", "n", "videos")] if is_wide else []
+        header += [name, *more]
+    writer.writerow([*header, "warning", "signatures"])
     for row in table.rows:
         cells: list[object] = []
         for found, is_wide in zip(row, wide, strict=True):
             if isinstance(found, Quantity):
-                cells += [found.value, found.low, found.high, found.n]
+                cells += [found.value, found.low, found.high, found.n, found.videos]
             else:
-                cells += [found, None, None, None] if is_wide else [found]
-        writer.writerow([*cells, "; ".join(table.signatures)])
+                cells += [found, None, None, None, None] if is_wide else [found]
+        known = [found.videos for found in row if isinstance(found, Quantity) and found.value is not None]
+        writer.writerow([*cells, few_videos_warning(known), "; ".join(table.signatures)])
     return stream.getvalue()
 
 

@@ -6,6 +6,7 @@ the unit and the turn's place in it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -20,6 +21,7 @@ from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.turns import credit_metric
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import DialoguePath, TurnRef
+from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, LINKAGES, PATHS
 
@@ -70,12 +72,19 @@ class TaggedTurns:
     """(N, M) whether the model was asked."""
     measures: tuple[str | None, ...]
     """(M,) what says how right each model's answers are; None where nothing does."""
+    unscored: Flags | None = None
+    """(N, M) where a model should have a score and has none; nowhere by default."""
     from_benchmark: int = 0
     """Turns whose tags are the benchmark's."""
     without_thinking: int = 0
     """Turns with a target or content and no way of thinking: they cannot be weighted and are left out."""
     crowded: tuple[str, ...] = field(default=())
     """Vocabularies with too many labels to group by."""
+
+    @cached_property
+    def video_codes(self) -> NDArray[np.intp]:
+        """(N,) the source video of each turn as a number, which is quicker to group by than its name."""
+        return np.unique(np.asarray(self.videos), return_inverse=True)[1]
 
     @property
     def tagged(self) -> Flags:
@@ -86,6 +95,16 @@ class TaggedTurns:
     def has_tags(self) -> bool:
         """True where some turn with a score carries tags."""
         return bool((self.tagged[:, None] & ~np.isnan(self.credit)).any())
+
+    def withheld(self, model: int, among: Flags) -> bool:
+        """True where so many of some turns have no score that a model's mean over the others is not quoted.
+
+        Args:
+            model: Its place.
+            among: (N,) which turns.
+        """
+        missing = 0 if self.unscored is None else int((among & self.unscored[:, model]).sum())
+        return is_withheld(int((among & ~np.isnan(self.credit[:, model])).sum()), missing)
 
     def at_tag(self, tag: str) -> Floats:
         """(N, M) credits as they count at a tag.
@@ -143,6 +162,7 @@ def tagged_turns(
     labels: list[Labels] = []
     shares: list[list[float]] = []
     asked: list[list[bool]] = []
+    unscored: list[list[bool]] = []
     at_tags: dict[str, list[tuple[int, int, float]]] = {}
     from_benchmark = 0
     for dialogue in dialogues:
@@ -167,6 +187,7 @@ def tagged_turns(
                     if (partial := answer.scores.get(f"{measure}.{tag}")) is not None:
                         at_tags.setdefault(tag, []).append((len(shares), model, partial / 100))
             shares.append(row)
+            unscored.append([m is not None and a.lacks(m) for a, m in zip(turn.answers, measures, strict=True)])
             asked.append([a.text is not None and a.state is not AnswerState.NOT_ASKED for a in turn.answers])
     weights, tags, without = _tags(labels)
     groups, crowded = _groups(labels)
@@ -181,6 +202,7 @@ def tagged_turns(
         tag_credit={tag: _scattered(found, shape) for tag, found in at_tags.items()},
         asked=np.array(asked, np.bool_).reshape(shape),
         measures=measures,
+        unscored=np.array(unscored, np.bool_).reshape(shape),
         from_benchmark=from_benchmark,
         without_thinking=without,
         crowded=crowded,

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.evaluate.judging.protocol import caution_of, credit_measures
 from reeltalk.report.columns import kind_of, share_of
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.runs import ItemScores
 from reeltalk.store.runs import ANSWERS, ITEMS, Run
-
-CREDITS: Final = (
-    "choice", "rubric", "graph", "rubric-words", "agree", "cogme", "accuracy", "vdeval", "lave", "clair", "llm_acc",
-    "mtv", "checklist",
-)  # fmt: skip
-"""Measures that say how right an answer is, the most exact first."""
-
 
 RIGHT: Final = 0.5
 """An answer with more credit is right, as in the measures that `evaluate` writes."""
@@ -52,11 +46,13 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
         metrics: Those that have values of single turns.
 
     Returns:
-        A measure of `CREDITS`, else any other judged one, else a text metric; None where none has a scale.
+        The most exact of those that say so, else any other judged one, else a text metric; None where none has a
+        scale.
     """
     there = [metric for metric in metrics if share_of(metric, 0.0) is not None]
     judged = [metric for metric in there if kind_of(metric) == "headline"]
-    return next(iter([*(metric for metric in CREDITS if metric in there), *judged, *there]), None)
+    wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
+    return next((metric for metric in wanted if not caution_of(metric)), None)
 
 
 def scored_turns(run: Run) -> Iterator[ScoredTurn]:

@@ -3,10 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
 
-from reeltalk.report.columns import COMPAT, ENDINGS, FAMILIES
+from reeltalk.evaluate.judging.protocol import COMPAT, find_protocol
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.runs import Run
@@ -151,7 +150,6 @@ def reasons(board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[S
     return found
 
 
-@lru_cache
 def title_of_criterion(protocol: str, criterion: str) -> str:
     """How a criterion is written for people, as `SVBench, overall` or `CLAIR`.
 
@@ -159,12 +157,14 @@ def title_of_criterion(protocol: str, criterion: str) -> str:
         protocol: Which protocol judged, as `svbench`.
         criterion: Its criterion, as `OS`.
     """
-    family = FAMILIES.get(protocol, protocol)
-    if criterion == protocol:
-        return family
-    if criterion in FAMILIES and criterion != "accuracy":
-        return FAMILIES[criterion]
-    return f"{family}, {ENDINGS.get(criterion, criterion)}"
+    described = find_protocol(protocol)
+    if described is None:
+        return protocol if criterion == protocol else f"{protocol}, {criterion}"
+    found = described.criterion(criterion)
+    if found is None:
+        return f"{described.title}, {criterion}"
+    tag = criterion.removeprefix(found.name).removeprefix(".")
+    return f"{found.title}, {tag}" if tag else found.title
 
 
 def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:

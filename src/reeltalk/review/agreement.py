@@ -22,9 +22,6 @@ from reeltalk.schema.record import Json
 
 Floats = NDArray[np.float64]
 
-RESAMPLES: Final = 1000
-"""Draws of videos behind an interval."""
-SEED: Final = 0
 NO_PAIRS: Final = "no place that two people judged"
 
 
@@ -92,19 +89,18 @@ class _Pairs:
     place_videos: list[str]
 
 
-def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True, resamples: int = RESAMPLES) -> list[Agreement]:
+def agreement_by_variable(rows: Iterable[Coded], *, tags: bool = True) -> list[Agreement]:
     """How far all people agree, variable by variable, in the order in which a task names its variables.
 
     Args:
         rows: What was coded. Places that one person coded do not count.
         tags: Also each label of sets of labels, after its variable, as there or not.
-        resamples: Draws of videos behind each interval.
     """
     found = []
     for pairs in _pairs(_by_place(rows)):
-        found.append(_of(pairs, resamples))
+        found.append(_of(pairs))
         if tags and pairs.scale == "set":
-            found += _of_labels(pairs, resamples)
+            found += _of_labels(pairs)
     return found
 
 
@@ -112,14 +108,12 @@ def agreement_by_pair(
     rows: Iterable[Coded],
     *,
     known: Mapping[tuple[str, str], PairAgreement] | None = None,
-    resamples: int = RESAMPLES,
 ) -> list[PairAgreement]:
     """How far every two people agree that have judged a place in common, in the order of their ids.
 
     Args:
         rows: What was coded.
         known: What was found before, of pairs whose work is still the same; it is not computed again.
-        resamples: Draws of videos behind each interval.
     """
     together: dict[tuple[str, str], list[list[Coded]]] = defaultdict(list)
     for coded in _by_place(rows):
@@ -128,7 +122,7 @@ def agreement_by_pair(
     return [
         known[people]
         if known is not None and people in known
-        else PairAgreement(people, len(placed), tuple(_of(pairs, resamples) for pairs in _pairs(placed)))
+        else PairAgreement(people, len(placed), tuple(_of(pairs) for pairs in _pairs(placed)))
         for people, placed in sorted(together.items())
     ]
 
@@ -163,8 +157,8 @@ def _pairs(placed: list[list[Coded]]) -> list[_Pairs]:
     return list(found.values())
 
 
-def _of(pairs: _Pairs, resamples: int) -> Agreement:
-    draws = draw_videos(pairs.videos, resamples=resamples, seed=SEED)
+def _of(pairs: _Pairs) -> Agreement:
+    draws = draw_videos(pairs.videos)
     if not pairs.first:
         return Agreement(pairs.variable, pairs.scale, None, draws.statistic(None, None, reason=NO_PAIRS), None, None)
     if pairs.scale == "text":
@@ -174,12 +168,12 @@ def _of(pairs: _Pairs, resamples: int) -> Agreement:
         overlaps = np.array([_overlap(a, b) for a, b in zip(pairs.first, pairs.second, strict=True)])
         return Agreement(pairs.variable, pairs.scale, None, _mean(overlaps, draws), None, None)
     if pairs.scale == "set":
-        return _of_sets(pairs, draws, resamples)
+        return _of_sets(pairs, draws)
     if pairs.scale == "nominal":
         names = sorted({str(code) for codes in pairs.places for code in codes})
         numbers = {name: float(number) for number, name in enumerate(names)}
-        return _of_numbers(None, pairs, lambda code: numbers[str(code)], draws, resamples)
-    return _of_numbers(None, pairs, _number, draws, resamples)
+        return _of_numbers(None, pairs, lambda code: numbers[str(code)], draws)
+    return _of_numbers(None, pairs, _number, draws)
 
 
 def _of_numbers(
@@ -187,7 +181,6 @@ def _of_numbers(
     pairs: _Pairs,
     number: Callable[[Json], float],
     draws: Draws,
-    resamples: int,
 ) -> Agreement:
     """Agreement on codes that are numbers, or stand for categories as numbers."""
     # Of a set, one label is there or not.
@@ -196,33 +189,29 @@ def _of_numbers(
     first, second = np.array([number(c) for c in pairs.first]), np.array([number(c) for c in pairs.second])
     # Amounts are no categories, and have no kappa.
     kappa = mean_kappa_of_pairs(first, second, pairs.pairs, draws, weights=weights) if scale != "interval" else None
-    alpha = krippendorff_alpha(_table(pairs, number), _draws_of_places(pairs, resamples), scale=scale)
+    alpha = krippendorff_alpha(_table(pairs, number), draw_videos(pairs.place_videos), scale=scale)
     return Agreement(pairs.variable, pairs.scale, label, raw_agreement(first, second, draws), kappa, alpha)
 
 
-def _of_sets(pairs: _Pairs, draws: Draws, resamples: int) -> Agreement:
+def _of_sets(pairs: _Pairs, draws: Draws) -> Agreement:
     sets = sorted({_labels(code) for codes in pairs.places for code in codes}, key=sorted)
     numbers = {found: float(number) for number, found in enumerate(sets)}
     same = np.array([float(_labels(a) == _labels(b)) for a, b in zip(pairs.first, pairs.second, strict=True)])
     table = _table(pairs, lambda code: numbers[_labels(code)])
-    alpha = distance_alpha(table, masi_distances(sets), _draws_of_places(pairs, resamples))
+    alpha = distance_alpha(table, masi_distances(sets), draw_videos(pairs.place_videos))
     return Agreement(pairs.variable, pairs.scale, None, _mean(same, draws), None, alpha)
 
 
-def _of_labels(pairs: _Pairs, resamples: int) -> list[Agreement]:
+def _of_labels(pairs: _Pairs) -> list[Agreement]:
     """Each label that somebody gave, as there or not."""
-    draws = draw_videos(pairs.videos, resamples=resamples, seed=SEED)
+    draws = draw_videos(pairs.videos)
 
     def of_label(label: str) -> Agreement:
-        return _of_numbers(label, pairs, lambda code: float(label in _labels(code)), draws, resamples)
+        return _of_numbers(label, pairs, lambda code: float(label in _labels(code)), draws)
 
     return [
         of_label(label) for label in sorted({tag for codes in pairs.places for code in codes for tag in _labels(code)})
     ]
-
-
-def _draws_of_places(pairs: _Pairs, resamples: int) -> Draws:
-    return draw_videos(pairs.place_videos, resamples=resamples, seed=SEED)
 
 
 def _mean(values: Floats, draws: Draws) -> Statistic:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.errors import InputError, SettingError
+from reeltalk.evaluate.judging.protocol import Protocol, protocols
 from reeltalk.schema.record import Finite, Name
 
-SCALES: Final = Path(__file__).parent / "scales.toml"
 MOST_MARKS: Final = 101
 
 
@@ -56,11 +56,58 @@ class Scale(BaseModel):
     criteria: Annotated[tuple[ScaleCriterion, ...], Field(min_length=1, max_length=20)]
 
 
+RATING: Final = Scale(
+    name="rating",
+    version="1",
+    unit="turn",
+    source="reeltalk",
+    criteria=(
+        ScaleCriterion(
+            name="correctness",
+            title="Correctness",
+            lowest=1,
+            highest=5,
+            levels={
+                "5": "fully correct and complete",
+                "4": "correct, a detail is missing",
+                "3": "partly correct",
+                "2": "mostly wrong",
+                "1": "wrong or no answer",
+            },
+        ),
+    ),
+)
+"""A scale that no judge uses."""
+
+
 @cache
 def scales() -> dict[str, Scale]:
-    """The scales that come with reeltalk, by name."""
-    raw = tomllib.loads(SCALES.read_text(encoding="utf-8"))
-    return {name: Scale(name=name, **fields) for name, fields in raw.items()}
+    """The scales that come with reeltalk, by name: those of protocols that people can rate by, and `rating`."""
+    found = [_of_protocol(protocol) for protocol in protocols().values() if protocol.rating]
+    return {scale.name: scale for scale in (*found, RATING)}
+
+
+def _of_protocol(protocol: Protocol) -> Scale:
+    """Criteria have the names of the judge's scores, so that `reeltalk calibrate` compares the two."""
+    return Scale(
+        name=protocol.name,
+        version=protocol.rating,
+        unit="turn" if protocol.unit == "turn" else "dialogue",
+        source=protocol.source,
+        criteria=tuple(
+            ScaleCriterion(
+                name=criterion.name,
+                title=criterion.asked,
+                lowest=criterion.low if criterion.lowest is None else criterion.lowest,
+                highest=criterion.high,
+                step=criterion.step,
+                levels=dict(criterion.levels),
+                may_not_apply=criterion.may_not_apply,
+            )
+            for criterion in protocol.criteria
+            if criterion.asked
+        ),
+    )
 
 
 def scale_of(name: str) -> Scale:

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.agreement import (
-    RESAMPLES,
     Agreement,
     Coded,
     PairAgreement,
@@ -96,12 +95,10 @@ class Standings:
 
     Args:
         database: The project's.
-        resamples: Draws of videos behind each interval.
     """
 
-    def __init__(self, database: Database, *, resamples: int = RESAMPLES) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._resamples = resamples
         self._lock = threading.Lock()
         self._codes: dict[str, tuple[str, list[Coded]]] = {}
         self._tasks: dict[str, TaskStanding] = {}
@@ -187,8 +184,8 @@ class Standings:
             queue_id,
             title,
             sum(len(found) > 1 for found in people.values()),
-            tuple(agreement_by_variable(rows, resamples=self._resamples)),
-            tuple(agreement_by_pair(rows, known=known, resamples=self._resamples)),
+            tuple(agreement_by_variable(rows)),
+            tuple(agreement_by_pair(rows, known=known)),
         )
 
     def _in_background(self) -> None:

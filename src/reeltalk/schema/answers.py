@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.schema.dialogue import Checklist, Turn, TurnRubric
+from reeltalk.schema.dialogue import AnswerKey, Checklist, Turn, TurnRubric
 from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Name, Record, Seconds
 
@@ -47,6 +47,8 @@ class Played(BaseModel):
 
     frames_s: tuple[Seconds, ...] = ()
     """Presentation times of all frames that the model could see at this turn, in order; none after the question."""
+    film: str | None = None
+    """The first digits of the SHA-256 of the file that the frames are of."""
     new_frames: Annotated[int, Field(ge=0)] = 0
     """How many of them it had not seen at the turn before."""
     took_s: Seconds | None = None
@@ -93,6 +95,7 @@ class AnsweredTurn(Record):
     correct_option: Annotated[int, Field(ge=0)] | None = None
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
+    key: AnswerKey | None = None
     played: Played | None = None
 
 

@@ -1,6 +1,6 @@
 """Turns, and the three ways in which they belong together: a chain, a path, a dialogue."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -39,6 +39,41 @@ class TurnRubric(Record):
     items: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
 
 
+KeyType = Literal[
+    "room", "object", "place", "colour", "state", "count", "seconds", "comparison", "yes_no", "order", "action",
+    "person", "refusal",
+]  # fmt: skip
+"""What kind of answer a question asks for."""
+
+
+class AnswerKey(Record):
+    """The answer that a question has by its graph, as values that a judge can compare without a model.
+
+    A thing or a room is its class in the graph, without the number at the end (`mug`, `livingroom`). An act is its
+    event: action, object and targets, joined by `|` (`put|mug|coffeetable`).
+    """
+
+    type: KeyType
+    values: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """What a right answer says, all of it: classes, acts, a number in digits, or one of a type's own words.
+
+    `room`, `object`, `place`: classes, of several an answer names all. `colour`: a word. `state`: `on`, `off`, `open`,
+    `closed`, `sitting`, `lying`, `standing`. `count`, `seconds`: a number. `comparison`: `more`, `fewer`, `as many`.
+    `yes_no`: `yes` or `no`. `order`, `action`: an act. `person`: a word, as `man`. `refusal`: `absent` for what the
+    video does not hold, `unknown` for what it cannot tell."""
+    also: tuple[Name, ...] = ()
+    """Values of the same type, each of which is right in place of `values`."""
+    among: tuple[Name, ...] = ()
+    """Wrong values with which the right one can be confused: the rest of the choices, or what else the video holds."""
+    about: tuple[Name, ...] = ()
+    """Classes or acts that the question takes for granted, the one that a pronoun in the answer means first. For
+    `yes_no` the act that `yes` affirms; for `refusal` the thing that is not there."""
+    relation: Literal["in", "on"] | None = None
+    """For `place`: how the thing lies there."""
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """For `seconds`: how far an answer may be off."""
+
+
 class Turn(Record):
     """One question asked at a moment of a video."""
 
@@ -59,12 +94,31 @@ class Turn(Record):
     """Labels by vocabulary; `schema.labels.VOCABULARIES` lists the known ones."""
     checklist: Checklist | None = None
     rubric: TurnRubric | None = None
+    key: AnswerKey | None = None
+    """The answer as values; None where no graph has it."""
 
     @model_validator(mode="after")
     def _correct_option_exists(self) -> Self:
         if self.correct_option is not None and self.correct_option >= len(self.options or ()):
             raise ValueError(f"correct_option is {self.correct_option} but there are {len(self.options or ())} options")
         return self
+
+
+REWORDING: Final = ("question", "references", "options", "correct_option")
+"""Fields of a turn whose change makes another question of it, in distinction to when and where it is asked."""
+MADE_FOR_WORDING: Final = ("checklist", "rubric", "key")
+"""Fields that were made for one question and reference of a turn, and say nothing about others."""
+KNOWN_ANSWER: Final = "answer_key"
+GRAPH_FACTS: Final = ("kind", "form", "answer_type", KNOWN_ANSWER, "params", "shows", "rests_on")
+"""What a turn that a graph wrote says in `extra` about the fact that it asks for."""
+
+
+def without_facts(turn: Turn) -> Turn:
+    """A turn without what was made for its old wording: for one whose question, references or options were changed."""
+    extra = turn.extra
+    if KNOWN_ANSWER in extra:
+        extra = {name: fact for name, fact in extra.items() if name not in GRAPH_FACTS}
+    return turn.model_copy(update={"extra": extra, **dict.fromkeys(MADE_FOR_WORDING)})
 
 
 class TurnRef(BaseModel):

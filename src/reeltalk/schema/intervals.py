@@ -1,10 +1,27 @@
 """Half-open intervals of time, in seconds, and their arithmetic."""
 
-from typing import Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from reeltalk.schema.record import Seconds
+
+RESOLUTION_S: Final = 0.001
+"""Times of moments are kept to a millisecond, those of frames are not: times that differ by at most half of it are the
+same time. `0.1 + 2.0` and `2.1` are two numbers, and one time."""
+
+
+def no_later(time_s: float, than_s: float) -> bool:
+    """True where a time comes before another or is the same, to half a `RESOLUTION_S`.
+
+    Compare times in this way wherever a sum or a difference of them meets a limit: a reply that is 2.0 s late is then
+    within 2.0 s, whatever the rounding of binary fractions makes of it.
+
+    Args:
+        time_s: In seconds; or a length of time.
+        than_s: In seconds; what it is compared with.
+    """
+    return time_s <= than_s + RESOLUTION_S / 2
 
 
 class Interval(BaseModel):
@@ -28,7 +45,11 @@ class Interval(BaseModel):
 
     def contains(self, other: "Interval", *, tolerance_s: float = 0.0) -> bool:
         """True if `other` lies inside, give or take `tolerance_s` at both ends."""
-        return self.start_s - tolerance_s <= other.start_s and other.end_s <= self.end_s + tolerance_s
+        return no_later(self.start_s - tolerance_s, other.start_s) and no_later(other.end_s, self.end_s + tolerance_s)
+
+    def reaches(self, time_s: float, *, tolerance_s: float = 0.0) -> bool:
+        """True if a time lies inside or at an end, give or take `tolerance_s` at both ends."""
+        return no_later(self.start_s - tolerance_s, time_s) and no_later(time_s, self.end_s + tolerance_s)
 
     def intersection(self, other: "Interval") -> "Interval | None":
         """The common part, or None where the two do not overlap for a positive time."""

@@ -4,11 +4,51 @@ A run lies outside the benchmark: `run.json`, `answers.jsonl`, `scores/items.jso
 `summary.json`. `score`, `evaluate` and `judge` write runs; `report`, `compare` and `calibrate` read them.
 """
 
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from reeltalk.schema.record import Finite, Json, Name, Record
+
+Control = Literal["none", "black", "shuffled", "other-video"]
+CONTROLS: Final[dict[Control, str]] = {
+    "none": "no pictures",
+    "black": "black pictures",
+    "shuffled": "shuffled pictures",
+    "other-video": "another video's pictures",
+}
+"""What a control run shows a model in place of the video's own pictures."""
+
+MOST_UNSCORED: Final = 0.02
+"""Above this share of items without a score a number is withheld, wherever it stands."""
+
+
+def is_withheld(n: int, unscored: float) -> bool:
+    """True where so many items have no score that a number over the others is not quoted.
+
+    Those that are missing are seldom like those that are there. Every number goes by this: of the leaderboard, of a
+    group, of a turn position, of a task, and those that pages compute from scores of turns.
+
+    Args:
+        n: Items that have a score.
+        unscored: Items that should have one and have none. An item that lacks some of its judgings counts in part.
+    """
+    # Of 350 items 7 are 2 %, whatever binary fractions make of it.
+    return unscored > MOST_UNSCORED * (n + unscored) + 1e-9
+
+
+def quoted(value: float | None, low: float | None, high: float | None, *, withheld: bool) -> dict[str, float | None]:
+    """A number as fields of a row: with its interval, or in `over_scored` alone where it is withheld.
+
+    Args:
+        value: Over what was scored; None where nothing was.
+        low: Lower end of the 95 % interval.
+        high: Upper end.
+        withheld: As `is_withheld` says.
+    """
+    if withheld:
+        return {"value": None, "low": None, "high": None, "over_scored": value}
+    return {"value": value, "low": low, "high": high, "over_scored": None}
 
 
 class SummaryRow(Record):
@@ -20,8 +60,10 @@ class SummaryRow(Record):
     """None where nothing could be scored; `RunInfo.unscored` says why."""
     n: Annotated[int, Field(ge=0)]
     """Items that the value rests on."""
+    videos: Annotated[int, Field(ge=0)] | None = None
+    """Source videos of those items, by which the interval is clustered; None in runs of older versions."""
     low: Finite | None = None
-    """Lower end of the 95 % interval; None where there are too few videos for one."""
+    """Lower end of the 95 % interval; None where nothing can be said, as with one video."""
     high: Finite | None = None
     signature: Name
     unscored: Annotated[int, Field(ge=0)] = 0
@@ -30,6 +72,8 @@ class SummaryRow(Record):
     """Items to which the criterion does not apply, as the judge says."""
     over_scored: Finite | None = None
     """The value over what was scored, where `value` is withheld because more than 2 % are unscored."""
+    reasons: dict[str, int] = Field(default_factory=dict)
+    """Why items are unscored, and how many for each reason, the most frequent first."""
 
 
 class GroupRow(Record):
@@ -42,9 +86,12 @@ class GroupRow(Record):
     group: Name
     value: Finite | None = None
     n: Annotated[int, Field(ge=0)]
+    videos: Annotated[int, Field(ge=0)] | None = None
     unscored: Annotated[int, Field(ge=0)] = 0
     low: Finite | None = None
     high: Finite | None = None
+    over_scored: Finite | None = None
+    """As of `SummaryRow`."""
 
 
 class ItemScores(Record):
@@ -62,10 +109,15 @@ class CurvePoint(Record):
     metric: Name
     turn_index: Annotated[int, Field(ge=0)]
     """From 0."""
-    value: Finite
+    value: Finite | None = None
+    """None where it is withheld."""
     n: Annotated[int, Field(ge=0)]
+    videos: Annotated[int, Field(ge=0)] | None = None
+    unscored: Annotated[int, Field(ge=0)] = 0
     low: Finite | None = None
     high: Finite | None = None
+    over_scored: Finite | None = None
+    """As of `SummaryRow`."""
 
 
 class Duplicate(Record):
@@ -122,5 +174,5 @@ class RunInfo(Record):
     metrics: tuple[Name, ...]
     settings: dict[str, Json] = Field(default_factory=dict)
     clusters: Annotated[int, Field(ge=0)]
-    """Source videos; intervals resample these."""
+    """Source videos, by which intervals are clustered."""
     unscored: tuple[Unscored, ...] = ()

@@ -1,12 +1,19 @@
 """What a judge scores and on which scale, the scores themselves, and the signature that every number carries."""
 
-from enum import StrEnum
-from typing import Annotated, Literal, Self
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Finite, Name, Record
+
+HASH_DIGITS: Final = 8
+"""Digits of a hash in a signature."""
 
 
 class Criterion(Record):
@@ -102,3 +109,31 @@ class Signature(BaseModel):
         if any(len(part) != 2 for part in parts):
             raise ValueError(f"not a signature: {text!r}")
         return cls(subject=subject, parts=tuple((part[0], part[1]) for part in parts))
+
+
+def short_hash(value: object) -> str:
+    """Eight digits over a value: equal for equal records, whatever their `extra` holds.
+
+    Args:
+        value: Records, dataclasses, mappings, sequences and plain values.
+    """
+    text = json.dumps(plain(value), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, without `extra`. Empty fields are left out, so that a field that is new changes no hash.
+
+    Args:
+        value: Records, dataclasses, mappings, sequences and plain values.
+    """
+    if isinstance(value, BaseModel):
+        found = {name: getattr(value, name) for name in type(value).model_fields if name != "extra"}
+        return plain(found)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
+    if isinstance(value, Mapping):
+        return {str(key): plain(held) for key, held in value.items() if held is not None and held not in ((), {}, [])}
+    if isinstance(value, list | tuple):
+        return [plain(held) for held in value]
+    return value.value if isinstance(value, Enum) else value

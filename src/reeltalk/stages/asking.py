@@ -2,25 +2,39 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from reeltalk.errors import MissingToolError, SettingError
-from reeltalk.evaluate.judging.judge import Judge
+from reeltalk.errors import MissingExtraError, MissingToolError, ReeltalkError, SettingError
+from reeltalk.evaluate.judging.judge import Judge, ReadsVideos
+from reeltalk.evaluate.judging.protocol import find_protocol
 from reeltalk.evaluate.judging.svbench_compat import streaming_slots
 from reeltalk.evaluate.judging.units import Background, JoinedChains
 from reeltalk.evaluate.opening import Asking, opened_judges, served
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings
-from reeltalk.evaluate.stage import Judging
+from reeltalk.evaluate.settings import (
+    JUDGED_BY_DEFAULT,
+    NO_JUDGE,
+    JudgeModelSettings,
+    JudgeSettings,
+    LimitSettings,
+    ModelSettings,
+    judging_of,
+)
+from reeltalk.evaluate.stage import Judging, Progress
 from reeltalk.formats.svbench_joins import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.llm import Budget, Endpoint, ReplyStore
-from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.metrics.scoring import metric_names
+from reeltalk.metrics.meteor import MeteorError, MeteorProcess
+from reeltalk.metrics.scoring import ENGLISH_ONLY, metric_names
+from reeltalk.metrics.tokenise import languages_of
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.media import Video
 from reeltalk.schema.settings import settings_of
-from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
+Asked = tuple[str, Turn | AnsweredTurn]
+"""The video that a turn is about, and the turn."""
 Tell = Callable[[str], None]
 """Receives a sentence for people, as that a metric cannot be had here."""
 
@@ -67,7 +81,6 @@ def judging_by(
     settings: JudgeSettings,
     options: JudgeModelSettings,
     limits: LimitSettings,
-    benchmark: Benchmark | None,
     store: ReplyStore,
     budget: Budget,
     *,
@@ -79,7 +92,6 @@ def judging_by(
         settings: By which protocols and metrics.
         options: The model that judges.
         limits: How it is asked.
-        benchmark: Holds the graphs that protocol graph looks into.
         store: Keeps replies.
         budget: What all requests may cost together.
         tell: Told why a metric cannot be had.
@@ -89,7 +101,7 @@ def judging_by(
     """
     if settings.metrics:
         metric_names(settings.metrics)  # an unknown name is refused before any work
-    judges = opened_judges(settings, benchmark)
+    judges = opened_judges(settings)
     needing = needing_model(judges, options)
     model = None
     if options.judge is not None and needing:
@@ -108,11 +120,11 @@ def judging_by(
         asking = Asking(endpoint, api_key=key, connections=limits.connections, sees_images=False)
         model = served(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
-        meteor: MeteorProcess | MissingToolError | None = None
+        meteor: MeteorProcess | ReeltalkError | None = None
         if "meteor" in settings.metrics:
             try:
                 meteor = stack.enter_context(MeteorProcess(jar=None))
-            except MissingToolError as missing:
+            except (MissingToolError, MeteorError) as missing:
                 tell(f"meteor is not scored: {missing}")
                 meteor = missing
         yield Judging(
@@ -121,8 +133,81 @@ def judging_by(
             model,
             model.model if model is not None else None,
             meteor,
-            SentenceEmbedder() if "similarity" in settings.metrics else None,
+            embedder_of(settings.metrics, tell),
         )
+
+
+def embedder_of(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | ReeltalkError | None:
+    """What `similarity` needs, or why it cannot be had; None where the metric is not wanted."""
+    if "similarity" not in metrics:
+        return None
+    try:
+        return SentenceEmbedder()
+    except MissingExtraError as missing:
+        tell(f"similarity is not scored: {missing}")
+        return missing
+
+
+def check_judging(
+    settings: JudgeSettings,
+    options: JudgeModelSettings,
+    turns: Sequence[Asked],
+    content: Content | None,
+    *,
+    tell: Tell,
+) -> None:
+    """Refuse what cannot be judged, before a video is decoded or a model asked.
+
+    Args:
+        settings: By which protocols and metrics.
+        options: The model that judges.
+        turns: All that is to be judged, each with its video.
+        content: The benchmark, where it is known.
+        tell: Told which metric does not fit the language.
+
+    Raises:
+        SettingError: A protocol is unknown, lacks a model, or lacks something of the benchmark.
+    """
+    judges = opened_judges(settings)
+    needing_model(judges, options)
+    _check_needs(judges, turns, content.videos if content is not None else ())
+    languages = languages_of([turn.references for _, turn in turns], settings.language)
+    if "meteor" in settings.metrics and "zh" in languages:
+        tell(f"meteor is not scored: {ENGLISH_ONLY}")
+
+
+def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterable[Video]) -> None:
+    """Refuse protocols that could score nothing of some turns."""
+    if not turns:
+        return
+    about = {video for video, _ in turns}
+    asked_about = [video for video in videos if video.id in about]
+    for judge in judges:
+        protocol = find_protocol(judge.name)
+        need = None if protocol is None else protocol.needs
+        if need is not None and not any(need.has(turn) for _, turn in turns):
+            raise SettingError(
+                f"{judge.name} needs {need.what}, and none of the {len(turns):,} turns has one; {need.remedy}"
+            )
+        if isinstance(judge, ReadsVideos):
+            judge.check_videos(asked_about)
+
+
+def judging_within(
+    settings: JudgeSettings | None, turns: Iterable[Turn | AnsweredTurn], *, tell: Tell
+) -> JudgeSettings:
+    """How turns are judged: by what was given, else by their keys or options, and by text metrics.
+
+    Args:
+        settings: As they were given.
+        turns: What is judged.
+        tell: Told how to name a judge where no rule can judge the turns.
+    """
+    given = settings or JUDGED_BY_DEFAULT
+    found = judging_of(given, turns)
+    if given.protocols and not found.protocols:
+        tell(NO_JUDGE)
+    return found
 
 
 def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings) -> list[str]:
@@ -155,6 +240,11 @@ def background_of(content: Content, judging: JudgeSettings) -> Background:
 
 def silent(sentence: str) -> None:
     """Tell nobody."""
+
+
+def named(progress: Progress, name: str) -> Progress:
+    """Progress of a part that is called by a name."""
+    return lambda what, done, total, share: progress(f"{name}, {what}", done, total, share)
 
 
 def unseen(what: str, done: int, total: int, share: float) -> None:

@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from reeltalk.errors import SettingError
 from reeltalk.evaluate.judging.attacks import Attack, attack_items
 from reeltalk.evaluate.judging.under_attack import AttackReport
 from reeltalk.evaluate.judging.under_attack import attack as run_attacks
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings
+from reeltalk.evaluate.settings import AUTO, JudgeModelSettings, JudgeSettings, LimitSettings
 from reeltalk.evaluate.stage import Judging
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.schema.settings import check_counts
@@ -38,16 +39,18 @@ def attack(
         A report for each protocol.
 
     Raises:
-        SettingError: A protocol is unknown, or needs a model and none is given.
+        SettingError: No protocol is named, one is unknown, or needs a model and none is given.
         BudgetError: A limit would be passed.
     """
     check_counts(every=every)
+    if AUTO in judging.protocols:
+        raise SettingError("name the judge that is attacked, as --protocols vdeval --judge NAME")
     chosen, limits = judging.model_copy(update={"metrics": ()}), limits or LimitSettings()
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyStore(Path(folder) / "replies.sqlite") as store,
-        judging_by(chosen, judge_model or JudgeModelSettings(), limits, None, store, budget, tell=tell) as judged_by,
+        judging_by(chosen, judge_model or JudgeModelSettings(), limits, store, budget, tell=tell) as judged_by,
     ):
         return asyncio.run(_attack(judged_by, attack_items()[::every], limits.connections, tell))
 

@@ -1,28 +1,44 @@
 """Evaluate: play a benchmark to whatever answers, judge the answers, and write a run."""
 
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.at_hand import at_hand, media_of
-from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.modes import scripts
+from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.preset import Preset
-from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.run_folder import FRAMES, REPLIES, RunFolder, is_whole
 from reeltalk.evaluate.settings import (
-    JUDGED_BY_DEFAULT,
     JudgeModelSettings,
     JudgeSettings,
     LimitSettings,
     ModelSettings,
     PlaySettings,
 )
-from reeltalk.evaluate.stage import Progress, frames_hash, nulled_of
+from reeltalk.evaluate.signing import planted_hash, scripts_hash, shown_hash
+from reeltalk.evaluate.stage import Progress, nulled_of
+from reeltalk.llm import Budget, ReplyStore
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import Tell, asking_within, judging_by, silent, unseen
-from reeltalk.stages.finishing import RunReport, Took, finish
-from reeltalk.stages.playing import PlayingSettings, choice_of, opened, play_scripts
+from reeltalk.stages.asking import Tell, check_judging, judging_by, judging_within, named, silent, unseen
+from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
+from reeltalk.stages.playing import (
+    PlayingSettings,
+    choice_of,
+    frame_server,
+    opened,
+    others_shown,
+    play_scripts,
+    wrong_answers,
+)
 from reeltalk.stages.sharding import check_processes, play_in_processes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import CONTROLS_FOLDER, read_run
 
 
 def evaluate(
@@ -42,6 +58,7 @@ def evaluate(
     skip_missing: bool = False,
     workers: int = 2,
     processes: int = 1,
+    controls: Sequence[Control] = (),
     overwrite: bool = False,
     progress: Progress = unseen,
     tell: Tell = silent,
@@ -59,7 +76,7 @@ def evaluate(
         preset: A published design, as `reeltalk.benchmarks.SVBENCH`: its settings hold where none are given, and its
             name, with what was modified, is part of the signatures.
         play: How dialogues are played.
-        judging: By what answers are judged; by default whether they agree with a reference, and text metrics.
+        judging: By what answers are judged; by default by keys or options where turns have some, and text metrics.
         asking: How the model that answers is asked.
         judge_model: Who judges, for protocols that need a model.
         limits: Requests at a time, and hard limits of requests, tokens and money.
@@ -70,13 +87,16 @@ def evaluate(
         workers: Videos that are decoded at a time.
         processes: Processes that share the dialogues, by video, where one cannot ask as often as a server answers. What
             comes of it is the same with any number.
-        overwrite: Replace the run that is there.
+        controls: Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a
+            run below `out/controls`, and `report` says what it costs.
+        overwrite: Replace the run that is there, and those of its controls.
         progress: Told after each turn.
         tell: Told in a sentence what cannot be had here.
 
     Raises:
         SettingError: A setting, model, protocol or metric cannot be used.
-        BenchmarkError: Nothing can be played, videos are missing, or `out` holds something else.
+        BenchmarkError: Nothing can be played, videos are missing, `out` holds something else, or the control
+            `other-video` has no other video to show.
         BudgetError: A limit would be passed; the same call with a higher one goes on.
         ModelError: A model cannot be opened.
         InputError: Files of the model, of its answers or of its prompt are missing or damaged.
@@ -85,95 +105,195 @@ def evaluate(
     """
     check_counts(limit=limit, workers=workers, processes=processes)
     check_processes(processes, model)
-    play = play or (preset.play if preset else PlaySettings())
-    judging = judging or (preset.judging if preset else JUDGED_BY_DEFAULT)
-    asking, judge_model = asking or ModelSettings(), judge_model or JudgeModelSettings()
-    limits = limits or LimitSettings()
-    content = benchmark.content()
-    chosen = scripts(content, choice_of(play, limit))
-    request = {
-        "benchmark": benchmark.manifest.content_hash,
-        "model": model,
-        "preset": preset.name if preset else None,
-        "play": play.model_dump(mode="json"),
-        "judging": judging.model_dump(mode="json"),
-        "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
-        "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
-        "limit": limit,
-        "train": train.manifest.content_hash if train else None,
-    }
-    settings = PlayingSettings(
-        model=model,
-        play=play,
-        judging=judging,
-        asking=asking,
-        judge_model=judge_model,
-        limits=limits,
-        answers_format=answers_format,
-        workers=workers,
-        metadata={"benchmark": benchmark.manifest.name, "preset": preset.name if preset else "", "model": model},
+    play, limits, out = play or (preset.play if preset else PlaySettings()), limits or LimitSettings(), Path(out)
+    _check_controls(controls, play)
+    # Told at the end: a refusal stands alone, and a run that is long has its last words read.
+    hints: list[str] = []
+    evaluating = _Evaluating(
+        benchmark,
+        PlayingSettings(
+            model=model,
+            play=play,
+            judging=judging_within(
+                judging or (preset.judging if preset else None), _turns(benchmark, play, limit), tell=hints.append
+            ),
+            asking=asking or ModelSettings(),
+            judge_model=judge_model or JudgeModelSettings(),
+            limits=limits.model_copy(update={"replies": limits.replies or out / REPLIES}),
+            answers_format=answers_format,
+            workers=workers,
+            metadata={"benchmark": benchmark.manifest.name, "preset": preset.name if preset else "", "model": model},
+        ),
+        preset=preset,
+        limit=limit,
+        train=train,
+        skip_missing=skip_missing,
+        processes=processes,
+        controls=tuple(dict.fromkeys(controls)),
+        frames=out / CONTROLS_FOLDER / FRAMES if controls else None,
+        budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
+        tell=tell,
     )
-    with RunFolder(Path(out), request, overwrite=overwrite) as folder, asking_within(folder, limits) as (store, budget):
-        media = media_of(benchmark, content)
-        frames = FrameServer(media, play.frames, folder.frames, workers)
-        player = opened(settings, benchmark, content, store=store, budget=budget, frames=frames, train=train)
-        if player.player.sees_frames and play.frames.policy != "none":
-            chosen, missing = at_hand(chosen, media, skip_missing=skip_missing)
-            if missing and not skip_missing:
-                raise BenchmarkError(
-                    f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark with "
-                    "'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues out, or "
-                    "--policy none to show no frames"
+    places = {control: out / CONTROLS_FOLDER / control for control in evaluating.controls}
+    is_done = not overwrite and is_whole(out, evaluating.request(None))
+    if is_done and not all(is_whole(place, evaluating.request(control)) for control, place in places.items()):
+        tell(f"{out} is whole and stays; its controls go on")
+        done = report_of(read_run(out))
+    else:
+        done = evaluating.run(None, out, overwrite=overwrite, progress=progress)
+    for control, place in places.items():
+        if not is_whole(place, evaluating.request(control)):
+            tell(f"control {control}: the same again with {CONTROLS[control]}")
+            evaluating.run(control, place, overwrite=False, progress=named(progress, f"control {control}"))
+    for hint in hints:
+        tell(hint)
+    if not controls:
+        return done
+    shutil.rmtree(out / CONTROLS_FOLDER / FRAMES, ignore_errors=True)
+    return with_controls(done)
+
+
+def _turns(benchmark: Benchmark, play: PlaySettings, limit: int | None) -> Iterator[Turn]:
+    for script in scripts(benchmark.content(), choice_of(play, limit)):
+        yield from (step.turn for step in script.steps)
+
+
+def _check_controls(controls: Sequence[str], play: PlaySettings) -> None:
+    """Refuse what is no control, and controls of a control."""
+    for name in controls:
+        if name not in CONTROLS:
+            raise SettingError(f"no control '{name}'; known are {', '.join(CONTROLS)}")
+    if controls and play.control is not None:
+        raise SettingError(f"the run itself is control {play.control}; play it without, and its controls beside it")
+
+
+@dataclass(frozen=True)
+class _Evaluating:
+    """One model on one benchmark, to be played with its own pictures or under controls."""
+
+    benchmark: Benchmark
+    settings: PlayingSettings
+    preset: Preset | None
+    limit: int | None
+    train: Benchmark | None
+    skip_missing: bool
+    processes: int
+    controls: tuple[Control, ...]
+    """What is played beside it, checked before anything is asked."""
+    frames: Path | None
+    """Folder of the pictures that the run and its controls share."""
+    budget: Budget
+    """For the run and its controls together."""
+    tell: Tell
+
+    def play(self, control: Control | None) -> PlaySettings:
+        """How dialogues are played under a control; None plays them as the settings say."""
+        play = self.settings.play
+        return play if control is None else play.model_copy(update={"control": control})
+
+    def request(self, control: Control | None) -> dict[str, Any]:
+        """All that decides what a run asks."""
+        settings, preset = self.settings, self.preset
+        asking, judge_model = settings.asking, settings.judge_model
+        return {
+            "benchmark": self.benchmark.manifest.content_hash,
+            "model": settings.model,
+            "preset": preset.name if preset else None,
+            "play": self.play(control).model_dump(mode="json"),
+            "judging": settings.judging.model_dump(mode="json"),
+            "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
+            "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
+            "limit": self.limit,
+            "train": self.train.manifest.content_hash if self.train else None,
+        }
+
+    def run(self, control: Control | None, place: Path, *, overwrite: bool, progress: Progress) -> RunReport:
+        """Play, judge and write one run."""
+        play, request = self.play(control), self.request(control)
+        settings = self.settings.model_copy(update={"play": play})
+        benchmark, preset, judging, limits = self.benchmark, self.preset, settings.judging, settings.limits
+        content = benchmark.content()
+        chosen = scripts(content, choice_of(play, self.limit))
+        asked = [(script.video_id, step.turn) for script in chosen for step in script.steps if step.answered]
+        check_judging(judging, settings.judge_model, asked, content, tell=self.tell)
+        with (
+            RunFolder(place, request, overwrite=overwrite, frames=self.frames) as folder,
+            ReplyStore(limits.replies or folder.replies) as store,
+        ):
+            media = media_of(benchmark, content)
+            frames = frame_server(settings, benchmark, content, chosen, folder.frames)
+            player = opened(
+                settings, benchmark, content, store=store, budget=self.budget, frames=frames, train=self.train
+            )
+            shows = player.player.sees_frames and play.frames.policy != "none"
+            if not shows and (self.controls or play.control):
+                raise SettingError(
+                    f"{settings.model} is shown no pictures here, so there is nothing that a control could take away; "
+                    "leave --controls out"
                 )
-        with judging_by(judging, judge_model, limits, benchmark, store, budget, tell=tell) as judged_by:
-            nulled = nulled_of(chosen, judging)
-            folder.clear_logs()
-            if processes > 1:
-                joined = play_in_processes(
-                    chosen,
-                    processes,
-                    settings,
-                    benchmark,
-                    folder=folder,
-                    budget=budget,
-                    nulled=nulled,
-                    train=train,
-                    progress=progress,
-                    tell=tell,
+            if shows:
+                chosen, missing = at_hand(chosen, media, skip_missing=self.skip_missing)
+                if missing and not self.skip_missing:
+                    raise BenchmarkError(
+                        f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark "
+                        "with 'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues "
+                        "out, or --policy none to show no frames"
+                    )
+            if "other-video" in self.controls:
+                others_shown(play, content, chosen, media)  # where there is none, that is told before anything is asked
+            with judging_by(judging, settings.judge_model, limits, store, self.budget, tell=self.tell) as judged_by:
+                nulled = nulled_of(chosen, judging)
+                folder.clear_logs()
+                if self.processes > 1:
+                    joined = play_in_processes(
+                        chosen,
+                        self.processes,
+                        settings,
+                        benchmark,
+                        folder=folder,
+                        budget=self.budget,
+                        nulled=nulled,
+                        train=self.train,
+                        progress=progress,
+                        tell=self.tell,
+                    )
+                    collected, took = joined.collected, Took(self.budget.spent, joined.kept)
+                else:
+                    collected = play_scripts(
+                        chosen,
+                        settings,
+                        content,
+                        player,
+                        judged_by,
+                        frames=frames,
+                        logs=folder.logs,
+                        nulled=nulled,
+                        progress=progress,
+                    )
+                    took = Took.of(self.budget, player.model, judged_by.model)
+                evaluation = collected.evaluation(
+                    [script.id for script in chosen], [judge.name for judge in judged_by.judges]
                 )
-                collected, took = joined.collected, Took(budget.spent, joined.kept)
-            else:
-                collected = play_scripts(
-                    chosen,
-                    settings,
-                    content,
-                    player,
+                wrong = wrong_answers(content, play)
+                lines = lines_spoken(content) if play.subtitles else None
+                parts = (
+                    *(preset.signed(play, judging) if preset else ()),
+                    *play.signature,
+                    *((("planted", planted_hash(chosen, wrong, play.corrupt_turn)),) if wrong is not None else ()),
+                    ("shown", shown_hash(chosen, evaluation.turns, subtitles=lines)),
+                    *player.player.signature,
+                    *((("knows", scripts_hash(chosen, player.knows)),) if player.knows is not None else ()),
+                )
+                return finish(
+                    folder,
+                    evaluation,
                     judged_by,
-                    frames=frames,
-                    logs=folder.logs,
-                    nulled=nulled,
-                    progress=progress,
+                    subject=f"{benchmark.manifest.name}.{play.mode}",
+                    signed={player.player.name: parts},
+                    sources={player.player.name: player.source},
+                    content=content,
+                    settings=request | {"benchmark_path": str(benchmark.path)},
+                    kind="evaluate",
+                    took=took,
+                    tell=self.tell,
                 )
-                took = Took.of(budget, player.model, judged_by.model)
-            evaluation = collected.evaluation(
-                [script.id for script in chosen], [judge.name for judge in judged_by.judges]
-            )
-            parts = (
-                *(preset.signed(play, judging) if preset else ()),
-                *play.signature,
-                ("shown", frames_hash(evaluation.turns)),
-                *player.player.signature,
-            )
-            return finish(
-                folder,
-                evaluation,
-                judged_by,
-                subject=f"{benchmark.manifest.name}.{play.mode}",
-                signed={player.player.name: parts},
-                sources={player.player.name: player.source},
-                content=content,
-                settings=request | {"benchmark_path": str(benchmark.path)},
-                kind="evaluate",
-                took=took,
-                tell=tell,
-            )

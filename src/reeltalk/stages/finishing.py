@@ -1,16 +1,22 @@
 """What became of a run: its tables are written, and what they say is told as lines."""
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reeltalk.evaluate.evaluation import Evaluation
+from reeltalk.evaluate.judging import null_row
+from reeltalk.evaluate.judging.protocol import caution_of
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.llm import Budget
 from reeltalk.llm.budget import Spent
-from reeltalk.schema.runs import SummaryRow
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.report.looking import looking_lines
+from reeltalk.schema.runs import RunInfo, SummaryRow
 from reeltalk.stages.asking import Tell, background_of
 from reeltalk.store.content import Content
 from reeltalk.store.runs import INFO, Run
@@ -105,6 +111,8 @@ def finish(
     """
     if took.peak_memory:
         settings = settings | {"peak_memory_bytes": dict(took.peak_memory)}
+    # Whatever goes wrong from here on, what was asked for is on the disk.
+    folder.keep(evaluation.turns, evaluation.scores)
     info, scored, tables = tables_of(
         evaluation,
         judging,
@@ -126,21 +134,73 @@ def finish(
         groups=tables.groups,
         judged=evaluation.scores,
     )
-    counts = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(evaluation.counts.items()))
-    text = [f"turns: {len(evaluation.turns):,} ({counts})", *_summary_lines(summary)]
     spent = took.spent
-    if spent.calls or took.kept:
-        text.append(
-            f"asked: {spent.calls:,} requests, {spent.tokens:,} tokens, {took.kept:,} replies were kept from before"
-        )
-    complete = not any(row.unscored for row in summary) and not evaluation.counts["failed"]
-    return RunReport(Run(folder.path, info, summary, curves), complete, tuple(text))
+    asked = f"asked: {spent.calls:,} requests, {spent.tokens:,} tokens, {took.kept:,} replies were kept from before"
+    done = _report(Run(folder.path, info, summary, curves), evaluation.counts)
+    return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or took.kept else done
+
+
+def report_of(run: Run) -> RunReport:
+    """What there is to say about a run that was written before.
+
+    Raises:
+        InputError: Its answers are damaged.
+    """
+    return _report(run, Counter(turn.state.value for turn in run.answers() if turn.model != null_row.NAME))
+
+
+def with_controls(done: RunReport) -> RunReport:
+    """A run that was written, and what its controls say of it, where it has some.
+
+    Raises:
+        BenchmarkError: A control's table of scores lacks a row.
+        InputError: A control's files are damaged.
+    """
+    complete = all(report_of(run).complete for run in done.run.controls().values())
+    text = (*done.text, *looking_lines(done.run))
+    return dataclasses.replace(done, complete=done.complete and complete, text=text)
+
+
+def _report(run: Run, counts: Mapping[str, int]) -> RunReport:
+    told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(counts.items()))
+    complete = not any(row.unscored for row in run.summary) and not counts.get("failed")
+    text = (
+        f"turns: {sum(counts.values()):,} ({told})",
+        *_summary_lines(run.summary),
+        *_reason_lines(run.summary),
+        *metrics_not_scored(run.info),
+    )
+    return RunReport(run, complete, text)
+
+
+def _reason_lines(rows: Sequence[SummaryRow]) -> Iterable[str]:
+    """Why items are unscored: a line for each reason, its count, and the numbers that lack them."""
+    told: dict[tuple[str, str, int], list[str]] = {}
+    for row in rows:
+        for reason, count in row.reasons.items():
+            told.setdefault((row.model, reason, count), []).append(row.metric)
+    for (model, reason, count), metrics in told.items():
+        named = ", ".join(metrics[:3]) + (f" and {len(metrics) - 3} more" if len(metrics) > 3 else "")
+        yield f"{model}: {count:,} unscored in {named}: {reason}"
+
+
+def metrics_not_scored(info: RunInfo) -> Iterable[str]:
+    """A line for each reason for which a text metric could not be computed.
+
+    Args:
+        info: Of the run.
+    """
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in info.unscored:
+        reasons.setdefault((row.model, row.reason), []).append(row.metric)
+    for (model, reason), metrics in reasons.items():
+        yield f"{model}: {', '.join(metrics)} not scored: {reason}"
 
 
 def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
     width = max((len(row.metric) for row in rows), default=0)
     wide = max((len(row.model) for row in rows), default=0)
-    for row in rows:
+    for row in sorted(rows, key=lambda row: bool(caution_of(row.metric))):
         value = "not scored" if row.value is None else f"{row.value:.4f}"
         interval = f"[{row.low:.4f}, {row.high:.4f}]" if row.low is not None and row.high is not None else ""
         notes = [
@@ -150,3 +210,7 @@ def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
         ]
         ending = "; ".join(note for note in notes if note)
         yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()
+    if warning := few_videos_warning(row.videos for row in rows if row.value is not None):
+        yield warning
+    for caution in dict.fromkeys(filter(None, (caution_of(row.metric) for row in rows))):
+        yield f"caution: {caution}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
-from reeltalk.evaluate.answers import NOT_IN_SOURCE, answer_sets, with_distinct_names, with_rubrics
+from reeltalk.evaluate.answers import NOT_IN_SOURCE, answer_sets, with_distinct_names, with_rubrics_and_keys
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.beside import beside
 from reeltalk.evaluate.summary import Parts
@@ -31,7 +31,7 @@ class GivenAnswers:
     """
 
     def __init__(self, sources: Sequence[Path], format: str | None, benchmark: Benchmark | None) -> None:
-        self.benchmark = benchmark
+        self.benchmark, self.paths = benchmark, tuple(sources)
         self.signed: dict[str, Parts] = {}
         self.sources: dict[str, tuple[str, str]] = {}
         self.hashes: dict[str, str] = {}
@@ -56,7 +56,7 @@ class GivenAnswers:
                     if info.model in answered:
                         parts = tuple((key, value) for key, value in signed.get(info.model, ()))
                         self._add(info.model, (str(path), info.sha256), parts)
-                self.turns += run.answers() if known is None else with_rubrics(run.answers(), known)
+                self.turns += run.answers() if known is None else with_rubrics_and_keys(run.answers(), known)
                 self._note_hash(path, hash_source(path / "answers.jsonl"))
                 continue
             if format is None:

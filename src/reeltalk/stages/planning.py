@@ -1,5 +1,7 @@
 """Plan: what an evaluation will ask, counted before anything is asked or decoded."""
 
+from collections.abc import Sequence
+
 from reeltalk.evaluate.forecast import Forecast, PlayerOf, forecast
 from reeltalk.evaluate.opening import opened_judges, told_summary
 from reeltalk.evaluate.playing.at_hand import at_hand, media_of
@@ -10,14 +12,14 @@ from reeltalk.evaluate.playing.player import Player
 from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.playing.summary_player import SummaryPlayer
 from reeltalk.evaluate.settings import (
-    JUDGED_BY_DEFAULT,
     JudgeModelSettings,
     JudgeSettings,
     ModelSettings,
     PlaySettings,
 )
 from reeltalk.llm import AsyncModel
-from reeltalk.stages.asking import Tell, background_of, needing_model, silent
+from reeltalk.schema.runs import Control
+from reeltalk.stages.asking import Tell, background_of, judging_within, needing_model, silent
 from reeltalk.stages.playing import choice_of, read_answers, wrong_answers
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
@@ -34,6 +36,7 @@ def plan_evaluation(
     limit: int | None = None,
     answers_format: str | None = None,
     skip_missing: bool = False,
+    controls: Sequence[Control] = (),
     tell: Tell = silent,
 ) -> Forecast:
     """Forecast the requests and tokens of `evaluate` with the same settings; asks and decodes nothing.
@@ -48,17 +51,19 @@ def plan_evaluation(
         limit: Play the first dialogues or paths only.
         answers_format: Layout of `answers:PATH` or `human:PATH`, where it is no benchmark.
         skip_missing: Leave out dialogues whose video is not at hand.
+        controls: Controls that are played too.
         tell: Told of videos that are not at hand.
 
     Raises:
         SettingError: A setting, protocol or metric cannot be used.
         BenchmarkError: Nothing can be played.
     """
-    play, judging = play or PlaySettings(), judging or JUDGED_BY_DEFAULT
+    play = play or PlaySettings()
     asking, judge_model = asking or ModelSettings(), judge_model or JudgeModelSettings()
     content = benchmark.content()
     chosen = scripts(content, choice_of(play, limit))
-    judges = opened_judges(judging, benchmark)
+    judging = judging_within(judging, (step.turn for script in chosen for step in script.steps), tell=tell)
+    judges = opened_judges(judging)
     needing_model(judges, judge_model)
     if play.frames.policy != "none" and asking.sees == "images":
         chosen, missing = at_hand(chosen, media_of(benchmark, content), skip_missing=skip_missing)
@@ -67,7 +72,7 @@ def plan_evaluation(
     return forecast(
         chosen,
         play,
-        _planned_player(model, content, play.prompt, answers_format),
+        _planned_player(model, content, play, answers_format),
         judges,
         durations_s={str(video.id): video.duration_s for video in content.videos},
         background=background_of(content, judging),
@@ -79,10 +84,11 @@ def plan_evaluation(
         subtitles=lines_spoken(content) if play.subtitles else None,
         null_units=judging.null_units,
         seed=judging.seed,
+        controls=controls,
     )
 
 
-def _planned_player(spec: str, content: Content, prompt: str, answers_format: str | None) -> PlayerOf:
+def _planned_player(spec: str, content: Content, play: PlaySettings, answers_format: str | None) -> PlayerOf:
     """Who would answer, asking a model that only counts; None where no model is asked."""
     kind, colon, name = spec.partition(":")
 
@@ -95,7 +101,7 @@ def _planned_player(spec: str, content: Content, prompt: str, answers_format: st
             return AnswersPlayer.of(answers, source=name, sha256=sha256)
         if colon and kind == "summary":
             summaries = {str(video.id): video.summaries for video in content.videos}
-            return SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})))
-        return ChatPlayer(model, answer_prompt(prompt))
+            return SummaryPlayer(model, lambda video: told_summary(summaries.get(video, {})), style=play.answer_style)
+        return ChatPlayer(model, answer_prompt(play.prompt, play.answer_style))
 
     return player

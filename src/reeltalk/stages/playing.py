@@ -1,6 +1,6 @@
 """Play scripts of an opened benchmark by settings that JSON can carry, in this process or in one that is told them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -9,6 +9,8 @@ from reeltalk.errors import SettingError
 from reeltalk.evaluate.evaluation import Collected
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.opening import Opened, opened_player
+from reeltalk.evaluate.playing.at_hand import media_of
+from reeltalk.evaluate.playing.controls import other_videos
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.modes import Choice
@@ -84,11 +86,50 @@ def opened(
         budget=budget,
         picture=frames.jpeg,
         prompt=settings.play.prompt,
+        style=settings.play.answer_style,
         answers=answers,
         answers_sha256=sha256,
         train=(train, train.content()) if train else None,
         workers=settings.workers,
     )
+
+
+def frame_server(
+    settings: PlayingSettings, benchmark: Benchmark, content: Content, scripts: Sequence[Script], folder: Path
+) -> FrameServer:
+    """Gives scripts their frames, or what a control shows in their place.
+
+    Args:
+        settings: How dialogues are played.
+        benchmark: What is played.
+        content: Its rows.
+        scripts: What is played.
+        folder: Keeps pictures.
+
+    Raises:
+        BenchmarkError: The control `other-video` has no other video to show.
+    """
+    play, media = settings.play, media_of(benchmark, content)
+    return FrameServer(
+        media,
+        play.frames,
+        folder,
+        settings.workers,
+        control=play.control,
+        seed=play.seed,
+        others=others_shown(play, content, scripts, media) if play.control == "other-video" else None,
+    )
+
+
+def others_shown(
+    play: PlaySettings, content: Content, scripts: Sequence[Script], media: Callable[[str], Path | None]
+) -> dict[str, str]:
+    """For each video that is played the one whose pictures the control `other-video` shows.
+
+    Raises:
+        BenchmarkError: A split has no second video.
+    """
+    return other_videos(content.videos, media, seed=play.seed, wanted=(script.video_id for script in scripts))
 
 
 def play_scripts(

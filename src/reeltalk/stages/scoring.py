@@ -10,11 +10,10 @@ from reeltalk.evaluate.score import Scored
 from reeltalk.evaluate.score import score as compute
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.formats.registry import load_format
-from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.parallel import Executor
-from reeltalk.stages.asking import Tell, silent
-from reeltalk.stages.finishing import RunReport
+from reeltalk.stages.asking import Tell, embedder_of, silent
+from reeltalk.stages.finishing import RunReport, metrics_not_scored
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import Run, write_run
@@ -47,7 +46,7 @@ def score(
         tell: Told before each model, and what cannot be had here.
 
     Raises:
-        SettingError: A metric is unknown, the language cannot be told, or no layout is named.
+        SettingError: A metric is unknown, or no layout is named.
         BenchmarkError: There are no answers to score, or `out` is taken.
         InputError: A source is missing or damaged.
         MissingToolError: `meteor_jar` cannot be run.
@@ -75,7 +74,7 @@ def score(
             settings,
             subject=f"{format or 'benchmark'}.answers",
             meteor=meteor,
-            embedder=SentenceEmbedder() if "similarity" in settings.metrics else None,
+            embedder=embedder_of(settings.metrics, tell),
             expected=expected_items(known, sets) if known else frozenset(),
             progress=tell,
             executor=executor,
@@ -127,6 +126,7 @@ def _lines(scored: Scored) -> Iterable[str]:
         told = ("not scored" if value is None else f"{value:.4f}" for value in values)
         cells = "".join(f"{text:>{wide}}" for text, wide in zip(told, widths, strict=True))
         yield f"{model:<{width}}{cells}"
+    yield from metrics_not_scored(scored.info)
     for info in scored.info.models:
         notes = [
             f"{len(info.duplicates):,} duplicate ids (first row kept)" if info.duplicates else "",

@@ -8,13 +8,11 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BenchmarkError, BudgetError
 from reeltalk.evaluate.evaluation import Collected
-from reeltalk.evaluate.playing.at_hand import media_of
-from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.modes import scripts
 from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.schema.answers import UnitKind
 from reeltalk.stages.asking import judging_by, silent
-from reeltalk.stages.playing import PlayingSettings, choice_of, opened, play_scripts
+from reeltalk.stages.playing import PlayingSettings, choice_of, frame_server, opened, play_scripts
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
 
@@ -77,11 +75,11 @@ def play_shard(argument: Any, told: Callable[[int], None]) -> None:
     chosen = [script for script in scripts(content, choice_of(settings.play, None)) if script.id in own]
     budget = Budget(task.max_calls, task.max_tokens, task.max_cost)
     with ReplyStore(task.replies) as store:
-        frames = FrameServer(media_of(benchmark, content), settings.play.frames, task.frames, settings.workers)
+        frames = frame_server(settings, benchmark, content, chosen, task.frames)
         train = Benchmark.open(task.train) if task.train else None
         player = opened(settings, benchmark, content, store=store, budget=budget, frames=frames, train=train)
         with judging_by(
-            settings.judging, settings.judge_model, settings.limits, benchmark, store, budget, tell=silent
+            settings.judging, settings.judge_model, settings.limits, store, budget, tell=silent
         ) as judged_by:
             collected: Collected | None = None
             try:

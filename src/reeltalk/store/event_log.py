@@ -14,6 +14,7 @@ from typing import IO, Final, Self
 from pydantic import ValidationError
 
 from reeltalk.errors import InputError
+from reeltalk.schema.intervals import no_later
 from reeltalk.schema.stream import ProactiveTask, StreamEvent
 from reeltalk.store.atomic import storage_errors, writing
 from reeltalk.store.documents import input_error
@@ -114,7 +115,7 @@ def _take(
     if event.kind == "replied":
         if not event.text.strip():
             raise refuse("a reply without text", hint="leave the event out, or write it as silent")
-        if tasks is not None and event.at_s > tasks[event.session].until_s + SLACK_S:
+        if tasks is not None and not no_later(event.at_s, tasks[event.session].until_s + SLACK_S):
             raise refuse(f"a reply after the end of the stream at {tasks[event.session].until_s:g} s", event.at_s)
     session.events.append(event)
 

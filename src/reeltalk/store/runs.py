@@ -8,7 +8,7 @@ from typing import Final
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.record import Record
-from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
+from reeltalk.schema.runs import CONTROLS, Control, CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.atomic import write_bytes, writing, writing_directory
 from reeltalk.store.documents import parse, read_json, write_json
@@ -21,9 +21,11 @@ CURVES: Final = "scores/curves.jsonl"
 GROUPS: Final = "scores/groups.jsonl"
 JUDGED: Final = "scores/judged-{protocol}.jsonl"
 SUMMARY: Final = "summary.json"
+CONTROLS_FOLDER: Final = "controls"
 
 SUMMARY_FIELDS: Final = (
-    "model", "metric", "value", "n", "low", "high", "signature", "unscored", "not_applicable", "over_scored",
+    "model", "metric", "value", "n", "videos", "low", "high", "signature", "unscored", "not_applicable", "over_scored",
+    "reasons",
 )  # fmt: skip
 
 
@@ -63,6 +65,15 @@ class Run:
     def judged(self, protocol: str) -> Iterator[JudgedScore]:
         """Every score that a protocol gave."""
         return read_rows(self.path / JUDGED.format(protocol=protocol), JudgedScore)
+
+    def controls(self) -> dict[Control, "Run"]:
+        """The same model with other pictures, by the name of the control: whole runs below `controls`.
+
+        Raises:
+            InputError: A file of one is damaged; names the place.
+        """
+        places = {name: self.path / CONTROLS_FOLDER / name for name in CONTROLS}
+        return {name: read_run(place) for name, place in places.items() if (place / INFO).is_file()}
 
     def protocols(self) -> list[str]:
         """The protocols that judged this run."""
@@ -143,13 +154,29 @@ def write_tables(
     Raises:
         BenchmarkError: A file cannot be written.
     """
-    (folder / "scores").mkdir(exist_ok=True)
-    tables: list[tuple[str, Iterable[Record]]] = [(ANSWERS, answers), (ITEMS, items), (CURVES, curves)]
-    tables.append((GROUPS, groups))
-    tables += [(JUDGED.format(protocol=name), rows) for name, rows in (judged or {}).items()]
-    for name, records in tables:
-        with writing(folder / name) as stream:
-            write_rows(stream, records)
+    write_scores(folder, answers, judged or {})
+    _write(folder, [(ITEMS, items), (CURVES, curves), (GROUPS, groups)])
     rows = [row.model_dump(mode="json", include=set(SUMMARY_FIELDS)) for row in summary]
     write_bytes(folder / SUMMARY, write_json(rows).encode())
     write_bytes(folder / INFO, write_json(info.model_dump(mode="json", exclude_defaults=False)).encode())
+
+
+def write_scores(folder: Path, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:
+    """Write what models and judges said into a folder, each file whole or not at all.
+
+    Args:
+        folder: Where the files go.
+        answers: Rows of `answers.jsonl`.
+        judged: Rows of `scores/judged-PROTOCOL.jsonl`, by protocol.
+
+    Raises:
+        BenchmarkError: A file cannot be written.
+    """
+    _write(folder, [(ANSWERS, answers), *((JUDGED.format(protocol=name), rows) for name, rows in judged.items())])
+
+
+def _write(folder: Path, tables: Iterable[tuple[str, Iterable[Record]]]) -> None:
+    (folder / "scores").mkdir(exist_ok=True)
+    for name, records in tables:
+        with writing(folder / name) as stream:
+            write_rows(stream, records)

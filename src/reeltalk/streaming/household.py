@@ -21,6 +21,7 @@ from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
 from reeltalk.inference.mini_pictures import fitted
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.schema.intervals import no_later
 from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
@@ -195,13 +196,13 @@ def _labels(story: Story, times: Sequence[float], boxes: Sequence[Mapping[str, C
     done = 0
     room: str | None = None
     for number, time_s in enumerate(times):
-        while done < len(events) and (end := events[done].interval) is not None and end.end_s <= time_s + 1e-6:
+        while done < len(events) and (end := events[done].interval) is not None and no_later(end.end_s, time_s):
             _hold(held, events[done].action, events[done].main)
             room = events[done].to_room or room
             done += 1
         event = events[done] if done < len(events) else events[-1]
         interval = event.interval
-        late = interval is not None and time_s >= (interval.start_s + interval.end_s) / 2
+        late = interval is not None and no_later((interval.start_s + interval.end_s) / 2, time_s)
         where = (event.to_room if late else event.from_room) or event.to_room or room
         support, rest = None, event.targets[0] if event.targets else None
         if event.main is not None and event.action in ("grab", "put", "putIn"):

@@ -12,6 +12,7 @@ from reeltalk.graph.proactive import tasks_of
 from reeltalk.graph.wording import LESSONS, dialogue
 from reeltalk.inference.mini_words import MiniWords
 from reeltalk.schema.ids import VideoId
+from reeltalk.schema.intervals import no_later
 from reeltalk.streaming.household import FilmedVideo
 from reeltalk.streaming.sequence import Interleaved
 
@@ -113,7 +114,7 @@ class _Lesson:
         waiting = list(task.moments) if told else []
         frames = self._frames(self.first, self.last)
         for index in frames:
-            late = waiting and video.times_s[index] >= waiting[0].interval.start_s + SEEN_S
+            late = waiting and no_later(waiting[0].interval.start_s + SEEN_S, video.times_s[index])
             due = bool(waiting) and (bool(late) or index == frames[-1])
             self._show(index, ready=float(due))
             if due:
@@ -124,7 +125,11 @@ class _Lesson:
     def _frames(self, first: int, last: int) -> list[int]:
         begin_s, end_s = _span(self.video, first)[0], _span(self.video, last - 1)[1]
         # What a clip begins with belongs to it, the frame at its very end to the next one.
-        return [index for index, time_s in enumerate(self.video.times_s) if begin_s <= time_s < end_s]
+        return [
+            index
+            for index, time_s in enumerate(self.video.times_s)
+            if no_later(begin_s, time_s) and not no_later(end_s, time_s)
+        ]
 
     def _show(self, index: int, *, ready: float = float("nan")) -> None:
         self.sequence.frame(index, self.video.times_s[index] - self.begin_s, ready=ready)
@@ -140,7 +145,10 @@ class _Lesson:
             shown = [
                 index
                 for index, time_s in enumerate(times_s)
-                if any(span.start_s <= time_s <= span.end_s + AFTERWARDS_S for span in turn.evidence)
+                if any(
+                    no_later(span.start_s, time_s) and no_later(time_s, span.end_s + AFTERWARDS_S)
+                    for span in turn.evidence
+                )
             ]
             # What rests on most of what was shown is not to be found at a place.
             evidence = shown if len(shown) <= len(self.sequence.frames) / 2 else []

@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.benchmarks import PRESETS
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.opening import PROTOCOLS
+from reeltalk.evaluate.judging.protocol import protocols
 from reeltalk.evaluate.playing.chat import answer_prompt
 from reeltalk.evaluate.preset import FREE
 from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
@@ -74,7 +74,7 @@ class TestEveryPreset:
     def test_its_prompt_protocols_and_metrics_exist(self, name: str) -> None:
         preset = PRESETS[name]
         assert answer_prompt(preset.play.prompt).text
-        assert set(preset.judging.protocols) <= set(PROTOCOLS)
+        assert set(preset.judging.protocols) <= set(protocols())
         if preset.judging.metrics:
             metric_names(preset.judging.metrics)
 
@@ -104,7 +104,7 @@ class TestEveryPreset:
         "change",
         [
             {"split": "train"}, {"seed": 4}, {"tasks": ("memory_recall",)}, {"option_order": "shuffled"},
-            {"judging": {"compat": True}}, {"judging": {"resamples": 200}}, {"judging": {"seed": 5}},
+            {"judging": {"compat": True}}, {"judging": {"seed": 5}},
             {"judging": {"null_units": 0}}, {"judging": {"language": "en"}},
         ],
         ids=str,

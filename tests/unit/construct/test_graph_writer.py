@@ -91,6 +91,16 @@ def test_sparql_finds_every_answer_again(constructed: Path) -> None:
     assert checked > 300
 
 
+def test_every_turn_that_asks_for_a_fact_has_a_key(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    assert all(turn.key is not None for chain in benchmark.read(CHAINS) for turn in chain.turns)
+    assert all(row.draft.key is not None for row in benchmark.read(REWRITES))
+    turns = [turn for dialogue in benchmark.read(DIALOGUES) for turn in dialogue.turns]
+    without = {turn.extra["kind"] for turn in turns if turn.key is None}
+    assert without == {"recall", "recall_first", "summary", "neutral", "topic"}, "what the talk itself is about"
+    assert sum(turn.key is not None for turn in turns) > 0.75 * len(turns)
+
+
 def test_dialogues_keep_the_rules_of_their_task_and_are_worded_without_slips(constructed: Path) -> None:
     for dialogue in Benchmark.open(constructed).read(DIALOGUES):
         assert structural(dialogue, Task(dialogue.task or "")) == []

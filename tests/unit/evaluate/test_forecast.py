@@ -78,7 +78,7 @@ def planned(
         chosen,
         settings,
         lambda model: ChatPlayer(model, answer_prompt("plain")),
-        opened_judges(JudgeSettings(protocols=protocols, compat=compat), None),
+        opened_judges(JudgeSettings(protocols=protocols, compat=compat)),
         durations_s={str(video.id): video.duration_s for video in content.videos},
         background=Background.of(content),
         image_tokens=image_tokens,
@@ -113,7 +113,7 @@ def played(
             return served(name, Asking(endpoint, connections=1, sees_images=False), store, None)
 
         player, judge = model("player"), model("judge")
-        judges = opened_judges(judging, None)
+        judges = opened_judges(judging)
         stage = Played(run.logs, Judging(judging, judges, judge, judge.model), Background.of(content), at_a_time=1)
         chat = ChatPlayer(player, answer_prompt("plain"))
         evaluation = stage.run(chosen, chat, settings, None, logged=player.model)
@@ -173,7 +173,7 @@ def test_a_player_that_asks_no_model_is_judged_all_the_same(content: Content) ->
         chosen,
         PlaySettings(),
         lambda model: None,
-        opened_judges(JudgeSettings(protocols=("clair",)), None),
+        opened_judges(JudgeSettings(protocols=("clair",))),
         durations_s={},
     )
     assert (found.answers.calls, found.answers.images, found.judged[0].calls) == (0, 0, 18)

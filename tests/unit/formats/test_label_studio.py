@@ -161,6 +161,30 @@ def test_what_a_person_wrote_becomes_the_wording_and_a_review(
     assert content.warnings == ["turns were rejected; they stay, with the review that says so: 1"]
 
 
+def test_a_key_and_a_checklist_go_with_the_wording_that_they_were_made_for(tmp_path: Path) -> None:
+    tasks = exported()
+    key = {"type": "object", "values": ["milk"]}
+    made_for = {"key": key, "checklist": {"items": [{"question": "Milk?", "expected": True}]}}
+    for task in tasks:
+        for unit in task["data"]["reeltalk"]["units"]:
+            if unit["record"]["id"] == "chain-a":
+                for turn in unit["record"]["turns"]:
+                    turn |= made_for
+    given = decide(tasks[0], annotation(tasks[0]))
+    say(given, "answers_0", ["A jug of juice."])
+    say(given, "asked_1", 13.5)
+    tasks[0]["annotations"] = [given]
+    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    content = label_studio.read(tmp_path / "export.json")
+    edited, moved = content.chains[0].turns
+    assert (edited.key, edited.checklist) == (None, None)
+    assert moved.key is not None
+    assert moved.key.values == ("milk",)
+    assert moved.checklist is not None
+    edits = {edit.field: edit.before for edit in content.reviews[0].edits}
+    assert edits["turns[0].key"]["values"] == ["milk"], "the review keeps what was taken off"
+
+
 def test_a_mark_that_was_moved_is_read_as_the_moment_that_was_shown(tmp_path: Path) -> None:
     tasks = exported()
     given = decide(tasks[0], annotation(tasks[0]))

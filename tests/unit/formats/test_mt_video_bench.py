@@ -234,7 +234,7 @@ def test_content_of_another_origin_is_written_and_its_losses_are_listed(tmp_path
         "videos without dialogues are left out: 1",
         "turns with several references, of which the first is written: 1",
         "turns without a reference, written as an empty answer: 1",
-        "turns with options, times, evidence or other labels, which are left out: 1",
+        "turns with options, times, evidence, rubrics, keys or other labels, which are left out: 1",
     ]
     again = read(tmp_path / "out")
     assert [(row.id, row.turns[0].question) for row in again.dialogues] == [("other/v1/1", "B?"), ("other/v1/2", "A?")]

@@ -356,7 +356,7 @@ def test_content_of_another_origin_is_written_and_its_losses_are_listed(tmp_path
         "turns asked at another time than the end of their clip: 1",
         "turns with several references, of which the first is written: 1",
         "turns without a reference, written as an empty answer: 1",
-        "turns with options, evidence, checklists or other labels, which are left out: 1",
+        "turns with options, evidence, checklists, rubrics, keys or other labels, which are left out: 1",
         "answers that failed or were not asked, written as their text alone: 1",
     ]
     assert [row.turns[0].question for row in read(tmp_path / "out").chains] == ["A?", "B?"]

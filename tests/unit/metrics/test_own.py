@@ -32,11 +32,13 @@ def test_it_is_a_mean_with_its_file_in_the_signature(tmp_path: Path) -> None:
     assert again.signature != result.signature
 
 
-def test_score_writes_it_beside_others_with_an_interval(tmp_path: Path, samples: Path) -> None:
+def test_score_writes_it_beside_others(tmp_path: Path, samples: Path) -> None:
     command = ["score", str(samples / "vdact/results"), "--format", "vdact", "--out", str(tmp_path / "run")]
     assert run([*command, "--metrics", f"token_f1,{metric(tmp_path, GOOD)}"]) == 0
     rows = {row.metric: row for row in read_run(tmp_path / "run").summary if row.model == "careful-8f"}
-    assert rows["contains_reference"].low is not None
+    # Its turns are about fewer than four videos.
+    assert rows["contains_reference"].value is not None
+    assert rows["contains_reference"].low is None
     assert "python:contains_reference#" in rows["contains_reference"].signature
     assert run(["report", str(tmp_path / "run"), "--out", str(tmp_path / "site")]) == 0
     assert "contains reference" in (tmp_path / "site/index.html").read_text(encoding="utf-8").replace("_", " ")

@@ -1,157 +1,267 @@
-"""Corrected means: equal to the reference package where items are independent, and right where they are not."""
+"""Corrected means: the estimate that others have, intervals that cover, and what is said where there is none."""
+
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
+from numpy.typing import NDArray
+from ppi_py import ppi_mean_pointestimate
+from scipy import stats
 
-from judge_correction import JUDGES, study
-from reeltalk.metrics.prediction_powered import VideoSums, corrected, corrected_by_video, corrected_mean, rogan_gladen
+from judge_correction import Cell, goal_of, study
+from reeltalk.metrics import CorrectedInterval, corrected_interval
+from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS, strata_of
 
-EXACT = 1e-9
-
-
-@pytest.fixture
-def tables(full: bool) -> int:
-    """How many random tables."""
-    return 1000 if full else 100
+Floats = NDArray[np.float64]
+UNIT = (0.0, 1.0)
 
 
-def test_independent_items_give_what_the_ppi_package_gives(tables: int) -> None:
+def ends(found: CorrectedInterval) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+def answers(seed: int, *, videos: int = 30, turns: int = 8, right: float = 0.7) -> tuple[Floats, Floats, list[str]]:
+    """What people say of all items, a sharp judge, and the videos."""
+    rng = np.random.default_rng(seed)
+    people = (rng.random(videos * turns) < right).astype(np.float64)
+    judge = np.where(rng.random(len(people)) < 0.9, people, 1 - people)
+    return people, judge, [f"v{number // turns}" for number in range(len(people))]
+
+
+def test_the_value_is_that_of_prediction_powered_inference_with_the_judge_recalibrated() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(tables):
-        n, others = int(rng.integers(3, 60)), int(rng.integers(3, 400))
-        labels = rng.normal(size=n) if rng.random() < 0.5 else rng.integers(0, 2, n).astype(float)
-        judged = labels + rng.normal(0, rng.uniform(0.1, 3), n)
-        unlabelled = rng.normal(0, 2, others)
-        for power in (None, 0.0, 1.0, 0.37):
-            found = corrected_mean(labels, judged, unlabelled, power=power)
-            interval = ppi_mean_ci(labels, judged, unlabelled, alpha=0.05, lam=power)
-            assert float(found.value) == pytest.approx(
-                np.ravel(ppi_mean_pointestimate(labels, judged, unlabelled, lam=power))[0], abs=EXACT
-            )
-            assert (float(found.low), float(found.high)) == pytest.approx(
-                tuple(np.ravel(end)[0] for end in interval), abs=EXACT
-            )
+    for seed in range(50):
+        people, judge, clusters = answers(seed)
+        mask = rng.random(len(people)) < 0.4
+        labels, said, others = people[mask], judge[mask], judge[~mask]
+        slope = np.cov(labels, said)[0, 1] / np.var(said, ddof=1)
+        power = slope * len(others) / len(judge)
+        theirs = np.ravel(ppi_mean_pointestimate(labels, said, others, lam=power))[0]
+        found = corrected_interval(labels, judge, mask, clusters, UNIT)
+        assert found.value == pytest.approx(theirs, abs=1e-12)
 
 
-def test_without_power_the_labels_stand_alone(tables: int) -> None:
-    rng = np.random.default_rng(2)
-    for _ in range(tables):
-        labels, judged, others = rng.normal(size=20), rng.normal(size=20), rng.normal(size=90)
-        found = corrected_mean(labels, judged, others, power=0.0)
-        assert (float(found.low), float(found.high)) == pytest.approx(classical_mean_ci(labels, alpha=0.05), abs=EXACT)
+def test_a_mask_indices_in_any_order_and_labels_of_all_items_say_the_same() -> None:
+    people, judge, clusters = answers(2)
+    mask = np.random.default_rng(3).random(len(people)) < 0.3
+    first = corrected_interval(people[mask], judge, mask, clusters, UNIT)
+    shuffled = np.random.default_rng(4).permutation(np.flatnonzero(mask))
+    assert corrected_interval(people[shuffled], judge, shuffled, clusters, UNIT) == first
+    assert corrected_interval(np.where(mask, people, np.nan), judge, mask, clusters, UNIT) == first
+    assert (first.n, first.labelled_clusters, first.clusters) == (66, 29, 30)
 
 
-def test_a_video_for_each_item_differs_by_the_small_sample_terms_only() -> None:
-    rng = np.random.default_rng(3)
-    labels, judged, others = rng.normal(size=4000), rng.normal(size=4000), rng.normal(size=9000)
-    zero, one = np.zeros, np.ones
-    sums = VideoSums(
-        np.concatenate([labels, zero(9000)]),
-        np.concatenate([judged, zero(9000)]),
-        np.concatenate([one(4000), zero(9000)]),
-        np.concatenate([zero(4000), others]),
-        np.concatenate([zero(4000), one(9000)]),
+def test_order_of_items_and_names_of_videos_do_not_matter() -> None:
+    people, judge, clusters = answers(5)
+    mask = np.arange(len(people)) % 3 == 0
+    order = np.random.default_rng(6).permutation(len(people))
+    plain = corrected_interval(people[mask], judge, mask, clusters, UNIT)
+    other = corrected_interval(
+        people[order][mask[order]], judge[order], mask[order], [f"x{clusters[place]}" for place in order], UNIT
     )
-    for power in (0.0, 1.0):
-        found, plain = corrected_by_video(sums, power=power), corrected_mean(labels, judged, others, power=power)
-        assert float(found.value) == pytest.approx(float(plain.value))
-        assert float(found.error) == pytest.approx(float(plain.error), rel=1e-3)
+    assert asdict(other) == pytest.approx(asdict(plain))
 
 
-def test_turns_that_repeat_within_a_video_widen_the_interval() -> None:
-    rng = np.random.default_rng(4)
-    labels, judged = rng.normal(size=60), rng.normal(size=60)
-    has = np.arange(60) < 30
-    videos = [f"v{n}" for n in range(60)]
-    once = corrected(labels, judged, has, videos)
-    four = corrected(np.repeat(labels, 4), np.repeat(judged, 4), np.repeat(has, 4), list(np.repeat(videos, 4)))
-    assert once is not None
-    assert four is not None
-    assert four.corrected.error == pytest.approx(once.corrected.error)
-    assert four.people == once.people
-    assert four.worth == pytest.approx(4 * (once.worth or 0))
+def test_a_scale_of_people_stretches_everything() -> None:
+    people, judge, clusters = answers(7)
+    mask = np.arange(len(people)) % 4 == 0
+    plain = corrected_interval(people[mask], judge, mask, clusters, UNIT)
+    stretched = corrected_interval(1 + 4 * people[mask], judge, mask, clusters, (1, 5))
+    assert stretched.value == pytest.approx(1 + 4 * (plain.value or 0))
+    assert ends(stretched) == pytest.approx(tuple(1 + 4 * end for end in ends(plain)))
 
 
-def test_a_judge_that_says_what_people_say_is_worth_all_its_judgements() -> None:
-    rng = np.random.default_rng(5)
-    truth = rng.normal(size=500)
-    found = corrected(truth, truth, np.arange(500) % 10 == 0, [f"v{n}" for n in range(500)])
-    assert found is not None
-    assert found.power == pytest.approx(0.9, abs=0.1)
-    assert found.worth == pytest.approx(500, rel=0.25)
-
-
-def test_a_scale_of_the_judge_does_not_matter_when_power_is_tuned() -> None:
-    rng = np.random.default_rng(6)
-    truth = rng.normal(3, 1, 300)
-    judged = truth + rng.normal(0, 0.5, 300)
-    has, videos = np.arange(300) < 90, [f"v{n % 50}" for n in range(300)]
-    plain, scaled = corrected(truth, judged, has, videos), corrected(truth, judged / 10 - 7, has, videos)
-    assert plain is not None
-    assert scaled is not None
-    assert scaled.corrected.value == pytest.approx(plain.corrected.value)
-    assert scaled.corrected.error == pytest.approx(plain.corrected.error)
-
-
-def test_too_few_labelled_videos_have_a_value_and_no_interval() -> None:
-    rng = np.random.default_rng(7)
-    videos = [f"v{n % 2 if n < 20 else n}" for n in range(100)]
-    found = corrected(rng.normal(size=100), rng.normal(size=100), np.arange(100) < 20, videos)
-    assert found is not None
-    assert found.videos == 2
-    assert (found.corrected.low, found.people.low, found.worth) == (None, None, None)
-    assert corrected(rng.normal(size=100), rng.normal(size=100), np.zeros(100, bool), videos) is None
-
-
-def test_everything_labelled_gives_the_peoples_mean() -> None:
+def test_only_the_order_of_a_judges_scores_matters_and_an_inverted_judge_is_as_good() -> None:
     rng = np.random.default_rng(8)
-    labels = rng.normal(size=60)
-    found = corrected(labels, rng.normal(size=60), np.ones(60, bool), [f"v{n % 20}" for n in range(60)])
-    assert found is not None
-    assert found.corrected.value == pytest.approx(labels.mean())
-    assert found.worth == pytest.approx(60)
+    people, _, clusters = answers(9)
+    judge = people + rng.normal(0, 0.7, len(people))
+    mask = np.arange(len(people)) % 2 == 0
+    plain = corrected_interval(people[mask], judge, mask, clusters, UNIT)
+    assert corrected_interval(people[mask], np.exp(judge), mask, clusters, UNIT) == plain
+    verdicts = (judge > 0.5).astype(float)
+    there, back = (corrected_interval(people[mask], says, mask, clusters, UNIT) for says in (verdicts, -verdicts))
+    assert asdict(there) == pytest.approx(asdict(back))
 
 
-def test_people_who_say_the_same_of_everything_leave_an_interval_of_no_width() -> None:
-    videos = [f"v{n}" for n in range(30)]
-    found = corrected(np.full(30, 2.0), np.arange(30.0), np.arange(30) < 15, videos)
-    assert found is not None
-    assert (found.people.low, found.people.high, found.people.error) == (2.0, 2.0, 0.0)
-    assert (found.corrected.low, found.power, found.worth) == (2.0, 0.0, None)
+def test_a_judge_that_says_what_people_say_makes_the_interval_narrower_and_one_that_guesses_does_not() -> None:
+    people, _, clusters = answers(10, videos=60)
+    mask = np.arange(len(people)) % 8 < 1
+    guesses = (np.random.default_rng(11).random(len(people)) < 0.5).astype(float)
+    width = {
+        name: np.diff(ends(corrected_interval(people[mask], judge, mask, clusters, UNIT)))[0]
+        for name, judge in (("knows", people), ("constant", np.zeros(len(people))), ("guesses", guesses))
+    }
+    assert width["knows"] < 0.75 * width["constant"]
+    assert width["guesses"] < 1.1 * width["constant"]
 
 
-def test_rogan_gladen_takes_the_two_errors_out() -> None:
-    # Sensitivity 0.9, specificity 0.8, a third of 900 right: passed are 0.3 + 0.133 = 0.4333.
-    labels = np.arange(900) % 3 == 0
-    judged = np.where(labels, np.arange(900) // 3 % 10 != 0, np.arange(900) // 3 % 5 == 0)
-    found, reason = rogan_gladen(labels, judged, np.ones(900, bool), [f"v{n}" for n in range(900)])
-    assert reason is None
-    assert found is not None
-    assert found.value == pytest.approx(1 / 3)
-    assert judged.mean() == pytest.approx(0.43333, abs=1e-4)
+def test_everything_labelled_gives_the_peoples_mean_with_an_interval_over_videos() -> None:
+    people, judge, clusters = answers(12)
+    found = corrected_interval(people, judge, np.ones(len(people), bool), clusters, UNIT)
+    assert found.value == pytest.approx(people.mean())
+    low, high = ends(found)
+    assert low < people.mean() < high
+    assert found.reason is None
 
 
-def test_rogan_gladen_says_why_it_has_no_value() -> None:
-    videos = [f"v{n}" for n in range(40)]
-    labels, every = np.arange(40) % 2 == 0, np.ones(40, bool)
-    found, reason = rogan_gladen(labels, ~labels, every, videos)
-    assert found is None
-    assert reason is not None
-    assert "chance" in reason
-    found, reason = rogan_gladen(every, labels, every, videos)
-    assert found is None
-    assert reason is not None
-    assert "pass all" in reason
+def test_turns_that_repeat_within_a_video_are_no_news() -> None:
+    people, judge, _ = answers(13, videos=60, turns=1)
+    mask, videos = np.arange(60) < 30, np.array([f"v{number}" for number in range(60)])
+    once = corrected_interval(people[mask], judge, mask, videos, UNIT)
+    four = corrected_interval(
+        np.repeat(people[mask], 4), np.repeat(judge, 4), np.repeat(mask, 4), np.repeat(videos, 4), UNIT
+    )
+    assert four.value == pytest.approx(once.value)
+    # Twice as narrow if they were independent; half of the correlation is taken from what is known beforehand.
+    assert np.diff(ends(four))[0] > 0.75 * np.diff(ends(once))[0]
 
 
-@pytest.mark.parametrize("spread", [True, False])
-@pytest.mark.parametrize("judge", ["sharp", "lenient", "noisy"])
-def test_simulated_intervals_cover_and_the_judge_alone_does_not(judge: str, spread: bool, full: bool) -> None:
+@pytest.mark.parametrize("label", [1.0, 0.0])
+def test_labels_that_are_all_alike_at_an_end_give_one_exact_bound(label: float) -> None:
+    videos = [f"v{number}" for number in range(40)]
+    mask = np.arange(40) < 20
+    found = corrected_interval(np.full(20, label), np.arange(40) % 2, mask, videos, UNIT)
+    low, high = ends(found)
+    exact = stats.binomtest(20 if label else 0, 20).proportion_ci(method="exact")
+    assert (low, high) == pytest.approx((exact.low, exact.high))
+    assert found.bound == ("at least" if label else "at most")
+    assert found.value == label
+    assert found.more_labels == 20
+    assert "all 20 ratings are" in (found.reason or "")
+
+
+def test_equal_labels_of_few_videos_bound_less_than_as_many_of_as_many_videos() -> None:
+    many = corrected_interval(np.ones(40), np.zeros(80), np.arange(80) < 40, np.arange(80), UNIT)
+    few = corrected_interval(np.ones(40), np.zeros(80), np.arange(80) < 40, np.arange(80) % 10, UNIT)
+    assert ends(few)[0] < ends(many)[0]
+
+
+def test_labels_that_are_all_alike_between_the_ends_have_two_bounds() -> None:
+    found = corrected_interval(np.full(30, 3.0), np.arange(60) % 5, np.arange(60) < 30, np.arange(60), (1, 5))
+    low, high = ends(found)
+    assert 1 < low < 3 < high < 5
+    assert (found.value, found.bound) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "videos", "words", "more"),
+    [
+        (0, 1, "people rated nothing", (20, 10)),
+        (1, 1, "1 rating of 1 video is too few for an interval; rate 19 more answers, some of 9 more videos", (19, 9)),
+        (19, 19, "19 ratings of 19 videos are too few for an interval; rate 1 more answer", (1, 0)),
+        (
+            50,
+            1,
+            "50 ratings of 1 video are too few for an interval; rate 9 more answers, some of 9 more videos",
+            (9, 9),
+        ),
+    ],
+)
+def test_too_little_has_a_value_no_interval_and_how_much_more_to_rate(
+    labels: int, videos: int, words: str, more: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(14)
+    clusters = [f"v{number % videos if number < labels else number}" for number in range(100)]
+    found = corrected_interval(rng.integers(0, 2, labels), rng.random(100), np.arange(labels), clusters, UNIT)
+    assert (found.low, found.high, found.bound) == (None, None, None)
+    assert (found.value is None) == (labels == 0)
+    assert words in (found.reason or "")
+    assert (found.more_labels, found.more_clusters) == more
+
+
+def test_verdicts_that_nobody_rated_are_left_open() -> None:
+    people, judge, clusters = answers(15)
+    passed = np.flatnonzero(judge == 1)[:60]
+    found = corrected_interval(people[passed], judge, passed, clusters, UNIT)
+    low, high = ends(found)
+    failed = float((judge == 0).mean())
+    assert high - low > failed
+    assert "people rated none of" in (found.reason or "")
+    assert found.more_labels > 0
+
+
+def test_nothing_at_all_is_no_error() -> None:
+    found = corrected_interval([], [], [], [], UNIT)
+    assert (found.value, found.n, found.clusters) == (None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("people", "judge", "labelled", "clusters", "scale", "words"),
+    [
+        ([1.0], [1.0, 0.0], [True], ["a", "b"], UNIT, "labelled has 1 booleans for 2 items"),
+        ([1.0], [1.0, 0.0], [0, 0], ["a", "b"], UNIT, "each once"),
+        ([1.0], [1.0, 0.0], [2], ["a", "b"], UNIT, "outside 0 to 1"),
+        ([1.0, 0.0, 1.0], [1.0, 0.0], [0], ["a", "b"], UNIT, "people has 3 labels; 1 items are labelled, of 2"),
+        ([1.0], [1.0, 0.0], [0], ["a"], UNIT, "1 clusters"),
+        ([2.0], [1.0, 0.0], [0], ["a", "b"], UNIT, "outside the scale of 0 to 1"),
+        ([1.0], [np.nan, 0.0], [0], ["a", "b"], UNIT, "finite score"),
+        ([1.0], [1.0, 0.0], [0], ["a", "b"], (1.0, 1.0), "from a lower to a higher"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(
+    people: list[float], judge: list[float], labelled: list[int], clusters: list[str], scale: tuple[float, float],
+    words: str,
+) -> None:  # fmt: skip
+    with pytest.raises(ValueError, match=words):
+        corrected_interval(people, judge, labelled, clusters, scale)
+
+
+def test_scores_of_many_levels_make_strata_with_labels_enough_for_each() -> None:
+    rng = np.random.default_rng(16)
+    for _ in range(50):
+        judge, n = rng.normal(size=300), int(rng.integers(20, 200))
+        labelled = np.zeros(300, bool)
+        labelled[rng.choice(300, n, replace=False)] = True
+        strata = strata_of(judge, labelled)
+        counts = np.bincount(strata[labelled], minlength=int(strata.max()) + 1)
+        assert 2 <= len(counts) <= 5
+        assert counts.min() >= 5
+        order = np.argsort(judge)
+        assert (np.diff(strata[order]) >= 0).all()
+
+
+def test_a_judge_that_says_the_same_of_everything_is_one_stratum_and_two_verdicts_are_two() -> None:
+    labelled = np.arange(100) < 30
+    assert strata_of(np.ones(100), labelled).max() == 0
+    assert strata_of((np.arange(100) == 99).astype(float), labelled).max() == 1
+    # Of five levels nearly all at one.
+    assert strata_of(np.where(np.arange(100) % 25 == 0, np.arange(100) % 4, 5.0), labelled).max() == 1
+
+
+def test_no_interval_is_without_width(full: bool) -> None:
+    rng = np.random.default_rng(17)
+    for _ in range(2000 if full else 300):
+        videos, n = int(rng.integers(10, 40)), int(rng.integers(20, 60))
+        clusters = rng.integers(0, videos, 300)
+        clusters[:n] = np.arange(n) % videos
+        people = (rng.random(n) < rng.choice([0, 0.02, 0.5, 0.98, 1])).astype(float)
+        judge = rng.choice([rng.integers(0, 2, 300), np.r_[people, np.ones(300 - n)], np.zeros(300)])
+        found = corrected_interval(people, judge, np.arange(n), clusters, UNIT)
+        if found.labelled_clusters < FEWEST_VIDEOS or n < FEWEST_LABELS:
+            assert found.low is None
+            continue
+        low, high = ends(found)
+        assert 0 <= low < high <= 1
+        assert low <= (found.value or 0) <= high
+
+
+@pytest.mark.parametrize("judge", ["perfect", "lenient", "blind", "inverted"])
+@pytest.mark.parametrize("truth", [0.1, 0.6, 0.9, 0.97])
+def test_simulated_intervals_cover(judge: str, truth: float, full: bool) -> None:
     trials = 4000 if full else 400
-    found = study(11, trials, JUDGES[judge], 0.2, 0.2, spread)
-    # 400 studies have a standard error of 1.1 points, 4,000 of 0.35.
-    assert 92 - 2 * (not full) <= found["tuned covers"] <= 98
-    assert found["tuned width"] < found["people width"]
-    if judge != "sharp":
-        assert found["judge covers"] < 60
+    for labelled, labels, videos in ((10, 20, 100), (10, 200, 10), (20, 50, 60)):
+        found = study((Cell("binary", judge, truth, 0.2, labelled, labels, videos), trials, 18))
+        # Below the goal by no more than three standard errors.
+        goal = goal_of(truth) / 100
+        assert found.coverage >= goal - 3 * (goal * (1 - goal) / trials) ** 0.5
+        assert found.zero == 0
+
+
+def test_simulated_intervals_of_five_levels_cover(full: bool) -> None:
+    trials = 2000 if full else 200
+    for judge, truth in (("close", 0.9), ("reversed", 0.3)):
+        found = study((Cell("graded", judge, truth, 0.2, 20, 50, 40), trials, 19))
+        assert found.coverage >= 0.93 - 3 * (0.93 * 0.07 / trials) ** 0.5
+        assert found.width < found.people_width

@@ -1,6 +1,7 @@
 """Proactive measures: values worked out by hand, and what holds of any play."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -236,3 +237,37 @@ def test_nothing_said_is_nothing_earned(one: Play) -> None:
     assert mean_pauc(silent).earned == pytest.approx(0.25 * len(one.moments))
     assert missed(silent).earned == len(one.moments)
     assert false_alarms(silent).earned == 0
+
+
+TIMES_S = [n / 3 for n in range(1, 100)] + [n / 10 for n in range(1, 400)] + [n / 29.97 for n in range(1, 200)]
+
+
+@pytest.mark.parametrize("kept", [lambda time_s: time_s, lambda time_s: round(time_s, 3)], ids=["as-is", "to-a-ms"])
+def test_a_limit_is_met_whatever_the_rounding_of_binary_fractions_makes_of_it(kept: Callable[[float], float]) -> None:
+    for due_s in TIMES_S:
+        due_s = kept(due_s) + 10.0
+        for late_s, in_time in ((2.0, 1), (-2.0, 1), (2.001, 0), (-2.001, 0)):
+            one = play([(due_s, due_s)], [(due_s + late_s, "a", (2,))], until_s=100.0)
+            assert streaming_bench(one).time == Share(in_time, 1), (due_s, late_s)
+            assert missed(one).earned == 1 - in_time, (due_s, late_s)
+            assert false_alarms(one).earned == 1 - in_time, (due_s, late_s)
+        for late_s, polled in ((4.0, 1), (4.001, 0)):
+            one = play([(due_s, due_s)], [(due_s + late_s, "a", (2,))], until_s=100.0)
+            assert streaming_bench(one).answer == Share(polled, 1), (due_s, late_s)
+
+
+def test_frames_are_at_a_moment_that_is_kept_to_a_millisecond() -> None:
+    # Every third of a second a frame; moments are rounded to 0.333, 0.667 and so on.
+    for number in range(1, 200):
+        at_s, due_s = number / 3, round(number / 3, 3)
+        one = play([(due_s, due_s + 1)], [(at_s, "a", (2,)), (at_s + 1, "a", (2,))], until_s=100.0)
+        assert len(accumulated(one, 0)) == 2, number
+        assert mean_pauc(one).value == pytest.approx(1.0, abs=1e-3), number
+        again = play([(due_s, due_s + 1)], [(0.0, "a", (2,)), (at_s, "a", (2,))], until_s=100.0)
+        assert duplicates(again).earned == 0, number
+
+
+def test_of_two_moments_a_reply_at_the_tolerance_counts_for_the_first() -> None:
+    for due_s in TIMES_S:
+        two = play([(due_s, due_s), (due_s + 3.0, due_s + 3.0)], [(due_s + 2.0, "a", (2, 2))], until_s=200.0)
+        assert streaming_bench(two).time == Share(1, 2), due_s

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.errors import SettingError
-from reeltalk.metrics.tokenise import detect_language, tokenise_chinese, tokenise_coco
+from reeltalk.metrics.tokenise import language_parts, languages_by_item, languages_of, tokenise_chinese, tokenise_coco
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 OBSERVED = GOLDEN / "metrics" / "coco_tokens.json"
@@ -83,12 +82,32 @@ def test_chinese_is_split_into_characters() -> None:
     assert tokenise_chinese("他把TV打开了。") == ["他", "把", "tv", "打", "开", "了", "。"]
 
 
-def test_auto_takes_the_one_language_there_is() -> None:
-    assert detect_language(["他走了", "是的。", "42"], "auto") == "zh"
-    assert detect_language(["He left.", "", "42"], "auto") == "en"
+def test_each_item_has_the_language_of_its_references() -> None:
+    assert languages_of([["他走了"], ["是的。"], ["42"]]) == ["zh", "zh", "zh"]
+    assert languages_of([["He left."], [""], ["42"], ["Чашка"]]) == ["en", "en", "en", "en"]
+    assert languages_of([["他走了"], ["He left."], ["A cup."], ["3"]]) == ["zh", "en", "en", "en"]
+    assert languages_of([["42"], []]) == ["en", "en"]
+    assert languages_of([["他走了"], ["He left."]], "zh") == ["zh", "zh"]
+    assert languages_of([]) == []
 
 
-def test_auto_refuses_mixed_languages_and_shows_both() -> None:
-    with pytest.raises(SettingError, match=r"他走了.*He left\..*--language zh"):
-        detect_language(["他走了", "He left."], "auto")
-    assert detect_language(["他走了", "He left."], "zh") == "zh"
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The sign says 出口.", "en"),
+        ("She says 你好 to him.", "en"),
+        ("他使用iPhone打电话。", "zh"),
+        ("他穿着红色T恤。", "zh"),
+        ("第3个", "zh"),
+        ("これは赤いカップです", "zh"),
+    ],
+)
+def test_a_mixed_text_has_the_language_of_most_of_it(text: str, language: str) -> None:
+    assert languages_of([[text]]) == [language]
+
+
+def test_models_that_answer_other_items_are_tokenised_alike() -> None:
+    both = languages_by_item([("a", ("他走了",)), ("b", ("42",)), ("b", ("四十二",)), ("c", ("He left.",))])
+    assert both == {"a": "zh", "b": "zh", "c": "en"}
+    assert language_parts(both.values()) == "tok:coco+sacrebleu-zh|lang:per-item"
+    assert language_parts(["en", "en"]) == "tok:coco|lang:en"

@@ -16,7 +16,6 @@ from reeltalk.errors import SettingError
 from reeltalk.metrics import bleu, cider, overlap, rouge
 from reeltalk.metrics.corpus import Corpus
 from reeltalk.metrics.meteor import MeteorProcess, find_jar
-from reeltalk.metrics.resampling import cluster_bootstrap
 from reeltalk.metrics.scoring import METRICS, metric_names, score_texts
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics" / "coco_values.json"
@@ -251,47 +250,3 @@ def test_chinese_is_signed_as_such() -> None:
     result = score_texts(["他走了。"], [["她走了。"]], ["bleu"])["bleu_1"]
     assert "tok:sacrebleu-zh" in result.signature
     assert result.corpus == pytest.approx(3 / 4, abs=1e-8)
-
-
-class TestBootstrap:
-    def test_resamples_whole_videos(self) -> None:
-        """Against a loop that draws videos one by one with the same weights."""
-        rng = np.random.default_rng(0)
-        values, videos = rng.random(60), [f"v{n}" for n in rng.integers(0, 9, 60)]
-        interval = cluster_bootstrap(values[:, None], videos, lambda s, n: s[:, 0] / n, resamples=500, seed=3)
-        names = sorted(set(videos))
-        weights = np.random.default_rng(3).multinomial(len(names), [1 / len(names)] * len(names), size=500)
-        means = []
-        for row in weights:
-            drawn = [
-                v
-                for name, k in zip(names, row, strict=True)
-                for _ in range(k)
-                for v in values[np.array(videos) == name]
-            ]
-            means.append(float(np.mean(drawn)))
-        assert interval is not None
-        assert (interval.low, interval.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
-        assert interval.clusters == len(names)
-
-    def test_is_wider_when_turns_of_a_video_agree(self) -> None:
-        values = np.repeat([0.0, 1.0] * 10, 10)[:, None]
-        videos = [str(n // 10) for n in range(200)]
-        clustered = cluster_bootstrap(values, videos, lambda s, n: s[:, 0] / n, resamples=400, seed=1)
-        alone = cluster_bootstrap(values, [str(n) for n in range(200)], lambda s, n: s[:, 0] / n, resamples=400, seed=1)
-        assert clustered is not None
-        assert alone is not None
-        assert clustered.high - clustered.low > 2 * (alone.high - alone.low)
-
-    def test_equal_seeds_give_equal_intervals_and_others_do_not(self) -> None:
-        values = np.random.default_rng(5).random((40, 1))
-        videos = [str(n % 7) for n in range(40)]
-        first, again, other = (
-            cluster_bootstrap(values, videos, lambda s, n: s[:, 0] / n, resamples=200, seed=seed) for seed in (4, 4, 5)
-        )
-        assert first == again != other
-        assert first is not None
-        assert first.resamples == 200
-
-    def test_one_video_has_no_interval(self) -> None:
-        assert cluster_bootstrap(np.ones((5, 1)), ["v"] * 5, lambda s, n: s[:, 0] / n, resamples=100, seed=1) is None

@@ -39,12 +39,6 @@ def test_a_table_has_a_row_a_group_and_a_column_a_model(make_run: RunMaker) -> N
     assert shape == [("long", [True, False]), ("short", [False, True])]
 
 
-def test_agreement_of_two_protocols_is_shown_though_it_is_no_headline(make_run: RunMaker) -> None:
-    rows = [row("clair", metric="graph.kappa", by="judge"), row("clair", metric="graph.other", by="task")]
-    (breakdown,) = breakdowns(build([grouped(make_run(), rows)]))
-    assert breakdown.by == "judge"
-
-
 def test_one_length_makes_no_figure_and_two_do(make_run: RunMaker) -> None:
     one = [row("60-120 s", 1.5, metric="took_s")]
     assert timings_by_length(build([grouped(make_run(), one)])) == []

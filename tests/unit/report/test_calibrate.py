@@ -13,12 +13,14 @@ from scipy import stats
 
 from reeltalk.cli import run as command
 from reeltalk.errors import InputError, SettingError
+from reeltalk.metrics import CorrectedInterval, MeanInterval
 from reeltalk.report.calibrate import calibrate
 from reeltalk.report.calibration import Calibration, CalibrationSettings, Dimension, JudgeBesidePeople
 from reeltalk.report.human_ratings import HumanRatings, human_ratings
 from reeltalk.report.judge_bias import family_of
 from reeltalk.report.judge_values import scored
 from reeltalk.report.rating_sheet import rating_sheet
+from reeltalk.report.settings import ReportSettings
 from reeltalk.report.stage import write_report
 from reeltalk.store.runs import Run, read_run
 
@@ -235,18 +237,67 @@ def test_a_judge_of_the_same_family_is_looked_at_for_liking_its_own(judges: dict
     assert family_of("7b") is None
 
 
-def test_corrected_means_are_nearer_to_people_than_the_judge_and_narrower_than_labels(
-    judges: dict[str, JudgeBesidePeople],
+def width(found: CorrectedInterval | MeanInterval) -> float:
+    assert found.low is not None
+    assert found.high is not None
+    return found.high - found.low
+
+
+def test_corrected_means_by_a_sharp_judge_are_narrower_than_labels_and_by_one_that_counts_words_are_not(
+    study: Study, tmp_path: Path
 ) -> None:
-    for row in judges["vdeval"].means:
-        assert row.means is not None
-        assert row.means.corrected.error is not None
-        assert row.means.people.error is not None
-        assert row.means.corrected.error < row.means.people.error
-        assert (row.means.worth or 0) > row.means.labels
-    counting = judges["clair"].means[0].means
-    assert counting is not None
-    assert counting.worth == pytest.approx(counting.labels, rel=0.3)
+    found = study.calibrated(study.ratings(tmp_path / "h.jsonl", share=0.25)).dimensions[0]
+    judges = {judge.protocol: judge for judge in found.judges}
+    sharp = [(row, row.people) for row in judges["vdeval"].means if row.people is not None]
+    assert len(sharp) == len(MODELS)
+    assert sum(width(row.corrected) for row, _ in sharp) < sum(width(people) for _, people in sharp)
+    assert sum(row.worth or 0 for row, _ in sharp) > sum(row.corrected.n for row, _ in sharp)
+    counting = judges["clair"].means[0]
+    assert counting.worth == pytest.approx(counting.corrected.n, rel=0.3)
+
+
+def test_a_model_with_few_ratings_has_no_interval_and_says_how_many_more(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = [judged_row(("alpha", f"d{n}", 0), "c", 1 + n % 3, "human:ann", f"v{n}") for n in range(6)]
+    people += [judged_row(("beta", f"d{n}", 0), "c", 3, "human:ann", f"v{n}") for n in range(25)]
+    write_jsonl(tmp_path / "h.jsonl", people)
+    arguments = ["calibrate", str(study.folder), "--human", str(tmp_path / "h.jsonl"), "--resamples", "100"]
+    assert command([*arguments, "--out", str(tmp_path / "c")]) == 0
+    printed, page = capsys.readouterr().out, (tmp_path / "c/calibration.html").read_text(encoding="utf-8")
+    for told in (printed, page):
+        assert "6 ratings of 6 videos are too few for an interval; rate 14 more answers, some of 4 more videos" in told
+        assert "all 25 ratings are 3, the highest, so there is only a lower bound" in told
+        assert "at least 2." in told
+    data = json.loads((tmp_path / "c/calibration.json").read_text(encoding="utf-8"))
+    means = {row["model"]: row["corrected"] for row in data["dimensions"][0]["judges"][0]["means"]}
+    assert (means["alpha"]["low"], means["alpha"]["more_labels"], means["alpha"]["more_clusters"]) == (None, 14, 4)
+    assert (means["beta"]["bound"], means["beta"]["high"]) == ("at least", 3)
+    assert means["beta"]["low"] < 3
+
+
+def test_one_rating_for_everything_leaves_the_scale_unknown(study: Study, tmp_path: Path) -> None:
+    people = [judged_row(("beta", f"d{n}", 0), "c", 3, "human:ann", f"v{n}") for n in range(25)]
+    write_jsonl(tmp_path / "h.jsonl", people)
+    means = study.calibrated(tmp_path / "h.jsonl").dimensions[0].judges[0].means[0].corrected
+    assert (means.value, means.low, means.high) == (3, None, None)
+    assert "--scale" in (means.reason or "")
+    settings = CalibrationSettings(resamples=100, scale=(1, 5))
+    inner = study.calibrated(tmp_path / "h.jsonl", settings=settings).dimensions[0].judges[0].means[0].corrected
+    assert inner.low is not None
+    assert inner.high is not None
+    assert inner.low < 3 < inner.high
+
+
+def test_tables_of_a_report_have_the_corrected_means(tmp_path: Path) -> None:
+    rated = Study(tmp_path / "run", human_in_run=True)
+    (tmp_path / "site").mkdir()
+    write_report([rated.run], tmp_path / "site", settings=ReportSettings(tables=("csv",)))
+    files = [path for path in (tmp_path / "site").rglob("*.csv") if "means-correctness" in path.name]
+    assert len(files) == 1
+    text = files[0].read_text(encoding="utf-8-sig")
+    assert "Corrected" in text
+    assert "alpha" in text
 
 
 def test_two_models_have_no_correlation_of_models_and_the_reason(tmp_path: Path) -> None:

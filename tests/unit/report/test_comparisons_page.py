@@ -1,13 +1,18 @@
 """The page of comparisons: what it shows, when it is there, and how large it gets."""
 
+import csv
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from reeltalk.report.compare import compare
+from reeltalk.report.comparison import CompareSettings, shown_difference, shown_p
 from reeltalk.report.figures import Estimate
 from reeltalk.report.forest import Against, forest
+from reeltalk.report.leaderboard import build
 from reeltalk.report.settings import ReportSettings
 from reeltalk.report.stage import write_report
 from reeltalk.store.runs import Run
@@ -39,16 +44,36 @@ def test_every_pair_has_difference_interval_and_corrected_p(make_paired_run: Run
     write_report([run], tmp_path / "site")
     page = page_of(tmp_path / "site")
     matrix = page[page.index("<table") : page.index("</table>")]
-    assert "Agreement" in matrix
+    assert "ROUGE-L" in matrix
     cells = re.findall(r'<td class="number ([a-z]+)"[^>]*>(.*?)</td>', matrix)
     assert [state for state, _ in cells] == ["same", "less", "same", "less", "more", "more"]
-    assert all(re.search(r"[+-]\d+\.\d\d to [+-]\d+\.\d\d", cell) for _, cell in cells)
+    assert all(re.search(r"[+-]\d+\.\d+ to [+-]\d+\.\d+", cell) for _, cell in cells)
     assert all(re.search(r"p (=|&lt;) \d", cell) for _, cell in cells)
     assert "Of 3 pairs, 2 show a winner." in page
     assert "smallest detectable difference here is" in page
-    assert "ROUGE-L: Of 3 pairs" in page
+    assert "Lexical agreement: Of 3 pairs" in page
     assert HOSTILE not in page
     assert 'href="comparisons.html" aria-current="page"' in page
+
+
+def test_the_page_and_the_command_give_the_same_numbers_for_a_pair(make_paired_run: RunMaker, tmp_path: Path) -> None:
+    models = {name: turns(seed) for seed, name in enumerate("abc")} | {"oracle": turns(9, better=50)}
+    run = make_paired_run(models, sources={"oracle": "oracle"})
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site", settings=ReportSettings(tables=("csv",)))
+    page = page_of(tmp_path / "site")
+    board = build([run])
+    for chosen in (None, [0, 2]):
+        for row in compare(board, CompareSettings(), models=chosen).rows:
+            assert row.low is not None
+            assert row.high is not None
+            assert f"{shown_difference(row.metric, row.low)} to {shown_difference(row.metric, row.high)}" in page
+            assert f"p = {shown_p(row.corrected_p)}" in page
+            file = f"comparisons-{row.metric.replace('_', '-')}.csv"
+            table = (tmp_path / "site" / "tables" / file).read_text(encoding="utf-8")
+            names = [board.models[index].name for index in (row.first, row.second)]
+            (line,) = [line for line in csv.DictReader(io.StringIO(table)) if list(line.values())[:2] == names]
+            assert (line["p"], line["corrected p"]) == (shown_p(row.p), shown_p(row.corrected_p))
 
 
 def test_floors_stand_in_the_matrix_and_are_marked(make_paired_run: RunMaker, tmp_path: Path) -> None:
@@ -95,7 +120,7 @@ def test_few_videos_are_said_to_be_few(make_paired_run: RunMaker, tmp_path: Path
 
 
 def test_thirty_models_stay_below_two_megabytes(make_paired_run: RunMaker, tmp_path: Path) -> None:
-    metrics = ("agree", "graph", "rouge_l", "cider", "token_f1", "exact_match")
+    metrics = ("agree", "lave", "rouge_l", "cider", "token_f1", "exact_match")
     run = make_paired_run({f"model-{n}": turns(n, videos=3, metrics=metrics) for n in range(30)})
     (tmp_path / "site").mkdir()
     write_report([run], tmp_path / "site")

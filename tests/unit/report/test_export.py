@@ -16,10 +16,11 @@ RunMaker = Callable[..., Run]
 def test_json_and_csv_hold_the_same_rows_with_every_signature(make_run: RunMaker) -> None:
     run = make_run(models=('a,"b"', "beta"), values=(0.5, None))
     rows = json.loads(render_table([run], "json"))
-    assert [list(row) for row in rows] == [list(SUMMARY_FIELDS)] * 2
+    assert [list(row) for row in rows] == [[*SUMMARY_FIELDS, "warning"]] * 2
     assert rows[0] == {
-        "model": 'a,"b"', "metric": "rouge_l", "value": 0.5, "n": 2, "low": 0.4, "high": 0.6,
+        "model": 'a,"b"', "metric": "rouge_l", "value": 0.5, "n": 2, "videos": None, "low": 0.4, "high": 0.6,
         "signature": "test.answers|data:d1|metric:rouge_l|v:1", "unscored": 0, "not_applicable": 0, "over_scored": None,
+        "reasons": {}, "warning": None,
     }  # fmt: skip
     assert rows[1]["value"] is None
     parsed = list(csv.DictReader(io.StringIO(render_table([run], "csv"))))

@@ -75,7 +75,7 @@ def test_people_are_a_measure_of_their_own(make_run: RunMaker) -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "value", "share"),
-    [("vdeval", 2.0, 0.5), ("clair", 0.3, 0.3), ("svbench", 7.0, 0.7), ("graph", 1.0, 1.0), ("llm-acc", 9.0, 1.0)],
+    [("vdeval", 2.0, 0.5), ("clair", 0.3, 0.3), ("svbench", 7.0, 0.7), ("agree", 1.0, 1.0), ("llm-acc", 9.0, 1.0)],
 )
 def test_a_judges_score_is_put_on_its_own_scale(protocol: str, value: float, share: float) -> None:
     assert raw_share(protocol, value) == pytest.approx(share)

@@ -16,8 +16,6 @@ from reeltalk.metrics.profile import TAGS, WEIGHTS
 from reeltalk.report.dialogues import collect
 from reeltalk.report.leaderboard import build
 from reeltalk.report.profiles import (
-    RESAMPLES,
-    SEED,
     frequencies,
     matrix_of,
     model_profiles,
@@ -93,7 +91,7 @@ def test_a_profile_has_the_numbers_and_intervals_of_a_run_that_was_judged() -> N
     judge = CogMEJudge("choice")
     scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
     tables = Tables()
-    summarise("m", judge.measures(units, scores), subject="t", signed=(), resamples=RESAMPLES, seed=SEED, tables=tables)
+    summarise("m", judge.measures(units, scores), subject="t", signed=(), tables=tables)
     judged = {row.metric: row for row in tables.summary}
     (mine,) = model_profiles(turns(rows))
     for tag in TAGS:
@@ -232,27 +230,27 @@ def read(*runs: Run, benchmark: Benchmark | None = None, credit: str | None = No
 
 
 def test_credit_is_the_most_exact_measure_that_all_models_share(tmp_path: Path) -> None:
-    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"rouge_l": 0.5, "graph": 100.0})
+    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"rouge_l": 0.5, "rubric": 100.0})
     two = run_of(tmp_path / "b", [("u", 0, COGME)], {"rouge_l": 0.25}, model="n")
-    assert read(one).measures == ("graph",)
+    assert read(one).measures == ("rubric",)
     both = read(one, two)
     assert both.measures == ("rouge_l", "rouge_l")
     assert both.credit.tolist() == [[0.5, 0.25]]
-    assert read(one, two, credit="graph").measures == ("graph", None)
-    with pytest.raises(SettingError, match=r"'vdeval'.*these have: rouge_l, graph"):
+    assert read(one, two, credit="rubric").measures == ("rubric", None)
+    with pytest.raises(SettingError, match=r"'vdeval'.*these have: rouge_l, rubric"):
         read(one, credit="vdeval")
 
 
 def test_models_without_a_common_measure_keep_their_own(tmp_path: Path) -> None:
-    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"graph": 100.0})
+    one = run_of(tmp_path / "a", [("u", 0, COGME)], {"rubric": 100.0})
     two = run_of(tmp_path / "b", [("u", 0, COGME)], {"vdeval": 2.0}, model="n")
     found = read(one, two)
-    assert found.measures == ("graph", "vdeval")
+    assert found.measures == ("rubric", "vdeval")
     assert found.credit.tolist() == [[1.0, 0.5]]
 
 
 def test_a_target_without_a_way_of_thinking_is_left_out_and_counted(tmp_path: Path) -> None:
-    found = read(run_of(tmp_path / "a", [("u", 0, {"cogme.target": ("Object",)}), ("u", 1, COGME)], {"graph": 100.0}))
+    found = read(run_of(tmp_path / "a", [("u", 0, {"cogme.target": ("Object",)}), ("u", 1, COGME)], {"rubric": 100.0}))
     assert found.without_thinking == 1
     assert found.tagged.tolist() == [False, True]
     assert not found.tags[0].any()
@@ -273,7 +271,7 @@ def test_tags_come_from_the_benchmark_where_the_run_has_none(tmp_path: Path) -> 
         ("p", 0, {}),
         ("p", 1, {"kind": ("x",)}),
     ]
-    run = run_of(tmp_path / "a", asked, {"graph": 100.0})
+    run = run_of(tmp_path / "a", asked, {"rubric": 100.0})
     assert not read(run).has_tags
     found = read(run, benchmark=benchmark)
     assert found.from_benchmark == 3
@@ -291,6 +289,6 @@ def test_a_level_of_memory_says_whether_it_is_about_shots_or_scenes(tmp_path: Pa
 
 def test_a_vocabulary_of_free_text_is_no_grouping(tmp_path: Path) -> None:
     asked = [("u", place, {"note": (f"text {place}",)}) for place in range(40)]
-    found = read(run_of(tmp_path / "a", asked, {"graph": 100.0}))
+    found = read(run_of(tmp_path / "a", asked, {"rubric": 100.0}))
     assert not found.groups
     assert found.crowded == ("note",)

@@ -75,6 +75,12 @@ def test_dialogue_and_streaming_take_chains_and_paths(laid: Laid) -> None:
     assert values(tables["table-2"]) == {("OS", "dialogue"): 61.0, ("OS", "streaming"): 52.0}
 
 
+def test_streaming_has_numbers_of_its_own(laid: Laid) -> None:
+    rows = [row("svbench.OS", 61.0), row("svbench.streaming.OS", 52.0)]
+    tables = laid("svbench", rows, [kind("svbench.OS", "chain", 61.0), kind("svbench.streaming.OS", "path", 52.0)])
+    assert values(tables["table-2"]) == {("OS", "dialogue"): 61.0, ("OS", "streaming"): 52.0}
+
+
 def test_a_run_that_played_no_paths_has_nothing_in_streaming(laid: Laid) -> None:
     tables = laid("svbench", [row("svbench.OS", 57.0)], [kind("svbench.OS", "chain", 61.0)])
     assert values(tables["table-2"]) == {("OS", "dialogue"): 61.0}

@@ -69,7 +69,8 @@ def test_csv_has_the_numbers_as_they_are() -> None:
     assert header[:5] == ["Model", "Agreement", "Agreement: low", "Agreement: high", "Agreement: n"]
     assert first[:5] == ["a_b & c", "61.234", "55.5", "66.0", "120"]
     assert second[:5] == ["d|e", "", "", "", ""]
-    assert third[-2:] == ["8", "s|data:1|metric:agree; s|two\nlines"]
+    assert header[-2:] == ["warning", "signatures"]
+    assert third[-3:] == ["8", "", "s|data:1|metric:agree; s|two\nlines"]
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)
@@ -87,3 +88,14 @@ def test_files_are_listed_with_their_titles(tmp_path: Path) -> None:
     listed = (tmp_path / "tables" / "index.md").read_text(encoding="utf-8")
     assert "## Judged measures" in listed
     assert "[LaTeX](index-judged.tex) · [CSV](index-judged.csv)" in listed
+
+
+def test_every_format_says_that_few_videos_are_behind_an_interval() -> None:
+    def table(videos: int) -> TableFile:
+        return TableFile("t", "T", ("Model", "Agreement"), (("a", Quantity(50.0, 20.0, 80.0, 9, videos=videos)),))
+
+    for format in TABLE_FORMATS:
+        assert "Some intervals rest on 4 source videos only." in render_rows(table(4), format)
+        assert "source videos only" not in render_rows(table(10), format)
+    (visible,) = [line for line in render_rows(table(4), "latex").splitlines() if line.startswith(r"\multicolumn")]
+    assert "4 source videos only" in visible, "a comment would not be printed"

@@ -19,6 +19,7 @@ from reeltalk.review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import (
+    AnswerKey,
     Checklist,
     ChecklistItem,
     Dialogue,
@@ -48,6 +49,7 @@ def turn(text: str, **values: Any) -> Turn:
         asked_at_s=9.0,
         evidence=(Interval(start_s=1.0, end_s=2.0),),
         labels={"vdact.question_type": ("EXP",)},
+        key=AnswerKey(type="action", values=("open|fridge",)),
         extra=extra,
         **values,
     )

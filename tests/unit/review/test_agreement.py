@@ -46,7 +46,7 @@ def test_coefficients_are_the_reference_packages(scale: Literal["nominal", "ordi
     rng = random.Random(2)
     for _ in range(1000 if full else 34):
         rows = random_rows(rng, scale, people := rng.randrange(2, 5))
-        (found,) = agreement_by_variable(rows, resamples=20)
+        (found,) = agreement_by_variable(rows)
         table: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for row in rows:
             table[row.unit, row.place][row.person] = float(str(row.codes["x"].value).removeprefix("c"))
@@ -80,7 +80,7 @@ def test_coefficients_are_the_reference_packages(scale: Literal["nominal", "ordi
 def test_each_pair_of_people_has_its_own_numbers() -> None:
     rng = random.Random(5)
     rows = random_rows(rng, "nominal", 3)
-    pairs = agreement_by_pair(rows, resamples=20)
+    pairs = agreement_by_pair(rows)
     assert [pair.people for pair in pairs] == list(combinations(["p0", "p1", "p2"], 2))
     assert sum(pair.places for pair in pairs) == len(rows) // 2
     for pair in pairs:
@@ -96,9 +96,9 @@ def test_each_pair_of_people_has_its_own_numbers() -> None:
 def test_the_order_of_rows_changes_nothing() -> None:
     rng = random.Random(6)
     rows = random_rows(rng, "nominal", 4)
-    found = agreement_by_variable(rows, resamples=20)
+    found = agreement_by_variable(rows)
     rng.shuffle(rows)
-    assert agreement_by_variable(rows, resamples=20) == found
+    assert agreement_by_variable(rows) == found
 
 
 def test_a_place_of_one_person_and_a_code_that_is_missing_do_not_count() -> None:

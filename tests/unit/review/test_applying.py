@@ -79,9 +79,21 @@ def test_a_checklist_goes_with_the_wording_that_it_was_made_for_and_is_kept_in_t
     review(project, "talk", {"0": {"decision": "edit", "question": "What now?"}})
     result, content = applied(project)
     assert content.dialogues[0].turns[0].checklist is None
-    assert result.counts["checklists and rubrics taken off"] == 1
+    assert result.counts["checklists, rubrics and keys taken off"] == 2, "its checklist and its key"
     edits = {edit.field: edit for edit in content.reviews[0].edits}
     assert edits["turns[0].checklist"].before["items"][0]["question"] == "is it t0?"
+
+
+def test_a_key_goes_with_the_reference_that_it_fits(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    review(project, "a", {"1": {"decision": "edit", "references": ["He closes it."]}, "2": {"decision": "accept"}})
+    review(project, "b", {"1": {"decision": "edit", "asked_at_s": 8.5}})
+    result, content = applied(project)
+    assert [turn.key is None for turn in content.chains[0].turns] == [False, True, False]
+    assert all(turn.key is not None for turn in content.chains[1].turns), "asked later, it is the same question"
+    edits = {edit.field: edit for row in content.reviews for edit in row.edits}
+    assert edits["turns[1].key"].before["values"] == ["open|fridge"]
+    assert result.counts["checklists, rubrics and keys taken off"] == 1
 
 
 def test_checks_of_an_edited_turn_say_that_they_must_be_made_again(tmp_path: Path) -> None:
@@ -228,7 +240,8 @@ def test_every_decision_leaves_a_review_with_what_changed(tmp_path: Path) -> Non
     edited, rejected, accepted = content.reviews
     assert {row.reviewer for row in content.reviews} == {"Ada"}
     assert (edited.target_table, edited.target_id, edited.revision) == ("chains", "a", 0)
-    assert [(edit.field, edit.before, edit.after) for edit in edited.edits] == [("turns[0].question", "a0?", "Why?")]
+    assert [edit.field for edit in edited.edits] == ["turns[0].question", "turns[0].key"]
+    assert (edited.edits[0].before, edited.edits[0].after) == ("a0?", "Why?")
     assert edited.comment == "shorter"
     assert (rejected.decision, rejected.reasons) == (Decision.REJECT, ("not_in_video",))
     assert (accepted.decision, accepted.edits) == (Decision.ACCEPT, ())

@@ -115,7 +115,7 @@ def hand_in(project: Project, person: str, *, differ: bool = True) -> str:
 def compute(project: Project, team: dict[str, Browser]) -> None:
     """Bring the standing that pages show up to date."""
     client = team["olga"]._client
-    standings: Standings = getattr(client.app.state, "standings", None) or Standings(project.database, resamples=50)  # type: ignore[attr-defined]
+    standings: Standings = getattr(client.app.state, "standings", None) or Standings(project.database)  # type: ignore[attr-defined]
     client.app.state.standings = standings  # type: ignore[attr-defined]
     standings.compute()
 

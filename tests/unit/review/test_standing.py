@@ -196,7 +196,7 @@ def test_an_annotators_own_counts_do_not_tell_which_unit_was_gold(project: Proje
 
 
 def test_agreement_rests_on_complete_units_alone(project: Project) -> None:
-    standings = Standings(project.database, resamples=50)
+    standings = Standings(project.database)
     do_unit(project, "ann")
     first = standings.compute()
     assert [task.main for task in first.tasks] == [None, None]
@@ -218,7 +218,7 @@ def test_gold_counts_for_no_agreement(project: Project) -> None:
             if found is None:
                 break
             decide(project, person, found.id, lambda _: "accept")
-    standing = Standings(project.database, resamples=50).compute()
+    standing = Standings(project.database).compute()
     task = next(task for task in standing.tasks if task.queue_id == "twice")
     assert task.units == 8
     assert standing.gold["ann"].units == 4
@@ -229,7 +229,7 @@ def test_gold_counts_for_no_agreement(project: Project) -> None:
 
 def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
     rng = random.Random(4)
-    kept = Standings(project.database, resamples=50)
+    kept = Standings(project.database)
     for _ in range(60):
         try:
             random_step(project, rng)
@@ -237,14 +237,14 @@ def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
             continue
         if rng.random() < 0.3:
             kept.compute()
-    found, fresh = kept.compute(), Standings(project.database, resamples=50).compute()
+    found, fresh = kept.compute(), Standings(project.database).compute()
     assert (found.seq, found.tasks, found.seconds, found.gold) == (fresh.seq, fresh.tasks, fresh.seconds, fresh.gold)
     with project.database.reading() as session:
         rows = [
             row for _, queue, coded in codes_of(session, completed_units(session)) if queue == "twice" for row in coded
         ]
     task = next(task for task in found.tasks if task.queue_id == "twice")
-    assert list(task.variables) == agreement_by_variable(rows, resamples=50)
+    assert list(task.variables) == agreement_by_variable(rows)
 
 
 def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: Project) -> None:
@@ -252,7 +252,7 @@ def test_work_that_was_returned_counts_as_it_was_handed_in_first(project: Projec
     assignment = do_unit(project, "ben", lambda _: "reject")
     with changing(project.database, "judge") as change:
         send_back(change, "judge", assignment, "these are fine, I think")
-    standings = Standings(project.database, resamples=50)
+    standings = Standings(project.database)
     assert all(task.main is None for task in standings.compute().tasks)
     decide(project, "ben", assignment, lambda _: "accept")
     main = next(task for task in standings.compute().tasks if task.queue_id == "twice").main
@@ -269,7 +269,7 @@ def test_pairs_see_only_what_both_did(project: Project) -> None:
         with changing(project.database, second) as change:
             other = take(change, change.session.get_one(UnitRow, unit_id), second, "annotator", lease_minutes=30).id
         decide(project, second, other, always("reject" if second == "cai" else "accept"))
-    standings = Standings(project.database, resamples=50)
+    standings = Standings(project.database)
     task = next(task for task in standings.compute().tasks if task.queue_id == "twice")
     assert [pair.people for pair in task.pairs] == [("ann", "ben"), ("ann", "cai"), ("ben", "cai")]
     assert [pair.variables[0].raw.value for pair in task.pairs] == [1, 0, 0]
@@ -287,11 +287,11 @@ def test_speed_is_the_median_time_of_a_turn_without_breaks(project: Project) -> 
             value = task.draft_value(unit.content, place) | {"note": str(clock)}
             save(change, row, unit, task, place, stored.revision if stored else 0, value)
     # Of the first turn 10 and 5 seconds, of the second 20 after a break of an hour, of the third 30.
-    assert Standings(project.database, resamples=50).compute().seconds == {"ann": 20.0}
+    assert Standings(project.database).compute().seconds == {"ann": 20.0}
 
 
 def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: Project) -> None:
-    standings = Standings(project.database, resamples=50)
+    standings = Standings(project.database)
     found = standings.latest()
     while found is None:
         found = standings.latest()
@@ -301,7 +301,7 @@ def test_a_page_gets_the_latest_standing_and_never_waits_for_the_next(project: P
 
 
 def standing_of(project: Project) -> Standing:
-    return Standings(project.database, resamples=50).compute()
+    return Standings(project.database).compute()
 
 
 def test_a_release_is_blocked_below_the_set_level_and_where_nothing_was_measured(project: Project) -> None:

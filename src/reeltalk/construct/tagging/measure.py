@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from reeltalk.construct.tagging.decide import Tagged
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
-from reeltalk.metrics.draws import FEW_VIDEOS, Statistic, draw_videos
+from reeltalk.metrics.draws import Statistic, draw_videos
 from reeltalk.metrics.tag_agreement import (
     Bin,
     Bools,
@@ -24,8 +24,8 @@ from reeltalk.metrics.tag_agreement import (
     review_curve,
     tag_agreement,
 )
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
-RESAMPLES: Final = 1000
 """Samples of videos that are drawn for an interval."""
 
 
@@ -65,8 +65,6 @@ def measure(
     tagged: Sequence[Tagged],
     *,
     tagger: str,
-    resamples: int = RESAMPLES,
-    seed: int = 17,
 ) -> Measures:
     """Compare proposals with given tags.
 
@@ -74,8 +72,6 @@ def measure(
         turns: Turns with reference tags; others are passed over.
         tagged: What a tagger made of each.
         tagger: Its signature.
-        resamples: How many samples of videos are drawn for intervals.
-        seed: Equal arguments give equal intervals.
 
     Raises:
         BenchmarkError: No turn has both.
@@ -90,7 +86,7 @@ def measure(
     if not both:
         raise BenchmarkError("no turn has both reference tags and proposed ones; there is nothing to compare")
     videos = [asked.video_id for asked, _, _ in both]
-    draws = draw_videos(videos, resamples=resamples, seed=seed)
+    draws = draw_videos(videos)
     truth = _matrix([reference for _, reference, _ in both])
     found = _matrix([{name: made.decisions[name].tags for name in vocabularies} for _, _, made in both])
     names = [(vocabulary, tag) for vocabulary, tags in vocabularies.items() for tag in tags]

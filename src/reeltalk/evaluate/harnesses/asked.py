@@ -103,7 +103,7 @@ def asked_turns(
     """
     if settings.told not in ("golden", "none"):
         raise ValueError(f"a history of kind {settings.told} cannot be written before a model has answered")
-    system = answer_prompt(settings.prompt).text
+    system = answer_prompt(settings.prompt, settings.answer_style).text
     found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, system, subtitles))]
     if not found:
         raise BenchmarkError("there is nothing to ask; 'reeltalk stats BENCH' tells what the benchmark holds")

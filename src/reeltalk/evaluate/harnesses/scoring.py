@@ -10,18 +10,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, PERCENT, AgreeJudge, ChoiceJudge
+from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, mean_of
+from reeltalk.evaluate.judging.protocol import PER_CENT
 from reeltalk.evaluate.playing.chat import spoken
 from reeltalk.metrics.scoring import metric_names, score_texts
-from reeltalk.metrics.tokenise import detect_language
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 JUDGED: Final = (ACCURACY, AGREE)
-TEXT_METRICS: Final = ("bleu", "rouge_l", "token_f1")
-TEXTS: Final = tuple(metric_names(TEXT_METRICS))
+HARNESS_METRICS: Final = ("bleu", "rouge_l", "token_f1")
+TEXTS: Final = tuple(metric_names(HARNESS_METRICS))
 UNSCORED: Final = "unscored"
 NO_ANSWERS: Final = (
     "[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED", "Failed to obtain answer",
@@ -83,7 +83,7 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
         return float(sum(item["score"] for item in items))
     if metric in JUDGED:
         entries = [Entry(video_id=item["video_id"], value=item.get("score")) for item in items]
-        measure = mean_of(metric, entries, scale=PERCENT)
+        measure = mean_of(metric, entries, scale=PER_CENT)
         return math.nan if measure.value is None or measure.withheld else measure.value
     answered = [item for item in items if "score" in item]
     return _texts(answered)[metric] if answered else math.nan
@@ -91,9 +91,7 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
 
 def _texts(items: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     texts, references = [item["text"] for item in items], [item["references"] for item in items]
-    # The benchmark's language, whatever a model answers in.
-    language = detect_language((text for group in references for text in group), "auto")
-    results = score_texts(texts, references, TEXT_METRICS, language=language)
+    results = score_texts(texts, references, HARNESS_METRICS)
     return {name: result.corpus for name, result in results.items()}
 
 

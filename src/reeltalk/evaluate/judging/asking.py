@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from reeltalk.errors import ModelError
 from reeltalk.evaluate.judging.rating import Rating, read_rating
 from reeltalk.llm.model import AsyncModel, Message, Reply
+from reeltalk.llm.own_words import is_echo
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.structured import REPEATED_CHARS, MalformedReplyError, ask_for_async
 from reeltalk.schema.record import Json
@@ -83,6 +84,8 @@ async def ask_verdict(
 ) -> Judging[RecordT]:
     """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
 
+    A verdict with reasons that was shown word for word, as the example of the form, is none either.
+
     Args:
         model: The judge.
         messages: The conversation.
@@ -93,9 +96,15 @@ async def ask_verdict(
     Raises:
         BudgetError: A limit would be passed.
     """
+
+    def own(record: RecordT) -> str | None:
+        if is_echo(record.model_dump(mode="json", exclude_unset=True), [message.text for message in messages]):
+            return "it stands word for word in what was shown to you; give a verdict of your own"
+        return check(record) if check is not None else None
+
     heard = _Heard(model)
     try:
-        asked = await ask_for_async(heard, messages, kind, check=check, sample=sample)
+        asked = await ask_for_async(heard, messages, kind, check=own, sample=sample)
     except ModelError as error:
         return Judging(None, heard.replies, str(error))
     if asked.record is None:

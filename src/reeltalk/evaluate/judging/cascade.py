@@ -5,9 +5,17 @@ from typing import Final
 
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.evaluate.judging.protocol import PER_CENT, Part
+from reeltalk.metrics.info import SHORT
 
 RIGHT: Final = 0.5
 """A value above this is right."""
+PARTS: Final = (
+    Part("first_error", "turn of the first error", (None, None), "neither", SHORT),
+    Part("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
+    Part("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
+    Part("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),
+)
 
 
 def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) -> list[Measure]:

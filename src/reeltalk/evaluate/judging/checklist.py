@@ -15,13 +15,15 @@ from reeltalk.errors import SettingError
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
-from reeltalk.evaluate.judging.checklist_measures import COMPAT, checklist_measures
+from reeltalk.evaluate.judging.checklist_measures import COMPAT, MTV, checklist_measures
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import PER_CENT, Criterion, Need, Part, Protocol, per_cent
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.turns import no_answer, who
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import repair_signature
+from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.schema.scoring import JudgedScore
@@ -75,6 +77,11 @@ class ChecklistJudge:
     def needs_model(self) -> bool:
         """True."""
         return True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Checklists; numbers are broken down by scenes and lengths."""
+        return frozenset({"checklist", "clips", "duration_s"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -251,7 +258,7 @@ def replies_to(keys: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _in_any_case(value: Any) -> Any:
-    return value.strip().capitalize() if isinstance(value, str) else value
+    return value.strip().rstrip(".!").capitalize() if isinstance(value, str) else value
 
 
 _YesNo = Annotated[Literal["Yes", "No"], BeforeValidator(_in_any_case)]
@@ -289,3 +296,31 @@ def _numbered(items: Sequence[ChecklistItem], numbers: Sequence[int]) -> str:
 
 def _word(item: ChecklistItem) -> str:
     return "Yes" if item.expected else "No"
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="Checklist",
+    help="Each turn with a checklist, several times: the share of its yes or no questions that are met.",
+    create=lambda settings: ChecklistJudge(
+        eval_rounds=settings.eval_rounds,
+        compat=settings.compat,
+        missing=settings.missing,
+        version=settings.checklist_version,
+    ),
+    criteria=(Criterion(ACCURACY, "Checklist, accuracy", pass_mark=0.5),),
+    needs=Need(
+        "a checklist",
+        lambda turn: turn.checklist is not None and bool(turn.checklist.items),
+        "write checklists with 'reeltalk construct BENCH'",
+    ),
+    measures=(per_cent(MTV, "MT-Video-Bench"),),
+    credit_rank=120,
+    parts=(
+        Part("floor", "without content", direction="neither", decimals=SHORT),
+        Part("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT),
+        Part("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT),
+    ),
+    open_parts="task",
+    source="MT-Video-Bench (arXiv 2510.17722)",
+)

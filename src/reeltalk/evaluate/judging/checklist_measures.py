@@ -75,7 +75,8 @@ def checklist_measures(
     what an answer without content gets. `mtv.chance_adjusted` is (accuracy - floor) / (1 - floor); it is negative for
     a model whose answers are missing. `mtv.rounds_sd` is the standard deviation of `mtv` from eval round to eval round.
 
-    `n` and `unscored` of `mtv` and of the tasks count judgings, one per eval round.
+    `n` and `unscored` count rounds, as those of all groups do. A number is withheld where more than 2 % of the judgings
+    failed, of all or of one task.
 
     Args:
         units: All units, judged or not.
@@ -88,7 +89,7 @@ def checklist_measures(
     floor = dataclasses.replace(_nested(f"{MTV}.floor", rounds, _floor, eval_rounds), by=())
     found = [overall, *_tasks(MTV, rounds, eval_rounds), floor, _chance_adjusted(overall, floor)]
     if eval_rounds > 1:
-        found.append(_spread(rounds, eval_rounds))
+        found.append(_spread(rounds, eval_rounds, overall))
     if compat is None:
         return found
     return found + _official(_rounds(units, scores, f"accuracy{COMPAT}"), empty=0.0 if compat == "v1" else None)
@@ -116,35 +117,28 @@ def _floor(of: _Round) -> float | None:
     return sum(not item.expected for item in items) / len(items) if of.values else None
 
 
-def _parts(rounds: Sequence[_Round], value: Callable[[_Round], float | None]) -> dict[str, list[Entry]]:
+def _parts(
+    rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int = 1
+) -> dict[str, list[Entry]]:
+    """Items by task. A round that was judged twice of three times has a value, and lacks a third of its judgings."""
     parts: dict[str, list[Entry]] = defaultdict(list)
     for one in rounds:
-        parts[one.task].append(one.entry(value(one)))
+        spared = sum(row.state is ScoreState.NOT_APPLICABLE for row in one.rows.values())
+        lacking = max(0, eval_rounds - len(one.values) - spared) / eval_rounds
+        parts[one.task].append(dataclasses.replace(one.entry(value(one)), lacking=lacking))
     return parts
 
 
 def _nested(name: str, rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int) -> Measure:
-    measure = mean_of_groups(name, _parts(rounds, value), scale=PERCENT, by=BY)
-    return _by_judgings(measure, rounds, eval_rounds)
+    return mean_of_groups(name, _parts(rounds, value, eval_rounds), scale=PERCENT, by=BY)
 
 
 def _tasks(name: str, rounds: Sequence[_Round], eval_rounds: int) -> list[Measure]:
     by = tuple(group for group in BY if group != "task")
     return [
-        _by_judgings(
-            mean_of(f"{name}.{task}", entries, scale=PERCENT, by=by),
-            [one for one in rounds if one.task == task],
-            eval_rounds,
-        )
-        for task, entries in _parts(rounds, _mean).items()
+        mean_of(f"{name}.{task}", entries, scale=PERCENT, by=by)
+        for task, entries in _parts(rounds, _mean, eval_rounds).items()
     ]
-
-
-def _by_judgings(measure: Measure, rounds: Sequence[_Round], eval_rounds: int) -> Measure:
-    """A round that was judged twice of three times has a value, and one judging too few all the same."""
-    states = [row.state for one in rounds for row in one.rows.values()]
-    n, spared = states.count(ScoreState.SCORED), states.count(ScoreState.NOT_APPLICABLE)
-    return dataclasses.replace(measure, n=n, not_applicable=spared, unscored=len(rounds) * eval_rounds - n - spared)
 
 
 def _chance_adjusted(overall: Measure, floor: Measure) -> Measure:
@@ -169,7 +163,7 @@ def _chance_adjusted(overall: Measure, floor: Measure) -> Measure:
     )
 
 
-def _spread(rounds: Sequence[_Round], eval_rounds: int) -> Measure:
+def _spread(rounds: Sequence[_Round], eval_rounds: int, overall: Measure) -> Measure:
     """Eval rounds side by side: each has columns of its own, and rows that fill those alone."""
     parts: list[Measure] = []
     for sample in range(eval_rounds):
@@ -195,13 +189,15 @@ def _spread(rounds: Sequence[_Round], eval_rounds: int) -> Measure:
     return Measure(
         name=f"{MTV}.rounds_sd",
         value=_value(statistics, from_sums) if len(present) > 1 else None,
-        n=sum(part.n for part in parts),
-        unscored=sum(part.unscored for part in parts),
-        not_applicable=sum(part.not_applicable for part in parts),
+        n=overall.n,
+        unscored=overall.unscored,
+        not_applicable=overall.not_applicable,
         statistics=statistics,
         clusters=[video for part in present for video in part.clusters],
         from_sums=from_sums,
         entries=(),
+        lacking=overall.lacking,
+        part_withheld=overall.part_withheld,
     )
 
 

@@ -16,11 +16,12 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
-from reeltalk.evaluate.judging.rows import scored
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import json_schema, repair_signature
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
@@ -32,6 +33,19 @@ TRIES: Final = 3
 _NUMBER = re.compile(r"\d*\.?\d+")
 
 
+PROTOCOL: Final = Protocol(
+    name=CRITERION,
+    title="CLAIR",
+    help="Each answer by itself: how likely it says the same as the references, 0 to 1.",
+    create=lambda settings: Clair(compat=settings.compat),
+    criteria=(Criterion(CRITERION, "CLAIR", pass_mark=0.5),),
+    needs=REFERENCE,
+    measures=(MetricInfo(CRITERION, "CLAIR"),),
+    credit_rank=90,
+    source="CLAIR (EMNLP 2023)",
+)
+
+
 class Likelihood(BaseModel):
     """What the judge answers."""
 
@@ -41,55 +55,17 @@ class Likelihood(BaseModel):
 
 
 @dataclass(frozen=True)
-class Clair:
+class Clair(SingleTurnJudge):
     """CLAIR on answers: the question is not shown, as the published prompt has none."""
 
     compat: bool = False
     """Also read the replies as the official script does, which asks again where it finds no number."""
-
-    @property
-    def name(self) -> str:
-        """`clair`."""
-        return CRITERION
-
-    @property
-    def needs_model(self) -> bool:
-        """True."""
-        return True
+    protocol = PROTOCOL
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
         return (("prompt", prompt("clair").signature), ("repair", repair_signature()))
-
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row from 0 to 1 for every turn that is due; with `compat` a second one.
-
-        Args:
-            unit: A chain, path or dialogue; its turns are judged one by one.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
-        judge = turns.who(self.name, model)
-        rows: list[JudgedScore] = []
-        for turn in turns.due(unit):
-            if (why := turns.obstacle(turn)) is None:
-                rows += await self._judge(unit, turn, judge)
-            else:
-                criteria = (CRITERION, COMPAT) if self.compat else (CRITERION,)
-                rows += turns.without_score(unit, turn, criteria, judge.name, why)
-        return rows
-
-    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean over turns; with `compat` that of the official reading too.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
-        return turns.means(units, scores, [CRITERION], [COMPAT] if self.compat else [])
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.
@@ -101,15 +77,24 @@ class Clair:
         item = f"Candidate set:\n{fenced(turn.text)}\nReference set:\n{references}"
         return [Message("system", prompt("clair").text), Message("user", item)]
 
-    async def _judge(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> list[JudgedScore]:
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row from 0 to 1; with `compat` a second one.
+
+        Args:
+            unit: Where the turn stands.
+            index: Its place among the unit's turns.
+            model: The judge.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        turn, judge = unit.turns[index], turns.who(self.name, model)
         messages = self.messages(turn)
         judging = await ask_verdict(judge, messages, Likelihood, check=_on_scale)
         found, replies = judging.verdict, judging.replies
-        if found is None:
-            rows = turns.without_score(unit, turn, [CRITERION], judge.name, judging.reason, replies=replies)
-        else:
-            value, why = found.score / 100, found.reason or None
-            rows = [scored(unit, CRITERION, judge.name, value, turn=turn, explanation=why, replies=replies)]
+        values = {} if found is None else {CRITERION: found.score / 100}
+        why = None if found is None else found.reason or None
+        rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
         if not self.compat:
             return rows
         if not replies:

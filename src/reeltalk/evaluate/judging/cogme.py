@@ -7,8 +7,9 @@ from typing import Final, Literal
 import numpy as np
 
 from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
+from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, read_by
 from reeltalk.evaluate.judging.measures import Entry, Floats, Measure, mean_of
+from reeltalk.evaluate.judging.protocol import Criterion, Part, Protocol, per_cent
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -70,6 +71,11 @@ class CogMEJudge:
     def needs_model(self) -> bool:
         """As the judge that says what is right."""
         return self._judge.needs_model
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Fields that the judge of correctness reads."""
+        return read_by(self._judge)
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -163,6 +169,7 @@ def weighted(name: str, questions: Sequence[Question]) -> Measure:
         not_applicable=0,
         statistics=statistics,
         clusters=[question.unit.video_id for question in present],
+        weights=statistics[:, 1],
         from_sums=_ratio,
         entries=tuple(question.entry for question in questions),
         scale=PERCENT,
@@ -171,3 +178,18 @@ def weighted(name: str, questions: Sequence[Question]) -> Measure:
 
 def _ratio(sums: Floats, n: Floats) -> Floats:
     return sums[:, 0] / sums[:, 1]
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="CogME",
+    help="CogME's profile: the accuracy of multiple choice at each tag.",
+    create=lambda _: CogMEJudge(),
+    criteria=(Criterion(ACCURACY, "CogME, accuracy", pass_mark=0.5),),
+    measures=(per_cent(NAME, "CogME"),),
+    needs_model=False,
+    credit_rank=60,
+    parts=(Part("unweighted", "unweighted"),),
+    open_parts="tag",
+    source="CogME (CogSci 2024)",
+)

@@ -3,7 +3,7 @@
 The paper's prompt names both 0 to 10 and 1 to 10; ours asks for 0 to 10.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,19 +11,49 @@ from pydantic import BaseModel, ConfigDict, Field
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol, per_cent
 from reeltalk.evaluate.judging.rows import scored
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_single_score
-from reeltalk.evaluate.judging.turns import no_answer, who
+from reeltalk.evaluate.judging.turns import who
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import repair_signature
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
 NAME: Final = "gpt-score"
 ACCURACY: Final = "accuracy"
-PERCENT: Final = 10.0
-"""Tables show a scale of 0 to 10 as 0 to 100."""
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="GPT-Score",
+    help="Each answer by itself: how accurate it is, 0 to 10, shown as 0 to 100.",
+    create=lambda settings: GPTScore(compat=settings.compat),
+    criteria=(
+        Criterion(
+            ACCURACY,
+            "GPT-Score, accuracy",
+            0.0,
+            10.0,
+            pass_mark=5.0,
+            asked="Accuracy",
+            levels={
+                "10": "fully right",
+                "7–9": "right but for small things",
+                "4–6": "partly right",
+                "1–3": "mostly wrong",
+                "0": "wrong, or no answer",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(per_cent(NAME, "GPT-Score"),),
+    credit_rank=110,
+    # Version 1 called the criterion `gpt-score`.
+    rating="2",
+    source="SVBench (ICLR 2025)",
+)
 
 
 class AccuracyVerdict(BaseModel):
@@ -35,8 +65,11 @@ class AccuracyVerdict(BaseModel):
     accuracy: Annotated[int, Field(ge=0, le=10)]
 
 
-class GPTScore:
+class GPTScore(SingleTurnJudge):
     """Single questions by their accuracy: one request per turn, criterion `accuracy`, 0 to 10."""
+
+    protocol = PROTOCOL
+    by = ("skill", "turn")
 
     def __init__(self, *, compat: bool = False) -> None:
         """Choose the variant.
@@ -48,98 +81,46 @@ class GPTScore:
         self.compat = compat
 
     @property
-    def name(self) -> str:
-        """`gpt-score`."""
-        return NAME
-
-    @property
-    def needs_model(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
         parts = (("prompt", prompt(NAME).signature), ("repair", repair_signature()))
         return (*parts, ("compat", prompt(f"{NAME}-compat").signature)) if self.compat else parts
 
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each turn that has a reference and was asked.
+    def is_due(self, turn: AnsweredTurn) -> bool:
+        """True for a turn that has a reference and was asked."""
+        return bool(turn.references) and super().is_due(turn)
+
+    def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
+        """By skill it is SVBench's table of skills, where linked turns carry one."""
+        return {"skill": turn.labels.get("svbench.skill", ())}
+
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row from 0 to 10; with `compat` a second one.
 
         Args:
-            unit: What is judged, turn by turn; no turn sees another.
+            unit: Where the turn stands; no turn sees another.
+            index: Its place among the unit's turns.
             model: Who judges.
 
         Raises:
             BudgetError: A limit would be passed.
         """
-        judging = who(NAME, model)
-        rows: list[JudgedScore] = []
-        for turn in _due(unit):
-            rows.append(await self._fixed(unit, turn, judging))
-            if self.compat:
-                rows.append(await self._official(unit, turn, judging))
-        return rows
-
-    async def _fixed(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
-        if turn.state is not AnswerState.ANSWERED:
-            return unscored(unit, ACCURACY, model.name, no_answer(turn), turn=turn)
-        verdict = await ask_verdict(model, [Message("user", prompt(NAME).fill(items=_items(turn)))], AccuracyVerdict)
-        if verdict.verdict is None:
-            return unscored(unit, ACCURACY, model.name, verdict.reason or "", turn=turn, replies=verdict.replies)
-        return scored(
-            unit,
-            ACCURACY,
-            model.name,
-            float(verdict.verdict.accuracy),
-            turn=turn,
-            explanation=verdict.verdict.rationale,
-            replies=verdict.replies,
-        )
+        turn, judge = unit.turns[index], who(NAME, model)
+        judging = await ask_verdict(judge, [Message("user", prompt(NAME).fill(items=_items(turn)))], AccuracyVerdict)
+        found = judging.verdict
+        values = {} if found is None else {ACCURACY: float(found.accuracy)}
+        why = None if found is None else found.rationale
+        rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
+        return [*rows, await self._official(unit, turn, judge)] if self.compat else rows
 
     async def _official(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
         name = f"{ACCURACY}{COMPAT}"
-        if turn.state is not AnswerState.ANSWERED:
-            return unscored(unit, name, model.name, no_answer(turn), turn=turn)
         verdict = await ask_text(model, [Message("user", prompt(f"{NAME}-compat").fill(items=_items(turn)))])
         value = official_single_score(verdict.verdict) if verdict.verdict is not None else None
         if value is None:
             reason = verdict.reason or "the official pattern finds no number"
             return unscored(unit, name, model.name, reason, turn=turn, replies=verdict.replies)
         return scored(unit, name, model.name, float(value), turn=turn, replies=verdict.replies)
-
-    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`gpt-score`, 0 to 100, over turns; by skill it is SVBench's table of skills, where linked turns carry one.
-
-        Args:
-            units: All units, judged or not.
-            scores: What `judge` gave for them.
-        """
-        rows = {(row.unit_id, row.turn_index, row.criterion): row.value for row in scores if row.unit == "turn"}
-        variants = (("", ()), *(((COMPAT, (("mode", "compat"),)),) if self.compat else ()))
-        return [
-            mean_of(
-                f"{NAME}{suffix}",
-                [
-                    Entry(
-                        video_id=unit.video_id,
-                        value=rows.get((unit.id, turn.turn_index, f"{ACCURACY}{suffix}")),
-                        item_id=turn.item_id,
-                        groups={"skill": turn.labels.get("svbench.skill", ()), "turn": (str(turn.turn_index + 1),)},
-                    )
-                    for unit in units
-                    for turn in _due(unit)
-                ],
-                scale=PERCENT,
-                by=("skill", "turn"),
-                signature=signature,
-            )
-            for suffix, signature in variants
-        ]
-
-
-def _due(unit: JudgeUnit) -> list[AnsweredTurn]:
-    return [turn for turn in unit.turns if turn.references and turn.state is not AnswerState.NOT_ASKED]
 
 
 def _items(turn: AnsweredTurn) -> str:

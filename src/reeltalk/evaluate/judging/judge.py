@@ -6,12 +6,18 @@ our code owns keys, counts and denominators.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, UnitKind
+from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore, ScoreState
+
+READ_OF_TURNS: Final = ("checklist", "rubric", "key")
+READ_OF_UNITS: Final = ("summaries", "linked", "clips", "duration_s")
+READ: Final = frozenset({*READ_OF_TURNS, *READ_OF_UNITS})
+"""Fields of a benchmark that a judge may read besides questions, references, options and labels."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,11 @@ class Judge(Protocol):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What can move its scores beside the judge model: prompts with their versions and hashes, variants."""
+        """What can move its scores beside the judge model: prompts with their versions and hashes, variants.
+
+        What it reads of a benchmark is signed apart: a judge may have `reads`, the names of what it reads beside
+        questions, references, options and labels, as `READ` lists them; without it, all are signed.
+        """
         ...
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
@@ -89,6 +99,27 @@ class Judge(Protocol):
             scores: What `judge` gave for them, in any order.
         """
         ...
+
+
+@runtime_checkable
+class ReadsVideos(Protocol):
+    """A judge that needs something of the videos themselves, as a summary."""
+
+    def check_videos(self, videos: Sequence[Video]) -> None:
+        """Refuse videos of which it could score nothing.
+
+        Args:
+            videos: Those that are asked about; none where no benchmark is known.
+
+        Raises:
+            SettingError: None has what is needed; names the remedy.
+        """
+        ...
+
+
+def read_by(judge: Judge) -> frozenset[str]:
+    """Fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
+    return frozenset(getattr(judge, "reads", READ))
 
 
 def unscored(

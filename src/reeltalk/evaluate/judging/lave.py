@@ -12,10 +12,11 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_rating, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import lave_compat
-from reeltalk.evaluate.judging.rows import scored
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
@@ -27,24 +28,47 @@ CAPTION_KEY: Final = "refine"
 """Which of a unit's summaries serves as the caption."""
 
 
+PROTOCOL: Final = Protocol(
+    name=CRITERION,
+    title="LAVE",
+    help="Each answer by itself, after eight examples: 0, 0.5 or 1.",
+    create=lambda settings: Lave(compat=settings.compat),
+    criteria=(
+        Criterion(
+            CRITERION,
+            "LAVE",
+            pass_mark=0.75,
+            asked="Correctness beside the reference",
+            step=0.5,
+            levels={
+                "1": "correct",
+                "0.5": "ambiguous or incomplete",
+                "0": "incorrect; also an answer to a yes or no question that says neither",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(MetricInfo(CRITERION, "LAVE"),),
+    credit_rank=80,
+    rating="1",
+    source="LAVE (AAAI 2024)",
+)
+
+
 @dataclass(frozen=True)
-class Lave:
+class Lave(SingleTurnJudge):
     """LAVE with eight demonstrations, of yes/no questions or of others as the references are."""
 
     caption: bool = False
     """Show the refined summary of the video too; where it contradicts the references, they win."""
     compat: bool = False
     """Also read the first replies as the official script does."""
+    protocol = PROTOCOL
 
     @property
-    def name(self) -> str:
-        """`lave`."""
-        return CRITERION
-
-    @property
-    def needs_model(self) -> bool:
-        """True."""
-        return True
+    def reads(self) -> frozenset[str]:
+        """The summary, where it serves as the caption."""
+        return frozenset({"summaries"}) if self.caption else frozenset()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -57,36 +81,12 @@ class Lave:
             *((key, prompt(file).signature) for key, file in (*prompts, ("repair", "rating_repair"))),
         )
 
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row from 0 to 1 for every turn that is due; with `compat` a second one.
-
-        Args:
-            unit: A chain, path or dialogue; its turns are judged one by one and see nothing of each other.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
-        judge = turns.who(self.name, model)
-        rows: list[JudgedScore] = []
-        for turn in turns.due(unit):
-            why = turns.obstacle(turn)
-            if why is None and self.caption and not unit.summaries.get(CAPTION_KEY, "").strip():
-                why = "there is no refined summary of the video to serve as a caption; judge without one, or add it"
-            if why is None:
-                rows += await self._judge(unit, turn, judge)
-            else:
-                rows += turns.without_score(unit, turn, self._criteria, judge.name, why)
-        return rows
-
-    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean over turns; with `compat` that of the official reading too.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
-        return turns.means(units, scores, [CRITERION], [COMPAT] if self.compat else [])
+    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+        """As of any turn; and that a caption is wanted and there is none."""
+        why = turns.obstacle(turn)
+        if why is None and self.caption and not unit.summaries.get(CAPTION_KEY, "").strip():
+            why = "there is no refined summary of the video to serve as a caption; judge without one, or add it"
+        return why
 
     def messages(self, turn: AnsweredTurn, caption: str | None = None) -> list[Message]:
         """What the judge is sent about a turn; what all turns share stands first.
@@ -106,19 +106,24 @@ class Lave:
             item = f"Video description: {caption.strip()}\n{item}"
         return [Message("system", system), Message("user", item)]
 
-    @property
-    def _criteria(self) -> tuple[str, ...]:
-        return (CRITERION, COMPAT) if self.compat else (CRITERION,)
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row from 0 to 1; with `compat` a second one.
 
-    async def _judge(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> list[JudgedScore]:
+        Args:
+            unit: Where the turn stands; its turns see nothing of each other.
+            index: Its place among the unit's turns.
+            model: The judge.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        turn, judge = unit.turns[index], turns.who(self.name, model)
         caption = unit.summaries[CAPTION_KEY] if self.caption else None
         judging = await ask_rating(judge, self.messages(turn, caption))
         rating, replies = judging.verdict, judging.replies
-        if rating is None:
-            rows = turns.without_score(unit, turn, [CRITERION], judge.name, judging.reason, replies=replies)
-        else:
-            value, said = (rating.value - 1) / 2, rating.rationale or None
-            rows = [scored(unit, CRITERION, judge.name, value, turn=turn, explanation=said, replies=replies)]
+        values = {} if rating is None else {CRITERION: (rating.value - 1) / 2}
+        why = None if rating is None else rating.rationale or None
+        rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
         if not self.compat:
             return rows
         if not replies:

@@ -6,7 +6,6 @@ Reference: Maaz et al., "Video-ChatGPT" (ACL 2024, arXiv 2306.05424).
 import ast
 import json
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -16,11 +15,12 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
-from reeltalk.evaluate.judging.rows import scored
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import repair_signature
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -32,8 +32,39 @@ LONGEST_READ: Final = 20_000
 """Characters of a reply that are read as a Python literal; no verdict is that long."""
 
 
+PROTOCOL: Final = Protocol(
+    name="llm-acc",
+    title="LLM-Acc",
+    help="Each answer by itself: right or wrong, and how well it matches, 0 to 5.",
+    create=lambda settings: LlmAcc(compat=settings.compat),
+    criteria=(
+        Criterion(ACCURACY, "LLM-Acc", pass_mark=0.5, asked="Right or wrong", levels={"1": "right", "0": "wrong"}),
+        Criterion(
+            RELEVANCE,
+            "LLM-Rel",
+            0.0,
+            HIGHEST,
+            asked="Match with the reference",
+            levels={
+                "5": "says the same as the reference",
+                "4": "nearly the same; a detail is missing or different",
+                "3": "about half of it is right",
+                "2": "a little of it is right",
+                "1": "touches the subject only",
+                "0": "nothing of it is right",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(MetricInfo(ACCURACY, "LLM-Acc"), MetricInfo(RELEVANCE, "LLM-Rel", 0.0, HIGHEST)),
+    credit_rank=100,
+    rating="1",
+    source="Video-ChatGPT (ACL 2024)",
+)
+
+
 def _in_lower_case(value: object) -> object:
-    return value.strip().lower() if isinstance(value, str) else value
+    return value.strip().rstrip(".!").lower() if isinstance(value, str) else value
 
 
 class Verdict(BaseModel):
@@ -41,61 +72,28 @@ class Verdict(BaseModel):
 
     pred: Annotated[Literal["yes", "no"], BeforeValidator(_in_lower_case)]
     """Whether the answer is right."""
-    # The bounds are asked for and not checked: the published example is a 4.8 where integers are demanded, and judges
-    # go beyond both ends.
-    score: Annotated[float, Field(allow_inf_nan=False, json_schema_extra={"minimum": 0, "maximum": HIGHEST})]
-    """From 0 to 5; what lies beyond is taken for the nearer end."""
+    # No integer: the published example is a 4.8 where integers are demanded.
+    score: Annotated[float, Field(ge=0, le=HIGHEST, allow_inf_nan=False)]
+    """From 0 to 5."""
 
 
 @dataclass(frozen=True)
-class LlmAcc:
+class LlmAcc(SingleTurnJudge):
     """LLM-Acc, the share of answers that are right, and beside it LLM-Rel, the mean score."""
 
     compat: bool = False
     """Also read the first replies as the official script does."""
+    protocol = PROTOCOL
 
     @property
     def name(self) -> str:
-        """`llm_acc`."""
+        """`llm_acc`: rows lie under this name."""
         return ACCURACY
-
-    @property
-    def needs_model(self) -> bool:
-        """True."""
-        return True
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
         return (("prompt", prompt("llm_acc").signature), ("repair", repair_signature()))
-
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """Two rows for every turn that is due, `llm_acc` 0 or 1 and `llm_rel` 0 to 5; with `compat` two more.
-
-        Args:
-            unit: A chain, path or dialogue; its turns are judged one by one.
-            model: The judge.
-
-        Raises:
-            BudgetError: A limit would be passed.
-        """
-        judge = turns.who(self.name, model)
-        rows: list[JudgedScore] = []
-        for turn in turns.due(unit):
-            if (why := turns.obstacle(turn)) is None:
-                rows += await self._judge(unit, turn, judge)
-            else:
-                rows += turns.without_score(unit, turn, self._criteria, judge.name, why)
-        return rows
-
-    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The share of right answers and the mean score; with `compat` those of the official reading too.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
-        return turns.means(units, scores, (ACCURACY, RELEVANCE), self._criteria[2:])
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.
@@ -109,23 +107,26 @@ class LlmAcc:
         item = f"Question: {turn.question}\nCorrect answer: {right}\nPredicted answer: {fenced(turn.text)}"
         return [Message("system", prompt("llm_acc").text), Message("user", item)]
 
-    @property
-    def _criteria(self) -> tuple[str, ...]:
-        official = (f"{ACCURACY}.{COMPAT}", f"{RELEVANCE}.{COMPAT}") if self.compat else ()
-        return (ACCURACY, RELEVANCE, *official)
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """Two rows, `llm_acc` 0 or 1 and `llm_rel` 0 to 5; with `compat` two more.
 
-    async def _judge(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> list[JudgedScore]:
+        Args:
+            unit: Where the turn stands.
+            index: Its place among the unit's turns.
+            model: The judge.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        turn, judge = unit.turns[index], turns.who(self.name, model)
         judging = await ask_verdict(judge, self.messages(turn), Verdict)
         found, replies = judging.verdict, judging.replies
-        if found is None:
-            rows = turns.without_score(unit, turn, (ACCURACY, RELEVANCE), judge.name, judging.reason, replies=replies)
-        else:
-            values = {ACCURACY: float(found.pred == "yes"), RELEVANCE: min(max(found.score, 0.0), HIGHEST)}
-            rows = [scored(unit, name, judge.name, value, turn=turn, replies=replies) for name, value in values.items()]
+        values = {} if found is None else {ACCURACY: float(found.pred == "yes"), RELEVANCE: found.score}
+        rows = self.rows_of(unit, turn, judging, values, judge.name)
         if not self.compat:
             return rows
         if not replies:
-            return rows + turns.without_score(unit, turn, self._criteria[2:], judge.name, judging.reason)
+            return rows + turns.without_score(unit, turn, self.criteria[2:], judge.name, judging.reason)
         return [*rows, *_as_official(unit, turn, judge.name, replies[:1])]
 
 

@@ -1,16 +1,14 @@
-"""From scores to numbers: means with what is needed to resample them, and how many items have no score."""
+"""From scores to numbers: means with what is needed for their intervals, and how many items have no score."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from reeltalk.schema.runs import is_withheld
 
-MOST_UNSCORED: Final = 0.02
-"""Above this share of items without a score a headline is withheld."""
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,10 @@ class Entry:
     """Groups it belongs to, by what is grouped: `{"question_type": ("D-LOC",), "turn": ("3",)}`."""
     mean_of: str | None = None
     """Items are averaged within this group first, and groups then, as the rounds of a dialogue."""
+    reason: str | None = None
+    """Why it has no score, where that is known here."""
+    lacking: float = 0.0
+    """Share of its judgings that gave no score, 0 to 1, where it has a score from the others."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,23 @@ class Measure:
     """What tells it from other numbers of the same protocol, as `(("mode", "compat"),)`."""
     vanishing: bool = False
     """True where an official script lets items without a score vanish: its number is quoted however many do."""
+    weights: Floats | None = None
+    """(N,) what each item, or group of items, counts; None where all count the same."""
+
+    lacking: float = 0.0
+    """Of `entries`, in sum: judgings that failed of items that have a score, in items."""
+    part_withheld: bool = False
+    """True where one of the means that it is made of is withheld."""
 
     @property
     def withheld(self) -> bool:
-        """True where so many items are unscored that the number is not quoted."""
-        due = self.n + self.unscored
-        return not self.vanishing and due > 0 and self.unscored > MOST_UNSCORED * due
+        """True where so many items are unscored, of all or of a part, that the number is not quoted."""
+        return not self.vanishing and (self.part_withheld or is_withheld(self.n, self.unscored + self.lacking))
+
+    @property
+    def videos(self) -> int:
+        """Source videos of what was scored."""
+        return len(set(self.clusters))
 
 
 def mean_of(
@@ -104,6 +117,7 @@ def mean_of(
         offset=offset,
         by=by,
         signature=signature,
+        lacking=_lacking(kept),
     )
 
 
@@ -119,7 +133,7 @@ def mean_of_groups(
 
     Args:
         name: Of the number.
-        parts: Entries of each part; a part without a value is left out of the mean.
+        parts: Entries of each part. Where one is withheld, so is the mean; one that applies nowhere is left out.
         scale: Multiplies a value.
         by: What to break it down by in tables.
         signature: What tells it from other numbers of its protocol.
@@ -143,12 +157,19 @@ def mean_of_groups(
         not_applicable=sum(not entry.applies for entry in every),
         statistics=table,
         clusters=clusters,
+        weights=np.repeat([1 / len(rows[part]) for part in present], [len(rows[part]) for part in present]),
         from_sums=_mean_of_means,
         entries=every,
         scale=scale,
         by=by,
         signature=signature,
+        lacking=_lacking(every),
+        part_withheld=any(mean_of(name, entries).withheld for entries in kept.values()),
     )
+
+
+def _lacking(entries: Iterable[Entry]) -> float:
+    return sum(entry.lacking for entry in entries if entry.applies and entry.value is not None)
 
 
 def grouped(measure: Measure, by: str) -> dict[str, Measure]:
@@ -158,7 +179,9 @@ def grouped(measure: Measure, by: str) -> dict[str, Measure]:
         for group in entry.groups.get(by, ()):
             found.setdefault(group, []).append(entry)
     return {
-        group: mean_of(measure.name, entries, scale=measure.scale, offset=measure.offset)
+        group: replace(
+            mean_of(measure.name, entries, scale=measure.scale, offset=measure.offset), vanishing=measure.vanishing
+        )
         for group, entries in found.items()
     }
 
@@ -184,7 +207,7 @@ def _mean(sums: Floats, n: Floats) -> Floats:
 def _mean_of_means(sums: Floats, n: Floats) -> Floats:
     """A resample that holds no item of a part is a mean of the other parts."""
     totals, counts = sums[:, 0::2], sums[:, 1::2]
-    with np.errstate(invalid="ignore"):
-        means = np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
-    values: Floats = np.nanmean(means, axis=1)
+    there = (counts > 0).sum(axis=1)
+    means = np.where(counts > 0, totals / np.maximum(counts, 1), 0.0).sum(axis=1)
+    values: Floats = np.where(there > 0, means / np.maximum(there, 1), np.nan)
     return values

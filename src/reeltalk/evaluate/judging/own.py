@@ -12,12 +12,14 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import ask_verdict
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Measure, mean_of
+from reeltalk.evaluate.judging.protocol import Criterion, Protocol
 from reeltalk.evaluate.judging.rows import not_applicable, scored
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.extension import check_has, made_of, told
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.structured import repair_signature
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
@@ -63,7 +65,7 @@ def _check_name(spec: str, name: object, taken: Sequence[str]) -> None:
         )
 
 
-class OwnJudge:
+class OwnJudge(SingleTurnJudge):
     """Judges each answer by an object's `score` method, or by a model with its `prompt`.
 
     Args:
@@ -80,6 +82,10 @@ class OwnJudge:
     def __init__(self, spec: str, described: Any, sha256: str) -> None:
         self._spec, self._sha256, self._name = spec, sha256, str(described.name)
         self._low, self._high = _scale(spec, described.scale)
+        title = str(getattr(described, "title", None) or self._name)
+        mark = getattr(described, "pass_mark", None)
+        if mark is not None and not (isinstance(mark, int | float) and self._low <= mark <= self._high):
+            raise SettingError(f"{spec}: its pass_mark is {mark!r}; give a number on its scale, or leave it out")
         self._rule: Callable[[str, list[str], str], object] | None = getattr(described, "score", None)
         self._prompt = None if self._rule is not None else _prompt(spec, described)
         if self._rule is not None:
@@ -87,16 +93,15 @@ class OwnJudge:
                 inspect.signature(self._rule).bind("", [], "")
             except (TypeError, ValueError):
                 raise SettingError(f"{spec}: its method score does not take (question, references, answer)") from None
-
-    @property
-    def name(self) -> str:
-        """The object's own."""
-        return self._name
-
-    @property
-    def needs_model(self) -> bool:
-        """True for a prompt."""
-        return self._rule is None
+        self.protocol = Protocol(
+            name=self._name,
+            title=title,
+            help=f"A protocol of your own: {spec}.",
+            create=lambda _: self,
+            criteria=(Criterion(self._name, title, self._low, self._high, pass_mark=mark),),
+            measures=(MetricInfo(self._name, title, self._low, self._high),),
+            needs_model=self._rule is None,
+        )
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -106,34 +111,21 @@ class OwnJudge:
             return (own,)
         return (own, ("prompt", self._prompt.signature), ("repair", repair_signature()))
 
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for every turn that is due.
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row on the scale that was stated.
 
         Args:
-            unit: A chain, path or dialogue; its turns are judged one by one.
+            unit: Where the turn stands.
+            index: Its place among the unit's turns.
             model: Who judges, for a prompt.
 
         Raises:
             BudgetError: A limit would be passed.
         """
-        rows: list[JudgedScore] = []
-        for turn in turns.due(unit):
-            if (why := turns.obstacle(turn)) is not None:
-                rows += turns.without_score(unit, turn, [self._name], model.name if model else turns.NOBODY, why)
-            elif self._prompt is None:
-                rows.append(self._by_rule(unit, turn))
-            else:
-                rows.append(await self._by_model(unit, turn, turns.who(self._name, model)))
-        return rows
-
-    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean over turns, on the scale that was stated.
-
-        Args:
-            units: All units of one model.
-            scores: Their rows.
-        """
-        return [mean_of(self._name, turns.entries(units, scores, self._name), by=turns.GROUPED_BY)]
+        turn = unit.turns[index]
+        if self._prompt is None:
+            return [self._by_rule(unit, turn)]
+        return [await self._by_model(unit, turn, turns.who(self._name, model))]
 
     def _by_rule(self, unit: JudgeUnit, turn: AnsweredTurn) -> JudgedScore:
         assert self._rule is not None

@@ -5,7 +5,7 @@ its tags (CogSci 2024); here an answer that names the action and misses the plac
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from reeltalk.evaluate.fencing import fenced
@@ -13,17 +13,19 @@ from reeltalk.evaluate.judging import in_context
 from reeltalk.evaluate.judging.asking import Judging, prompt
 from reeltalk.evaluate.judging.checklist import ask_items
 from reeltalk.evaluate.judging.choice import shown_options
-from reeltalk.evaluate.judging.cogme import PERCENT, tagged_questions, weighted
+from reeltalk.evaluate.judging.cogme import tagged_questions, weighted
 from reeltalk.evaluate.judging.in_context import agrees_in_context
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.evaluate.judging.measures import Measure
+from reeltalk.evaluate.judging.protocol import Criterion, Need, Protocol, per_cent
 from reeltalk.evaluate.judging.rows import scored
-from reeltalk.evaluate.judging.turns import NOBODY, no_answer, who
+from reeltalk.evaluate.judging.single_turn import SingleTurnJudge, turns_before
+from reeltalk.evaluate.judging.turns import NOBODY
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.structured import repair_signature
 from reeltalk.metrics.agree import states
 from reeltalk.metrics.profile import TAGS
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import RubricItem, TurnRubric
 from reeltalk.schema.scoring import JudgedScore
 
@@ -32,8 +34,40 @@ VERSION: Final = "v1"
 TAG_LABELS: Final = ("cogme.target", "cogme.content")
 
 
-class RubricJudge:
+BY_MODEL, BY_WORDS = PROTOCOLS = (
+    Protocol(
+        name=NAMES["model"],
+        title="Rubric",
+        help="Which parts of a rubric an answer says, by a model.",
+        create=lambda _: RubricJudge("model"),
+        criteria=(Criterion(NAMES["model"], "Rubric", pass_mark=0.5, tagged=True),),
+        needs=Need(
+            "a rubric or a reference answer",
+            lambda turn: turn.rubric is not None or bool(turn.references),
+            "write rubrics with 'reeltalk rubric BENCH'",
+        ),
+        measures=(per_cent(NAMES["model"], "Rubric"),),
+        credit_rank=20,
+        open_parts="tag",
+    ),
+    Protocol(
+        name=NAMES["words"],
+        title="Rubric by words",
+        help="Which parts of a rubric an answer says, by its words; they know no synonyms.",
+        create=lambda _: RubricJudge("words"),
+        criteria=(Criterion(NAMES["words"], "Rubric by words", pass_mark=0.5, tagged=True),),
+        measures=(per_cent(NAMES["words"], "Rubric by words"),),
+        needs_model=False,
+        credit_rank=40,
+        open_parts="tag",
+    ),
+)
+
+
+class RubricJudge(SingleTurnJudge):
     """Points of a rubric by what an answer says: criterion `rubric`, 0 to 1, and the same at single tags."""
+
+    by = ("turn", "question_type", "task")
 
     def __init__(self, by: Literal["model", "words"] = "model") -> None:
         """Choose who says what is said.
@@ -41,17 +75,12 @@ class RubricJudge:
         Args:
             by: A language model, or the words alone, which know no synonyms.
         """
-        self._by = by
+        self.protocol = BY_MODEL if by == "model" else BY_WORDS
 
     @property
-    def name(self) -> str:
-        """`rubric`, or `rubric-words` where no model judges."""
-        return NAMES[self._by]
-
-    @property
-    def needs_model(self) -> bool:
-        """True where a model judges."""
-        return self._by == "model"
+    def reads(self) -> frozenset[str]:
+        """Rubrics."""
+        return frozenset({"rubric"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -63,33 +92,28 @@ class RubricJudge:
         )
         return (("rubric", VERSION), *how, ("without", "reference"))
 
-    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each turn that has a reference and was asked, and one for each tag with a credit of its own.
+    def is_due(self, turn: AnsweredTurn) -> bool:
+        """True for a turn that has a reference and was asked."""
+        return bool(turn.references) and super().is_due(turn)
+
+    def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
+        """Its type of question, and the task of its unit."""
+        return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
+
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row, and one for each tag with a credit of its own.
 
         Args:
-            unit: What is judged.
+            unit: Where the turn stands.
+            index: Its place among the unit's turns.
             model: Who judges, where a model does.
 
         Raises:
             BudgetError: A limit would be passed.
         """
-        judging = who(self.name, model) if self.needs_model else None
-        rows: list[JudgedScore] = []
-        before: list[tuple[str, str]] = []
-        for turn in unit.turns:
-            if turn.references and turn.state is not AnswerState.NOT_ASKED:
-                rows += await self._rows(unit, turn, before, judging)
-            before.append((turn.question, turn.references[0] if turn.references else ""))
-        return rows
-
-    async def _rows(
-        self, unit: JudgeUnit, turn: AnsweredTurn, before: Sequence[tuple[str, str]], model: AsyncModel | None
-    ) -> list[JudgedScore]:
-        by = model.name if model is not None else NOBODY
-        if turn.state is not AnswerState.ANSWERED:
-            return [unscored(unit, self.name, by, no_answer(turn), turn=turn)]
+        turn, by = unit.turns[index], model.name if model is not None else NOBODY
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
-        judged = await _asked(turn, rubric, model) if model is not None else _by_words(turn, before)
+        judged = await _asked(turn, rubric, model) if model is not None else _by_words(turn, turns_before(unit, index))
         if judged.verdict is None:
             return [unscored(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
         met = [judged.verdict[f"A{number}"] == "Yes" for number in range(1, len(rubric.items) + 1)]
@@ -118,27 +142,12 @@ class RubricJudge:
             units: All units, judged or not.
             scores: What `judge` gave for them.
         """
+        found = super().measures(units, scores)
         values: dict[str, dict[tuple[str, int | None], float]] = {}
         for row in scores:
             if row.unit == "turn" and row.value is not None:
                 values.setdefault(row.criterion, {})[row.unit_id, row.turn_index] = row.value
         whole = values.get(self.name, {})
-        entries = [
-            Entry(
-                video_id=unit.video_id,
-                value=whole.get((unit.id, turn.turn_index)),
-                item_id=turn.item_id,
-                groups={
-                    "turn": (str(turn.turn_index + 1),),
-                    "question_type": turn.labels.get("vdact.question_type", ()),
-                    "task": (unit.task,) if unit.task is not None else (),
-                },
-            )
-            for unit in units
-            for turn in unit.turns
-            if turn.references and turn.state is not AnswerState.NOT_ASKED
-        ]
-        found = [mean_of(self.name, entries, scale=PERCENT, by=("turn", "question_type", "task"))]
         questions = [question for question in tagged_questions(units, whole) if question.turn.references]
         for tag in TAGS:
             own = values.get(f"{self.name}.{tag}", {})

@@ -13,6 +13,7 @@ from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of, mean_of_groups
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Part, Protocol, per_cent
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_scores
 from reeltalk.evaluate.judging.turns import who
@@ -30,6 +31,7 @@ NO_ANSWER: Final = "[no answer was given]"
 AVERAGED: Final = ("chain", "path")
 """Kinds of units whose overall scores the leaderboard averages: dialogue and streaming."""
 AVERAGE: Final = f"{NAME}.average"
+OVERALL: Final = (f"{NAME}.OS", f"{NAME}.streaming.OS")
 PERCENT: Final = 10.0
 """Tables show a scale of 0 to 10 as 0 to 100."""
 
@@ -85,6 +87,11 @@ class SVBenchJudge:
     def needs_model(self) -> bool:
         """True."""
         return True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Relations between turns."""
+        return frozenset({"linked"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -149,10 +156,12 @@ class SVBenchJudge:
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`svbench.OS` first, then the dimensions, all 0 to 100: means over chains or paths, times ten.
+        """`svbench.OS` first, then the dimensions, all 0 to 100: means of marks, times ten.
 
-        A unit where TU does not apply is left out of TU alone. `svbench.streaming.OS.compat` and so on are means over
-        videos, whose linked questions the official script judges at once in place of paths.
+        As in the paper's table 2, dialogue and streaming evaluation are numbers of their own: `svbench.OS` and so on
+        are means over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit where TU does not apply
+        is left out of TU alone. Where the official script joins linked questions of a video, which it judges in place
+        of paths, `svbench.streaming.OS.compat` and so on are means over those.
 
         Args:
             units: All units, judged or not. The two unit kinds are told apart by `kind`, and averaged by
@@ -160,13 +169,22 @@ class SVBenchJudge:
             scores: What `judge` gave for them.
         """
         rows = {(row.unit, row.unit_id, row.criterion): row for row in scores}
-        own, joined = [unit for unit in units if not unit.official], [unit for unit in units if unit.official]
+        own = [unit for unit in units if not unit.official and unit.kind != "path"]
+        paths = [unit for unit in units if not unit.official and unit.kind == "path"]
+        joined = [unit for unit in units if unit.official]
         mode = (("mode", "compat"),)
-        variants: list[tuple[str, str, Sequence[JudgeUnit], tuple[tuple[str, str], ...]]] = [(NAME, "", own, ())]
-        if self.compat:
+        streaming = f"{NAME}.streaming"
+        variants: list[tuple[str, str, Sequence[JudgeUnit], tuple[tuple[str, str], ...]]] = []
+        if own or not paths:
+            variants.append((NAME, "", own, ()))
+        if paths:
+            variants.append((streaming, "", paths, ()))
+        if self.compat and own:
             variants.append((NAME, COMPAT, own, mode))
+        if self.compat and paths and not joined:
+            variants.append((streaming, COMPAT, paths, mode))
         if joined:
-            variants.append((f"{NAME}.streaming", COMPAT, joined, (*mode, ("join", "by-start-time"))))
+            variants.append((streaming, COMPAT, joined, (*mode, ("join", "by-start-time"))))
         means = [
             mean_of(
                 f"{name}.{criterion}{suffix}",
@@ -178,7 +196,8 @@ class SVBenchJudge:
             for name, suffix, among, signature in variants
             for criterion in CRITERIA
         ]
-        parts = {kind: [entry for entry in means[0].entries if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
+        overall = [entry for mean in means if mean.name in OVERALL for entry in mean.entries]
+        parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
         if not all(parts.values()):
             return means
         return [*means, mean_of_groups(AVERAGE, parts, scale=PERCENT)]
@@ -243,5 +262,78 @@ def _entry(unit: JudgeUnit, row: JudgedScore | None) -> Entry:
         video_id=unit.video_id,
         value=row.value if row is not None else None,
         applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
+        reason=row.reason if row is not None else None,
         groups=groups | ({"task": (unit.task,)} if unit.task is not None else {}),
     )
+
+
+_LEVELS: Final = {
+    "SA": (
+        "all answers mean what the references mean",
+        "small differences",
+        "partly",
+        "mostly different",
+        "not at all",
+    ),
+    "CC": (
+        "every answer fits what was said before",
+        "small breaks",
+        "some answers do not fit",
+        "most do not",
+        "none does",
+    ),
+    "LC": (
+        "nothing contradicts itself or the question",
+        "small slips",
+        "some contradictions",
+        "many",
+        "it makes no sense",
+    ),
+    "TU": ("order, time and change are all right", "small errors", "partly right", "mostly wrong", "wrong"),
+    "IC": ("nothing that was asked for is missing", "little is", "some is", "most is", "all is"),
+    "OS": ("excellent", "good", "fair", "poor"),
+}
+"""Meaning of the marks 10, 7 to 9, 4 to 6, 1 to 3 and 0, for people."""
+
+
+def _criterion(name: str, asked: str, title: str) -> Criterion:
+    return Criterion(
+        name,
+        f"SVBench, {title}",
+        0.0,
+        10.0,
+        pass_mark=5.0,
+        asked=asked,
+        levels=dict(zip(("10", "7–9", "4–6", "1–3", "0"), _LEVELS[name], strict=False)),
+        lowest=1.0 if name == "OS" else None,
+        may_not_apply=name == "TU",
+        whole=name == "OS",
+    )
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="SVBench",
+    help="A chain or path at once, by five dimensions and overall: 0 to 10, shown as 0 to 100.",
+    create=lambda settings: SVBenchJudge(compat=settings.compat),
+    criteria=(
+        _criterion("SA", "Semantic accuracy", "SA"),
+        _criterion("CC", "Contextual coherence", "CC"),
+        _criterion("LC", "Logical consistency", "LC"),
+        _criterion("TU", "Temporal understanding", "TU"),
+        _criterion("IC", "Informational completeness", "IC"),
+        _criterion("OS", "Overall", "overall"),
+    ),
+    needs=REFERENCE,
+    measures=(per_cent(NAME, "SVBench"),),
+    unit="unit",
+    parts=(
+        Part("OS", "overall", headline=True),
+        *(Part(criterion, criterion) for criterion in CRITERIA[1:]),
+        Part("average", "average"),
+        Part("streaming", "streaming"),
+        Part("streaming.OS", "streaming, overall", headline=True),
+    ),
+    rating="1",
+    source="SVBench (ICLR 2025)",
+)

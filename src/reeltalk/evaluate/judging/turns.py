@@ -1,16 +1,15 @@
-"""Judging turn by turn: which turns are due, the rows of their scores, and the items of their means."""
+"""Judging turn by turn: why a turn is not judged, and the rows of what has a score and what has none."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.scoring import JudgedScore
 
 NOBODY: Final = "none"
 """Who judges where no model does."""
@@ -18,9 +17,9 @@ GROUPED_BY: Final = ("turn", "question_type")
 """What numbers over turns are broken down by."""
 
 
-def due(unit: JudgeUnit) -> list[AnsweredTurn]:
-    """The turns that should have a score: all that the protocol asks."""
-    return [turn for turn in unit.turns if turn.state is not AnswerState.NOT_ASKED]
+def is_asked(turn: AnsweredTurn) -> bool:
+    """True for a turn that the model was asked to answer."""
+    return turn.state is not AnswerState.NOT_ASKED
 
 
 def obstacle(turn: AnsweredTurn) -> str | None:
@@ -104,55 +103,3 @@ def read_as_official(
         why = "the official script reads what is no finite number"
         return unscored(unit, criterion, judge, why, turn=turn, replies=replies)
     return scored(unit, criterion, judge, value, turn=turn, replies=replies)
-
-
-def entries(
-    units: Iterable[JudgeUnit], scores: Sequence[JudgedScore], criterion: str, *, by_unit: bool = False
-) -> list[Entry]:
-    """The items of a mean over turns: every turn that is due, with its score or none.
-
-    Args:
-        units: All units of one model.
-        scores: Their scores, in any order, of any criterion.
-        criterion: Of which the mean is.
-        by_unit: Average within units first.
-    """
-    found = {
-        (score.unit_id, score.turn_index): score
-        for score in scores
-        if score.criterion == criterion and score.unit == "turn"
-    }
-    kept: list[Entry] = []
-    for unit in units:
-        for turn in due(unit):
-            score = found.get((unit.id, turn.turn_index))
-            kept.append(
-                Entry(
-                    video_id=turn.video_id,
-                    value=score.value if score is not None else None,
-                    item_id=turn.item_id,
-                    applies=score is None or score.state is not ScoreState.NOT_APPLICABLE,
-                    groups={
-                        "turn": (str(turn.turn_index + 1),),
-                        "question_type": turn.labels.get("vdact.question_type", ()),
-                    },
-                    mean_of=unit.id if by_unit else None,
-                )
-            )
-    return kept
-
-
-def means(
-    units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criteria: Iterable[str], compat: Iterable[str]
-) -> list[Measure]:
-    """Means over turns of a model's answers, ours first, then those of the official reading.
-
-    Args:
-        units: All units of one model.
-        scores: Their rows.
-        criteria: Criteria of ours.
-        compat: Criteria under which the official reading stands; none where it was not asked for.
-    """
-    own = [mean_of(name, entries(units, scores, name), by=GROUPED_BY) for name in criteria]
-    official = (("mode", "compat"),)
-    return own + [mean_of(name, entries(units, scores, name), by=GROUPED_BY, signature=official) for name in compat]

@@ -14,10 +14,14 @@ from reeltalk.evaluate.judging import turns
 from reeltalk.evaluate.judging.asking import Judging, ask_rating, prompt
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Part, Protocol
 from reeltalk.evaluate.judging.rating import Rating, canonical, vdeval_compat
 from reeltalk.evaluate.judging.rows import scored
+from reeltalk.evaluate.judging.single_turn import TurnJudge
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore
 
 History = Literal["none", "qa_only", "judged"]
@@ -29,8 +33,42 @@ CRITERION: Final = "vdeval"
 COMPAT: Final = "vdeval.compat"
 
 
+PROTOCOL: Final = Protocol(
+    name=CRITERION,
+    title="VDEval",
+    help="Each turn, in one conversation that grows, with a summary of the video: 1 to 3.",
+    create=lambda settings: VDEval(
+        history=settings.judge_history,
+        summary=settings.judge_summary,
+        shots=1 if settings.judge_shots else 0,
+        compat=settings.compat,
+    ),
+    criteria=(
+        Criterion(
+            CRITERION,
+            "VDEval",
+            1.0,
+            3.0,
+            pass_mark=2.5,
+            asked="Correctness",
+            levels={
+                "3": "correct: it answers the question and is true",
+                "2": "ambiguous or incomplete: partly right, or it can be read in several ways",
+                "1": "incorrect or irrelevant",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(MetricInfo(CRITERION, "VDEval", 1.0, 3.0),),
+    credit_rank=70,
+    parts=(Part("percentile", "from 0 to 1", (0.0, 1.0)), Part("by_dialogue", "mean of dialogues")),
+    rating="1",
+    source="VDEval (AAAI 2025)",
+)
+
+
 @dataclass(frozen=True)
-class VDEval:
+class VDEval(TurnJudge):
     """VDEval; `history="none", summary="none"` is the paper's turn-based baseline."""
 
     history: History = "judged"
@@ -43,6 +81,8 @@ class VDEval:
     """Also read the first replies as the official script does. A dialogue that a published file holds in part twice is
     judged once more with the last of each turn's answers, which the script takes."""
 
+    protocol = PROTOCOL
+
     def __post_init__(self) -> None:
         for name, kinds in (("history", History), ("summary", Summary), ("shots", Literal[0, 1])):
             if getattr(self, name) not in get_args(kinds):
@@ -50,14 +90,9 @@ class VDEval:
                 raise SettingError(f"{name} of vdeval is {getattr(self, name)!r}; choose one of {known}")
 
     @property
-    def name(self) -> str:
-        """`vdeval`."""
-        return CRITERION
-
-    @property
-    def needs_model(self) -> bool:
-        """True."""
-        return True
+    def reads(self) -> frozenset[str]:
+        """The summary, where its judge is given one."""
+        return frozenset() if self.summary == "none" else frozenset({"summaries"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -68,6 +103,33 @@ class VDEval:
             ("summary", self.summary),
             ("shots", str(self.shots)),
             *((key, prompt(file).signature) for key, file in (*prompts, ("repair", "rating_repair"))),
+        )
+
+    def check_videos(self, videos: Sequence[Video]) -> None:
+        """Refuse videos of which none has the summary that its judge is given.
+
+        Args:
+            videos: Those that are asked about; none where no benchmark is known.
+
+        Raises:
+            SettingError: None has it; names the remedy.
+        """
+
+        def count(key: str) -> int:
+            return sum(bool(video.summaries.get(key, "").strip()) for video in videos)
+
+        if self.summary == "none" or count(SUMMARY_KEYS[self.summary]):
+            return
+        remedies = [
+            "pass --judge-summary " + " or ".join([*(kind for kind, key in SUMMARY_KEYS.items() if count(key)), "none"])
+        ]
+        if self.summary == "refined":
+            remedies.append("write summaries with 'reeltalk graph refine' and import them")
+        if not videos:
+            remedies.append("name the benchmark with --bench")
+        lack = f"none of the {len(videos):,} videos has one" if videos else "no benchmark is known that has one"
+        raise SettingError(
+            f"{self.name} needs a {self.summary} summary of each video, and {lack}; {', or '.join(remedies)}"
         )
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
@@ -93,8 +155,9 @@ class VDEval:
             none = f"there is no {self.summary} summary of the video; judge without one, or add it"
             return [
                 row
-                for turn in turns.due(unit)
-                for row in turns.without_score(unit, turn, self._criteria, judge.name, turns.obstacle(turn) or none)
+                for turn in unit.turns
+                if self.is_due(turn)
+                for row in turns.without_score(unit, turn, self.criteria, judge.name, turns.obstacle(turn) or none)
             ]
         system = Message("system", self.system_message())
         shown = Conversation(self.history, summary)
@@ -104,7 +167,7 @@ class VDEval:
                 shown.skip(turn)
             elif (why := turns.obstacle(turn)) is not None:
                 shown.skip(turn)
-                rows += turns.without_score(unit, turn, self._criteria, judge.name, why)
+                rows += turns.without_score(unit, turn, self.criteria, judge.name, why)
             else:
                 judging = await ask_rating(judge, [system, Message("user", shown.ask(turn))])
                 shown.keep(turn, judging.verdict)
@@ -118,23 +181,19 @@ class VDEval:
             units: All units of one model.
             scores: Their rows.
         """
-        found = self._means(CRITERION, turns.entries(units, scores, CRITERION))
-        by_unit = turns.entries(units, scores, CRITERION, by_unit=True)
+        found = self._means(CRITERION, self.entries(units, scores, CRITERION))
+        by_unit = self.entries(units, scores, CRITERION, by_unit=True)
         found.append(mean_of(f"{CRITERION}.by_dialogue", by_unit, by=turns.GROUPED_BY))
         if self.compat:
             repeated = any(turn.repeats for unit in units for turn in unit.turns)
             signature = (("mode", "compat"), *((("repeats", "last"),) if repeated else ()))
-            found += self._means(COMPAT, turns.entries(units, scores, COMPAT), signature=signature)
+            found += self._means(COMPAT, self.entries(units, scores, COMPAT), signature=signature)
         return found
 
     def system_message(self) -> str:
         """The task, and the example where one is shown."""
         example = prompt("vdeval_example").text if self.shots else ""
         return prompt("vdeval").fill(example=example).strip()
-
-    @property
-    def _criteria(self) -> tuple[str, ...]:
-        return (CRITERION, COMPAT) if self.compat else (CRITERION,)
 
     def _means(self, name: str, entries: list[Entry], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
         return [

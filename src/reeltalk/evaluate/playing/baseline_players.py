@@ -48,7 +48,6 @@ LOOK_EVERY_S: Final = 1.0
 KEPT_FRAMES: Final = 4096
 """Frames that are kept small, 7 KB each: a dialogue looks at the same ones turn after turn."""
 KEPT_VIEWS: Final = 16
-NOTHING_LIKE: Final = "nothing that is known is like this question"
 NEAREST_FRAMES: Final = 16
 CALL_S: Final = 600.0
 MEMORY_BYTES: Final = 1 << 30
@@ -84,13 +83,13 @@ class BaselinePlayer:
         return self._sees_frames
 
     async def answer(self, seen: Seen, pictures: Pictures) -> Said:
-        """What it answers; nothing where it has nothing to say."""
+        """Its answer, which is empty where it has nothing to say: every model has an answer to the same turns."""
         frames: Frames | None = None
         if self._sees_frames:
             frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
         history = [(past.question, past.answer) for past in seen.history]
         text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
-        return Said(text=text, reason=NOTHING_LIKE if text is None else None)
+        return Said(text="" if text is None else text)
 
 
 class EmptyPlayer:
@@ -157,7 +156,7 @@ class FramesPlayer:
             asked_at_s=seen.step.asked_at_s,
             without=seen.video_id,
         )
-        return Said(text=text, reason=NOTHING_LIKE if text is None else None)
+        return Said(text="" if text is None else text)
 
     async def _view(self, seen: Seen, pictures: Pictures) -> FrameFeatures:
         references = tuple(frame.reference for frame in seen.frames)

@@ -8,16 +8,22 @@ from typing import Final
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen, ShownFrame
+from reeltalk.evaluate.settings import AnswerStyle
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
+STYLES: Final = PROMPTS / "styles"
 _THOUGHT: Final = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 _OPEN_THOUGHT: Final = re.compile(r"\A\s*<think(?:ing)?>", re.DOTALL)
 
 
-def answer_prompt(name: str) -> Prompt:
-    """A prompt that answers are asked with, by its name, as `svbench`, or a file of one's own.
+def answer_prompt(name: str, style: AnswerStyle = "free") -> Prompt:
+    """The prompt that asks a model for answers.
+
+    Args:
+        name: One of ours, as `svbench`, or a file of your own, `NAME.md`.
+        style: `short` asks for a word or a phrase, below what the prompt says.
 
     Raises:
         SettingError: There is none of the name, or the file is no prompt.
@@ -27,11 +33,17 @@ def answer_prompt(name: str) -> Prompt:
         known = ", ".join(sorted(found.stem for found in PROMPTS.glob("*.md")))
         raise SettingError(f"no prompt '{name}'; known are {known}, or give a file NAME.md")
     try:
-        return Prompt.load(path)
+        prompt = Prompt.load(path)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"prompt {path} cannot be read: {error}") from None
     except ValueError as error:
         raise SettingError(str(error)) from None
+    return in_style(prompt, style)
+
+
+def in_style(prompt: Prompt, style: AnswerStyle) -> Prompt:
+    """A prompt that also says how long an answer is; the same prompt where the style is `free`."""
+    return prompt if style == "free" else prompt.followed_by(Prompt.load(STYLES / f"{style}.md"))
 
 
 class ChatPlayer:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +26,6 @@ HAIR_S: Final = 1.001e-6
 """`video.frames` takes the frame at a moment a microsecond further; the rest is the rounding of floats."""
 LONGEST_S: Final = 14 * 86400.0
 """A video that says it is longer lies; to count its seconds would take more memory than there is."""
-FULL_HASH: Final = re.compile(r"[0-9a-f]{64}")
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
 HINT: Final = "replace the file or leave the video out"
@@ -90,8 +88,8 @@ class Decoder:
             InputError: It is no video that we read.
         """
         try:
-            # The media store names its files by their bytes; others are read once to know them again.
-            sha256 = path.name if FULL_HASH.fullmatch(path.name) else (await asyncio.to_thread(hash_file, path))[0]
+            # The media store names its files by their bytes, but a file may have been written over since.
+            sha256 = (await asyncio.to_thread(hash_file, path))[0]
         except OSError as error:
             raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
         name = sha256[:NAME_DIGITS]

@@ -14,11 +14,13 @@ from typing import Final, Self
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
 from reeltalk.evaluate.frame_settings import FrameSettings
+from reeltalk.evaluate.playing.controls import black, looped, shuffled
 from reeltalk.evaluate.playing.decoding import HAIR_S, Decoder, Film
 from reeltalk.evaluate.playing.player import ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.parallel import Limits
+from reeltalk.schema.runs import Control
 
 KEPT_BYTES: Final = 64 << 20
 BEYOND_S: Final = 2.0
@@ -99,6 +101,9 @@ class FrameServer:
         processes: Videos that are decoded at a time.
         limits: What one call of a child process may use; by default time grows with the frames.
         kept_bytes: Pictures of so many bytes stay in memory.
+        control: What is shown in place of a video's own pictures; frames keep their times.
+        seed: Decides what a control draws.
+        others: For each video the one whose pictures the control `other-video` shows.
     """
 
     def __init__(
@@ -110,8 +115,12 @@ class FrameServer:
         *,
         limits: Limits | None = None,
         kept_bytes: int = KEPT_BYTES,
+        control: Control | None = None,
+        seed: int = 17,
+        others: Mapping[str, str] | None = None,
     ) -> None:
         self.settings: Final = settings
+        self._control, self._seed, self._others = control, seed, others or {}
         self._media, self._kept_bytes = media, kept_bytes
         self._decoder = Decoder(folder, settings, processes, limits)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -149,7 +158,7 @@ class FrameServer:
             BrokenInvariantError: A turn is asked before the turn before it: its history would tell of what comes.
             InputError: The video cannot be decoded, or ends long before a question.
         """
-        if self.settings.policy == "none" or not script.steps:
+        if "none" in (self.settings.policy, self._control) or not script.steps:
             return Screening(self, script.steps, [()] * len(script.steps), {}, append_only=True)
         _check_order(script)
         async with self._locks[script.video_id]:
@@ -157,19 +166,46 @@ class FrameServer:
             _check_length(script, film)
             policy = policy_of(self.settings, script.steps, film.duration_s)
             wanted = [policy.times(script.steps[: end + 1], film.duration_s) for end in range(len(script.steps))]
-            missing = {time for times in wanted for time in times} - film.pts_s.keys()
-            if missing:
-                await self._decode(script.video_id, film, sorted(missing))
+            await self._decode(script.video_id, film, {time for times in wanted for time in times})
         # Two moments may fall on one frame, which is shown once.
         shown = [tuple(dict.fromkeys(film.pts_s[time] for time in times)) for times in wanted]
-        frames = {pts_s: ShownFrame(pts_s, self._reference(film, pts_s)) for times in shown for pts_s in times}
-        return Screening(
-            self,
-            script.steps,
-            [tuple(frames[pts_s] for pts_s in times) for times in shown],
-            {frame.reference: self._decoder.picture(film, pts_s) for pts_s, frame in frames.items()},
-            append_only=policy.append_only,
-        )
+        sources = await self._sources(script, film, shown, append_only=policy.append_only)
+        frames, files = [], {}
+        for times, pictured in zip(shown, sources, strict=True):
+            turn = []
+            for pts_s, (source, at_s) in zip(times, pictured, strict=True):
+                frame = ShownFrame(pts_s, self._reference(film, pts_s, source, at_s), source.name)
+                files[frame.reference] = self._decoder.picture(source, at_s)
+                turn.append(frame)
+            frames.append(tuple(turn))
+        return Screening(self, script.steps, frames, files, append_only=policy.append_only)
+
+    async def _sources(
+        self, script: Script, film: Film, shown: Sequence[tuple[float, ...]], *, append_only: bool
+    ) -> list[list[tuple[Film, float]]]:
+        """For each frame of each turn the video and the presentation time that its picture is from."""
+        if self._control == "shuffled":
+            mixed: tuple[float, ...] = ()
+            orders = []
+            for index, times in enumerate(shown):
+                before = mixed if append_only else ()
+                mixed = shuffled(
+                    (*before, *times[len(before) :]),
+                    len(times) - len(before),
+                    seed=self._seed,
+                    drawn_for=f"{script.id} {index}",
+                )
+                orders.append([(film, at_s) for at_s in mixed])
+            return orders
+        if self._control == "other-video":
+            name = self._others[script.video_id]
+            moments = {pts_s for times in shown for pts_s in times}
+            async with self._locks[name]:
+                other = await self._film(name)
+                at = {pts_s: looped(pts_s, other.duration_s) for pts_s in moments}
+                await self._decode(name, other, set(at.values()))
+            return [[(other, other.pts_s[at[pts_s]]) for pts_s in times] for times in shown]
+        return [[(film, pts_s) for pts_s in times] for times in shown]
 
     def shows(self, files: Mapping[bytes, Path]) -> None:
         """Note frames that a `Screening` has shown; only such frames can be had.
@@ -203,6 +239,8 @@ class FrameServer:
             raise BenchmarkError(
                 f"picture {path} was made and cannot be read: {error.strerror}; run the command again"
             ) from None
+        if self._control == "black":
+            content = await asyncio.to_thread(black, content, quality=self.settings.quality)
         if reference not in self._kept:
             self._kept[reference] = content
             self._size_bytes += len(content)
@@ -210,8 +248,11 @@ class FrameServer:
                 self._size_bytes -= len(self._kept.popitem(last=False)[1])
         return content
 
-    def _reference(self, film: Film, pts_s: float) -> bytes:
-        return f"{film.name}@{pts_s:.6f}/{self.settings.size}/{self.settings.quality}".encode()
+    def _reference(self, film: Film, pts_s: float, source: Film, at_s: float) -> bytes:
+        """Names the picture at a place of a video, so that a reply to one is never taken for a reply to another."""
+        own = f"{film.name}@{pts_s:.6f}/{self.settings.size}/{self.settings.quality}"
+        shown = f"/{self._control}/{source.name}@{at_s:.6f}" if self._control else ""
+        return f"{own}{shown}".encode()
 
     async def _film(self, video_id: str) -> Film:
         known = self._films.get(video_id)
@@ -233,9 +274,12 @@ class FrameServer:
             raise
         return film
 
-    async def _decode(self, video_id: str, film: Film, times_s: list[float]) -> None:
+    async def _decode(self, video_id: str, film: Film, times_s: set[float]) -> None:
+        missing = sorted(times_s - film.pts_s.keys())
+        if not missing:
+            return
         try:
-            await self._decoder.decode(film, times_s)
+            await self._decoder.decode(film, missing)
         except InputError as error:
             # A file that makes a decoder hang is not tried again for each of its scripts.
             self._films[video_id] = error

@@ -11,6 +11,7 @@ from typing import Final, Self
 
 from reeltalk.baselines.answerer import as_option
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.script import Script
 from reeltalk.graph import phrases
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
@@ -26,9 +27,10 @@ from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
-SEEDS: Final = 16
-"""What is not done can be asked of so many things that a seed chooses; so many seeds are tried to find a question."""
-DRAWN: Final = frozenset({"acts", "order", "times"})
+SEEDS: Final = 64
+"""Seeds that are tried to find a question whose subject a seed chose, as one of the things that are not there."""
+DRAWN: Final = frozenset({"acts", "order", "times", "never_handled", "opinion"})
+"""Kinds of questions whose subject a seed chooses."""
 SAME_TIME_S: Final = 1e-3
 
 
@@ -80,6 +82,18 @@ class OraclePlayer:
     def sees_frames(self) -> bool:
         """Never."""
         return False
+
+    def knows(self, script: Script) -> object:
+        """All that it looks at for a script, beside its questions: graphs with their clips, and what turns ask for.
+
+        Args:
+            script: What is played.
+        """
+        told = [[step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params")] for step in script.steps]
+        known = self._videos.get(script.video_id)
+        if known is None:
+            return told
+        return [told, [clip.interval for clip in known.clips], list(known.graphs.items())]
 
     async def answer(self, seen: Seen, pictures: Pictures) -> Said:
         """What the graphs say; nothing where they do not hold what is asked for.

@@ -93,6 +93,7 @@ async def play(
         planted = _is_planted(script, index, settings)
         played = Played(
             frames_s=tuple(frame.pts_s for frame in frames),
+            film=frames[0].film if frames else None,
             new_frames=len(new_frames),
             took_s=said.took_s,
             first_token_s=said.first_token_s,
@@ -208,5 +209,6 @@ def answered_turn(script: Script, step: Step, model: str, said: Said, played: Pl
         correct_option=turn.correct_option,
         checklist=turn.checklist,
         rubric=turn.rubric,
+        key=turn.key,
         played=played,
     )

@@ -13,7 +13,10 @@ class ShownFrame:
     pts_s: float
     """Its presentation time; never after the question."""
     reference: bytes
-    """By which `FrameServer.jpeg` gives the picture: the video's hash, its own time, the size."""
+    """By which `FrameServer.jpeg` gives the picture: the video's hash, its own time, the size, and which picture a
+    control shows in its place."""
+    film: str | None = None
+    """The first digits of the hash of the file that its picture is of, where that is known."""
 
 
 @dataclass(frozen=True)

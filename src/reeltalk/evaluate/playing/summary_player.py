@@ -6,7 +6,9 @@ from typing import Final
 
 from reeltalk.errors import BudgetError, ReeltalkError
 from reeltalk.evaluate.fencing import fenced
+from reeltalk.evaluate.playing.chat import in_style
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.settings import AnswerStyle
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 
@@ -21,6 +23,7 @@ class SummaryPlayer:
         summaries: Gives a video's summary; None where it has none.
         prompt: How it is asked; `prompts/summary.md` by default.
         kind: Which summary it is, as `template`, for the name.
+        style: `short` asks for a word or a phrase.
     """
 
     def __init__(
@@ -30,9 +33,10 @@ class SummaryPlayer:
         prompt: Prompt | None = None,
         *,
         kind: str = "summary",
+        style: AnswerStyle = "free",
     ) -> None:
         self._model, self._summaries, self._kind = model, summaries, kind
-        self._prompt = prompt or Prompt.load(PROMPT)
+        self._prompt = in_style(prompt or Prompt.load(PROMPT), style)
 
     @property
     def name(self) -> str:

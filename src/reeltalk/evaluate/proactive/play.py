@@ -6,6 +6,8 @@ from typing import Protocol
 from reeltalk.errors import BenchmarkError, BudgetError, ModelError
 from reeltalk.evaluate.playing.player import ShownFrame
 from reeltalk.evaluate.proactive.watching import Glimpse, Signature, Watcher
+from reeltalk.schema.intervals import no_later
+from reeltalk.schema.record import Json
 from reeltalk.schema.stream import ProactiveTask, StreamEvent, StreamEventKind
 
 
@@ -50,7 +52,7 @@ async def play(
         readiness: float | None = None,
         took_s: float | None = None,
         memory_bytes: int | None = None,
-        settings: Signature = (),
+        extra: dict[str, Json] | None = None,
     ) -> StreamEvent:
         return StreamEvent(
             model=watcher.name,
@@ -62,21 +64,23 @@ async def play(
             readiness=readiness,
             took_s=took_s,
             memory_bytes=memory_bytes,
-            extra={"settings": dict(settings)} if settings else {},
+            extra=extra or {},
         )
 
-    yield event("started", settings=(*watcher.signature, *signed))
+    settings = dict((*watcher.signature, *signed))
+    film = frames[0].film if frames else None
+    yield event("started", extra=({"settings": settings} if settings else {}) | ({"film": film} if film else {}))
     try:
         watching, told = watcher.begin(), False
         for frame in frames:
-            if frame.pts_s > task.until_s:
+            if not no_later(frame.pts_s, task.until_s):
                 break
-            if not told and frame.pts_s >= task.asked_at_s:
+            if not told and no_later(task.asked_at_s, frame.pts_s):
                 at_s = max(at_s, task.asked_at_s)
                 await watching.instruct(task.instruction)
                 told = True
                 yield event("instructed", task.instruction)
-            at_s = frame.pts_s
+            at_s = max(at_s, frame.pts_s)
             seen = await watching.see(Glimpse(at_s, frame.reference, await pictures.jpeg(frame.reference)))
             yield event("frame", readiness=seen.readiness, took_s=seen.took_s, memory_bytes=watching.memory_bytes)
             if seen.text is not None:

@@ -10,13 +10,13 @@ import numpy as np
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
-from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, Play, Reply, Share
-from reeltalk.schema.runs import GroupRow, SummaryRow
+from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, UNBOUNDED, Play, Reply, Share
+from reeltalk.schema.intervals import no_later
+from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, quoted
+from reeltalk.schema.scoring import plain, short_hash
 from reeltalk.schema.stream import Moment, ProactiveTask
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
-MOST_UNSCORED: Final = 0.02
-"""Share of sessions without a play beyond which values are withheld, as of other tables."""
 EMPTY: Final = "there is nothing that it could be a share of"
 
 
@@ -59,20 +59,12 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
     )
 
 
-def score(
-    sessions: Sequence[SessionLog],
-    tasks: Sequence[ProactiveTask],
-    *,
-    resamples: int = 1000,
-    seed: int = 17,
-) -> ProactiveScores:
+def score(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
     """All measures of all models of some logs, pooled over tasks, with intervals by video.
 
     Args:
         sessions: Of the logs.
         tasks: That should have been played; sessions of others are left out.
-        resamples: Draws of videos behind each interval.
-        seed: Of the draws.
 
     Raises:
         BenchmarkError: Two logs hold a play of one task by one model, or plays of a model were made with different
@@ -87,7 +79,7 @@ def score(
         by_model[session.model][session.session] = session
     scores = ProactiveScores()
     for model, played in by_model.items():
-        signature = _signature(model, list(played.values()))
+        signature = _signature(model, [played[task.id] for task in tasks if task.id in played], tasks)
         reasons = {task.id: why for task in tasks if (why := _why_not(played.get(task.id), task)) is not None}
         scores.unscored[model] = reasons
         plays = {task.id: play_of(played[task.id], task) for task in tasks if task.id not in reasons}
@@ -95,48 +87,42 @@ def score(
         for task in tasks:
             by_kind[task.kind].append(task)
         for name in MEASURES:
-            whole = _pooled(name, tasks, plays, resamples=resamples, seed=seed)
-            withheld = len(reasons) > MOST_UNSCORED * len(tasks)
+            whole = _pooled(name, tasks, plays)
+            withheld = is_withheld(len(tasks) - len(reasons), len(reasons))
             scores.summary.append(
                 SummaryRow(
                     model=model,
                     metric=name,
-                    value=None if withheld else whole.value,
                     n=whole.n,
-                    low=None if withheld else whole.low,
-                    high=None if withheld else whole.high,
                     signature=signature,
                     unscored=len(reasons),
-                    over_scored=whole.value if withheld else None,
+                    **quoted(whole.value, whole.low, whole.high, withheld=withheld),
                 )
             )
             for kind, some in sorted(by_kind.items()):
-                part = _pooled(name, some, plays, resamples=resamples, seed=seed)
+                part = _pooled(name, some, plays)
+                failed = sum(task.id in reasons for task in some)
                 scores.groups.append(
                     GroupRow(
                         model=model,
                         metric=name,
                         by="kind",
                         group=kind,
-                        value=part.value,
                         n=part.n,
-                        unscored=sum(task.id in reasons for task in some),
-                        low=part.low,
-                        high=part.high,
+                        unscored=failed,
+                        **quoted(part.value, part.low, part.high, withheld=is_withheld(len(some) - failed, failed)),
                     )
                 )
     return scores
 
 
-def _pooled(
-    name: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play], *, resamples: int, seed: int
-) -> Statistic:
+def _pooled(name: str, tasks: Sequence[ProactiveTask], plays: Mapping[str, Play]) -> Statistic:
     scored = [task for task in tasks if task.id in plays]
     shares: list[Share] = [MEASURES[name](plays[task.id]) for task in scored]
-    draws = draw_videos([task.video_id for task in scored], resamples=resamples, seed=seed)
+    draws = draw_videos([task.video_id for task in scored])
     earned = np.array([share.earned for share in shares], np.float64)
     possible = np.array([share.possible for share in shares], np.float64)
-    return ratio_of_sums(earned, possible, draws, reason=EMPTY)
+    return ratio_of_sums(earned, possible, draws, reason=EMPTY, scale=None if name in UNBOUNDED else (0.0, 1.0))
 
 
 def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
@@ -148,11 +134,11 @@ def _why_not(session: SessionLog | None, task: ProactiveTask) -> str | None:
         return last.text or "it failed"
     if last.kind != "ended":
         return "it was broken off"
-    return None if last.at_s >= task.until_s - SLACK_S else f"it ended at {last.at_s:g} s of {task.until_s:g} s"
+    return None if no_later(task.until_s - SLACK_S, last.at_s) else f"it ended at {last.at_s:g} s of {task.until_s:g} s"
 
 
-def _signature(model: str, sessions: Sequence[SessionLog]) -> str:
-    """What can move the figures of a model, as the first event of its sessions tells it."""
+def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> str:
+    """Everything that can change the numbers of a model: the tasks, and the settings in its sessions' first events."""
     told = {
         tuple(sorted((str(key), str(value)) for key, value in dict(first.get("settings") or {}).items()))
         for first in (session.events[0].extra for session in sessions)
@@ -161,4 +147,12 @@ def _signature(model: str, sessions: Sequence[SessionLog]) -> str:
     if len(told) > 1:
         raise BenchmarkError(f"plays of {model!r} were made with different settings; score their logs one by one")
     parts = [f"{key}:{value}" for key, value in next(iter(told), ())]
-    return "|".join([SIGNATURE, f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts])
+    data = short_hash(sorted((plain(task) for task in tasks), key=lambda task: str(task["id"])))
+    shown = short_hash(sorted(_shown(session) for session in sessions))
+    return "|".join([SIGNATURE, f"data:{data}", f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts, f"films:{shown}"])
+
+
+def _shown(session: SessionLog) -> tuple[str, ...]:
+    """The film of a session, the model's instruction and the time of the instruction."""
+    told = (f"{event.at_s:g} {event.text}" for event in session.events if event.kind == "instructed")
+    return (session.session, str(session.events[0].extra.get("film") or ""), *told)

@@ -96,7 +96,7 @@ def tune(
 
         with EventLog(path) as log:
             done = run(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
-        scores = score(read_event_log(path), tuning.tasks, resamples=100)
+        scores = score(read_event_log(path), tuning.tasks)
         if done.failed:
             why = next(iter(scores.unscored[model.name].values()))
             raise ModelError(

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from reeltalk.errors import ModelError
 from reeltalk.inference.stream import Stream, StreamingModel
+from reeltalk.schema.intervals import no_later
 from reeltalk.video.encode import pixels_of
 
 Signature = tuple[tuple[str, str], ...]
@@ -129,7 +130,7 @@ class _StreamWatching:
         if readiness is None:
             raise ModelError("the model was not trained to tell when to speak; poll it, as '--model poll:NAME' does")
         # Silence does not decay: a model that stays ready speaks again when it may.
-        if readiness < self._threshold or glimpse.at_s < self._silent_until_s:
+        if readiness < self._threshold or not no_later(self._silent_until_s, glimpse.at_s):
             return Observed(readiness, None, took_s)
         said = self._stream.speak()
         if not said.text.strip():
@@ -195,8 +196,8 @@ class _Repeating:
         self._instruction = instruction
 
     async def see(self, glimpse: Glimpse) -> Observed:
-        if self._every_s is None or glimpse.at_s < self._next_s or not self._instruction:
+        if self._every_s is None or not no_later(self._next_s, glimpse.at_s) or not self._instruction:
             return Observed(None, None, 0.0)
-        while self._next_s <= glimpse.at_s:
+        while no_later(self._next_s, glimpse.at_s):
             self._next_s += self._every_s
         return Observed(None, self._instruction, 0.0)

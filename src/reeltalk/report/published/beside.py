@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.report.columns import COMPAT
+from reeltalk.evaluate.judging.protocol import COMPAT
 from reeltalk.report.leaderboard import Leaderboard, ModelRow, key_of
 from reeltalk.report.published.reasons import OwnNumber, Reason, parts_of, reasons
 from reeltalk.report.published.records import Column, PublishedBenchmark, PublishedTable, Row
@@ -116,6 +116,10 @@ def _pick(model: ModelRow, column: Column, groups: Sequence[GroupRow], official:
     if column.metric is None:
         return None
     name = _official(column) if official else column.metric
+    if not official and column.mode == "streaming" and name.startswith("svbench."):
+        # Before streaming had numbers of its own, paths were a group of the number over all.
+        streaming = name.replace("svbench.", "svbench.streaming.", 1)
+        name = streaming if model.cells.get(streaming) is not None else name
     cell = model.cells.get(name)
     if cell is None:
         return None
@@ -153,8 +157,7 @@ def _official(column: Column) -> str:
 def _cell(pick: _Pick) -> OwnCell:
     row, scale = pick.group if pick.group is not None else pick.row, pick.column.scale
     value, low, high = (None if end is None else end * scale for end in (row.value, row.low, row.high))
-    withheld = pick.group is None and pick.row.value is None and pick.row.over_scored is not None
-    return OwnCell(value, low, high, row.n, withheld)
+    return OwnCell(value, low, high, row.n, withheld=row.value is None and row.over_scored is not None)
 
 
 def _number(index: int, model: ModelRow, pick: _Pick, official: bool) -> OwnNumber:

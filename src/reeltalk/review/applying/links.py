@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.settled import DoneUnit, Settled
-from reeltalk.review.applying.turns import EXACT, MADE_FOR
 from reeltalk.review.applying.verdicts import Said, verdicts
-from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
@@ -125,16 +124,8 @@ def _draft(target: Turn, value: Json) -> Turn:
     labels = {**target.labels, "svbench.relation": tuple(value["relations"])}
     if value["skills"]:
         labels["svbench.skill"] = tuple(value["skills"])
-    extra = {name: fact for name, fact in target.extra.items() if name not in EXACT}
-    return target.model_copy(
-        update={
-            "question": value["question"],
-            "references": tuple(value["references"] or ()),
-            "labels": labels,
-            "extra": extra,
-            **dict.fromkeys(MADE_FOR),
-        }
-    )
+    worded = {"question": value["question"], "references": tuple(value["references"] or ()), "labels": labels}
+    return without_facts(target).model_copy(update=worded)
 
 
 def word_paths(made: NextRevision) -> None:

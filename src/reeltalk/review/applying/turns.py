@@ -7,17 +7,10 @@ from reeltalk.review.applying.next_revision import Key, NextRevision
 from reeltalk.review.applying.settled import DoneUnit, Settled
 from reeltalk.review.applying.verdicts import Said, verdicts
 from reeltalk.review.revisions import WORDED, wording_hash
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+from reeltalk.schema.dialogue import MADE_FOR_WORDING, REWORDING, Dialogue, QAChain, Turn, without_facts
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
 
-KNOWN_ANSWER: Final = "answer_key"
-EXACT: Final = ("kind", "form", "answer_type", "answer_key", "params", "shows", "rests_on")
-"""What a turn that was written from a graph says in `extra` about the fact that it asks for."""
-MADE_FOR: Final = ("checklist", "rubric")
-"""What was made for one wording of a turn, and says nothing about another."""
-REWORDING: Final = ("question", "references", "options", "correct_option")
-"""Fields whose change makes another question of a turn, in distinction to when and where it is asked."""
 LABELS: Final = "labels"
 
 
@@ -102,10 +95,7 @@ def _worded(there: Turn, draft: Turn, value: Mapping[str, Json]) -> Turn:
     new = Turn.model_validate(there.model_dump(mode="json") | stored)
     if all(getattr(new, name) == getattr(there, name) for name in REWORDING):
         return new
-    extra = new.extra
-    if KNOWN_ANSWER in extra:
-        extra = {name: fact for name, fact in extra.items() if name not in EXACT}
-    return new.model_copy(update={"extra": extra, **dict.fromkeys(MADE_FOR)})
+    return without_facts(new)
 
 
 def _is_known(made: NextRevision, key: Key, place: int, there: Turn, draft: Turn, new: Turn) -> bool:
@@ -137,10 +127,10 @@ def _keep(
             made.reworded[(*key, place)] = there
         effects = [
             FieldEdit(field=f"turns[{index}].{name}", before=getattr(there, name).model_dump(mode="json"))
-            for name in MADE_FOR
+            for name in MADE_FOR_WORDING
             if getattr(there, name) is not None and getattr(new, name) is None
         ]
-        made.counts["checklists and rubrics taken off"] += len(effects)
+        made.counts["checklists, rubrics and keys taken off"] += len(effects)
     worded = new if decision in (Decision.ACCEPT, Decision.EDIT) else None
     found = verdicts(unit, str(index), settled, lambda value: _said(index, draft, value))
     made.review(unit, found, place=place, settled=settled, worded=worded, effects=effects)

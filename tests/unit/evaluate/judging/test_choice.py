@@ -1,17 +1,24 @@
 """Judging without a model: options by the order in which they were shown, and short answers by their words."""
 
 import asyncio
+import re
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from reeltalk.evaluate.judging.choice import AgreeJudge, ChoiceJudge, shown_options
+from reeltalk.evaluate.judging.in_context import agrees_in_context
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.measures import grouped
+from reeltalk.evaluate.judging.protocol import protocols
 from reeltalk.metrics.agree import SIGNATURE
+from reeltalk.report.turns import credit_metric
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
+SAMPLES = Path(__file__).parents[3] / "samples"
 OPTIONS = ("In the kitchen.", "In the car.", "At the office.", "On the roof.", "In the garden.")
 
 
@@ -127,3 +134,21 @@ def test_the_rules_stand_in_the_signature() -> None:
     assert ChoiceJudge().signature == (("option", SIGNATURE),)
     assert not AgreeJudge().needs_model
     assert not ChoiceJudge().needs_model
+
+
+def test_the_error_rates_that_stand_beside_lexical_agreement_are_those_that_are_measured() -> None:
+    cases = tomllib.loads((SAMPLES.parent / "typed_answers" / "answers.toml").read_text(encoding="utf-8"))["case"]
+    found = {}
+    for kind in ("right", "wrong"):
+        pairs = [(case, answer) for case in cases for answer in case[kind]]
+        accepted = sum(agrees_in_context(answer, [case["reference"]], case["question"]) for case, answer in pairs)
+        found[kind] = 100 * accepted / len(pairs)
+    stated = [int(number) for number in re.findall(r"(\d+) %", protocols()["agree"].caution)]
+    assert stated == pytest.approx([found["right"], found["wrong"]], abs=2)
+
+
+def test_lexical_agreement_is_never_chosen_as_credit() -> None:
+    assert credit_metric(["agree", "rouge_l"]) == "rouge_l"
+    assert credit_metric(["agree", "typed"]) == "typed"
+    assert credit_metric(["agree"]) is None
+    assert protocols()["agree"].title == "Lexical agreement"

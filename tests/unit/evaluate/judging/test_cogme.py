@@ -10,7 +10,7 @@ from reeltalk.evaluate.judging.cogme import CogMEJudge
 from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.metrics.profile import TAGS, TaggedAnswer, profile
-from reeltalk.metrics.resampling import cluster_bootstrap
+from reeltalk.metrics.uncertainty import measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.labels import Thinking
 from reeltalk.schema.scoring import JudgedScore
@@ -150,7 +150,7 @@ def test_a_turn_that_was_not_scored_is_counted_and_left_out() -> None:
     assert (found["cogme.Reasoning"].value, found["cogme.Reasoning"].unscored) == (None, 1)
 
 
-def test_a_weighted_tag_can_be_resampled_by_video() -> None:
+def test_a_weighted_tag_has_an_interval_clustered_by_video() -> None:
     units = [
         unit(
             turn(RIGHT if n % 3 else WRONG, ((Thinking.RECALL, Thinking.REASONING)[n % 2].value,)),
@@ -160,10 +160,13 @@ def test_a_weighted_tag_can_be_resampled_by_video() -> None:
         for n in range(12)
     ]
     measure = measured(CogMEJudge(), units)["cogme.Character"]
-    interval = cluster_bootstrap(measure.statistics, measure.clusters, measure.from_sums, resamples=500, seed=3)
-    assert interval is not None
+    found = measure_interval(
+        measure.statistics, measure.clusters, measure.from_sums, (0.0, 100.0), weights=measure.weights
+    )
     assert measure.value is not None
-    assert 0 <= interval.low < measure.value < interval.high <= 100
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low < measure.value < found.high <= 100
 
 
 class Rubric(ChoiceJudge):

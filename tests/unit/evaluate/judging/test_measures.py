@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from reeltalk.evaluate.judging.measures import MOST_UNSCORED, Entry, Measure, grouped, mean_of, mean_of_groups
+from reeltalk.evaluate.judging.measures import Entry, Measure, grouped, mean_of, mean_of_groups
+from reeltalk.schema.runs import MOST_UNSCORED
 
 
 def entries(*values: float | None, video: str = "v") -> list[Entry]:

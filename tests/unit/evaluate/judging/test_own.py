@@ -44,7 +44,7 @@ class Mine(AgreeJudge):
 
 def judges(folder: Path, text: str, name: str) -> Any:
     (folder / "judge.py").write_text(text, encoding="utf-8")
-    return opened_judges(JudgeSettings(protocols=(f"python:{folder / 'judge.py'}:{name}",)), None)
+    return opened_judges(JudgeSettings(protocols=(f"python:{folder / 'judge.py'}:{name}",)))
 
 
 def unit(*turns: tuple[str, str], state: AnswerState = AnswerState.ANSWERED) -> JudgeUnit:

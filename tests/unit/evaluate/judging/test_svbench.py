@@ -1,6 +1,7 @@
 """SVBench's dimensions and GPT4-Score: one strict record per request, and what the official patterns make of a text."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -319,7 +320,7 @@ def test_the_signature_names_every_prompt() -> None:
 
 
 BAD_MARKS: list[Any] = [
-    11, 100, -2, 7.5, 8.0, "8", "eight", "", True, False, None, [8], {"score": 8}, "8/10", 1e3, "N/A", [], {}, 10**30,
+    11, 100, -2, 7.5, 8.1, "8", "eight", "", True, False, None, [8], {"score": 8}, "8/10", 1e3, "N/A", [], {}, 10**30,
 ]  # fmt: skip
 
 
@@ -381,3 +382,18 @@ def test_no_malformed_reply_is_scored() -> None:
         if any(row.state is not ScoreState.UNSCORED or not row.reason for row in judged(judge, unit(), text))
     ]
     assert wrong == []
+
+
+def test_chains_and_paths_are_numbers_of_their_own() -> None:
+    chains = [unit(name="a"), unit(name="b", video="w")]
+    paths = [dataclasses.replace(unit(name="p"), kind="path")]
+    judge = SVBenchJudge(compat=False)
+    rows = [row for of in chains for row in judged(judge, of, verdict(overall_score=4))]
+    rows += judged(judge, paths[0], verdict(overall_score=9))
+    found = {one.name: one for one in judge.measures([*chains, *paths], rows)}
+    assert (found["svbench.OS"].value, found["svbench.OS"].n) == (40.0, 2)
+    assert (found["svbench.streaming.OS"].value, found["svbench.streaming.OS"].n) == (90.0, 1)
+    assert found["svbench.average"].value == pytest.approx(65)
+    alone = {one.name for one in judge.measures(paths, rows)}
+    assert "svbench.streaming.OS" in alone
+    assert "svbench.OS" not in alone

@@ -202,6 +202,15 @@ class TestPrompts:
         prompt = answer_prompt(str(tmp_path / "mine.md"))
         assert (prompt.name, prompt.version, prompt.text) == ("mine", "v3", "Answer in Latin.")
 
+    def test_a_short_answer_is_asked_for_below_any_prompt_and_signed(self) -> None:
+        for name in ("plain", "vdact"):
+            free, short = answer_prompt(name), answer_prompt(name, "short")
+            assert short.text.startswith(free.text)
+            assert "one short phrase" in short.text.removeprefix(free.text)
+            assert short.signature.startswith(f"answer-{name}.v1+answer-short.v1#")
+            assert free.signature.startswith(f"answer-{name}.v1#"), "as it was before there were styles"
+        assert answer_prompt("plain", "short").sha256 != answer_prompt("vdact", "short").sha256
+
     def test_an_unknown_one_is_refused(self) -> None:
         with pytest.raises(SettingError, match=r"no prompt 'poetic'; known are .*plain"):
             answer_prompt("poetic")

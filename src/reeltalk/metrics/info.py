@@ -1,0 +1,68 @@
+"""Descriptions of metrics: title, scale, direction and digits."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Direction = Literal["higher", "neither"]
+
+LONG: Final = 4
+SHORT: Final = 2
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """A metric of texts, a judged measure, or a time."""
+
+    name: str
+    title: str
+    """Name in tables and on pages."""
+    low: float | None = 0.0
+    """Lowest value; None where there is no bound."""
+    high: float | None = 1.0
+    """Highest value; None where there is no bound."""
+    direction: Direction = "higher"
+    decimals: int | None = None
+    """Digits after the point; by default two from 10 on, and four below."""
+    corpus: bool = False
+    """True where it is a number of all answers together and no mean of single ones."""
+    what: str = ""
+    """A description for the documentation."""
+    source: str = ""
+    """The paper that defines it."""
+
+    @property
+    def scale(self) -> str:
+        """From the lowest to the highest value, as `0–100`; empty where it has no upper bound."""
+        if self.high is None:
+            return ""
+        high = f"{self.high:g}"
+        return f"at most {high}" if self.low is None else f"{self.low:g}–{high}".replace("-", "−")
+
+    @property
+    def width(self) -> float | None:
+        """The highest value less the lowest; None where one of them is unknown."""
+        return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and the highest value; None where one of them is unknown."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def share(self, value: float) -> float | None:
+        """The position of a value on the scale, from 0 to 1; None without a scale.
+
+        Args:
+            value: Of the metric; beyond an end of the scale it counts as that end.
+        """
+        if self.low is None or self.high is None:
+            return None
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def digits(self, value: float) -> int:
+        """Digits after the point with which a value is printed."""
+        return digits(value) if self.decimals is None else self.decimals
+
+
+def digits(value: float) -> int:
+    """Digits after the point of a value of an unknown metric: two from 10 on, four below."""
+    return SHORT if abs(value) >= 10 else LONG

@@ -1,0 +1,33 @@
+"""Which judge without a model is the default: it depends on what turns have."""
+
+from reeltalk.evaluate.settings import AUTO, JUDGED_BY_DEFAULT, JudgeSettings, judging_of
+from reeltalk.schema.dialogue import AnswerKey, Turn
+
+KEYED = Turn(question="Where?", references=("In the kitchen.",), key=AnswerKey(type="room", values=("kitchen",)))
+CHOICE = Turn(question="Where?", options=("kitchen", "bedroom"), correct_option=0)
+FREE = Turn(question="Why?", references=("He is thirsty.",))
+
+
+def protocols(*turns: Turn) -> tuple[str, ...]:
+    return judging_of(JUDGED_BY_DEFAULT, turns).protocols
+
+
+def test_turns_with_keys_are_judged_by_them() -> None:
+    assert protocols(FREE, KEYED) == ("typed",)
+    assert protocols(KEYED.model_copy(update={"options": CHOICE.options, "correct_option": 0})) == ("typed",)
+
+
+def test_turns_with_options_are_judged_by_these() -> None:
+    assert protocols(CHOICE) == ("choice",)
+    assert protocols(KEYED, CHOICE) == ("typed", "choice")
+
+
+def test_nothing_judges_free_text_by_itself() -> None:
+    assert protocols(FREE) == ()
+    assert judging_of(JUDGED_BY_DEFAULT, [FREE]).metrics == ("bleu", "rouge_l", "cider")
+
+
+def test_what_is_asked_for_stays() -> None:
+    assert judging_of(JudgeSettings(protocols=("agree",)), [KEYED]).protocols == ("agree",)
+    assert judging_of(JudgeSettings(protocols=(AUTO, "agree")), [KEYED]).protocols == ("typed", "agree")
+    assert judging_of(JudgeSettings(), [KEYED]).protocols == ()
