@@ -26,7 +26,7 @@ def demo(
     max_reply_tokens: int = 2048,
     max_calls: int | None = None,
 ) -> int:
-    """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in about two minutes.
+    """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
 
     Example: `reeltalk demo`, or with a video and a language model of your own `reeltalk demo --video my.mp4 --model
     qwen3-vl --base-url http://localhost:8000/v1 --judge gpt-4o-mini --judge-base-url https://api.openai.com/v1`. Run it
