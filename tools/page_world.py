@@ -49,7 +49,7 @@ TARGETS: Final = ("import", "freeze", "export")
 NAMED: Final = re.compile(r"(?:~/|\./)?[\w~.-]+(?:/[\w.-]+)+/?|[\w-]+\.(?:mp4|zip|parquet|jsonl|csv)|raw/|VDAct")
 WRITTEN: Final = re.compile(r'\bout="([^"]+)"')
 BASELINES: Final = ("blind", "history", "constant", "nearest", "frames", "empty")
-EVALUATED: Final = ("--policy", "none", "--limit", "4", "--protocols", "agree,typed", "--metrics", "rouge_l")
+EVALUATED: Final = ("--policy", "none", "--limit", "4", "--metrics", "rouge_l")
 
 
 @dataclass
@@ -300,7 +300,7 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
         answers.mkdir()
         for model, file in (("llava", "careful-8f"), ("gpt-4o", "hasty-1f")):
             shutil.copy(SAMPLES / "vdact" / "results" / f"{file}.json", answers / f"{model}.json")
-        measured = ("--protocols", "agree,typed", "--metrics", "rouge_l")
+        measured = ("--protocols", "agree", "--metrics", "rouge_l")
         world.command("judge", answers, "--format", "vdact", *measured, "--out", path, allowed=(0, 1))
     else:
         model, address = name, ["--base-url", world.base_url]
@@ -308,8 +308,10 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
             model, address = f"baseline:{name if name in BASELINES else 'blind'}", list[str]()
         elif name.startswith("qwen"):
             model = "qwen3-vl"
-        played = world.made("svbench" if name.endswith("-svbench") else "constructed")
-        world.command("evaluate", played, "--model", model, *address, *EVALUATED, "--out", path, allowed=(0, 1))
+        # Only what was written from graphs has keys, which typed answers need.
+        kind, protocols = ("svbench", "agree") if name.endswith("-svbench") else ("constructed", "agree,typed")
+        world.command("evaluate", world.made(kind), "--model", model, *address, *EVALUATED, "--protocols", protocols,
+                      "--out", path, allowed=(0, 1))  # fmt: skip
 
 
 MAKERS: Final[dict[str, Callable[[World, Path, str], None]]] = {

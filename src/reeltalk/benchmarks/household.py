@@ -3,7 +3,7 @@
 A simulated household is filmed; the files are curated by their pixels alone; the facts of every clip that was found so
 are written as graphs; question chains, linkages, paths, dialogues and checklists are constructed from these; players
 that know ever more, and reeltalk-mini, answer them in dialogue and as a stream; answers are judged without a language
-model; and a site shows it all. `make demo` runs it: offline, on two cores, in about three minutes. Each verb passes over
+model; and a site shows it all. `make demo` runs it: offline, on two cores, in three minutes. Each verb passes over
 what it has done before, so a run that was stopped goes on, and a second run is done at once.
 
 It is small on purpose, and its numbers are estimates: `make bench-household` tells the players apart, with intervals,
