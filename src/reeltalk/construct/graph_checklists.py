@@ -1,6 +1,8 @@
 """Checklists from a graph: five yes/no items, four expected Yes and one No, that the reference answer itself passes.
 
-The items are MT-Video-Bench's in kind (arXiv 2510.17722): atomic facts of the answer and one that contradicts it.
+The items are MT-Video-Bench's in kind (arXiv 2510.17722): facts of the answer and one that is turned round. Most
+answers of a graph are a single fact, which is asked for from four sides, so that they earn all or nothing. No item is
+generic: each names what is due, and a reply that does not say it fails all five. An empty answer gets the floor.
 """
 
 import re
@@ -18,6 +20,8 @@ from reeltalk.schema.dialogue import Checklist, ChecklistItem
 FORMS: Final = Path(__file__).parent / "checklists.toml"
 SUMMED_UP: Final = 4
 """Facts of a summary that its checklist asks for."""
+YES_ITEMS: Final = 4
+"""Items that a right answer meets with Yes (MT-Video-Bench)."""
 
 
 @cache
@@ -31,15 +35,16 @@ def checklist_of(made: Round) -> Checklist | Unwritten:
     forms, kind = item_forms(), str(made.turn.extra.get("kind"))
     reference = made.turn.references[0]
     if made.topic is not None:
-        slots = {"value": made.topic.value, "question": made.topic.question, "wrong": made.topic.wrong}
+        slots = made.topic.model_dump() | {"answer": made.topic.answer.rstrip(".")}
         yes = [form.format(**slots) for form in forms["topic"]["items"]]
         no = forms["topic"]["wrong"].format(**slots)
         needed, forbidden = [made.topic.value], [made.topic.wrong]
     elif kind == "summary":
-        picked = made.says if len(made.says) <= SUMMED_UP else made.says[:: len(made.says) // SUMMED_UP][:SUMMED_UP]
-        yes = [forms["says"].format(says=one.says) for one in picked]
-        no = forms["wrong"].format(wrong=made.says[-1].wrong)
-        needed, forbidden = [one.says for one in picked], [made.says[-1].wrong]
+        last = len(made.says) - 1
+        picked = [made.says[n * last // (SUMMED_UP - 1)] for n in range(SUMMED_UP)]
+        yes = [forms["sums_up"].format(says=one.says) for one in picked]
+        no = forms["wrong"].format(says=picked[-1].says, wrong=picked[-1].wrong)
+        needed, forbidden = [one.says for one in picked], [picked[-1].wrong]
     else:
         (said,) = made.says
         yes, no = _about_one(made, said, kind)
@@ -50,34 +55,34 @@ def checklist_of(made: Round) -> Checklist | Unwritten:
     for clause in forbidden:
         if _holds(reference, clause):
             return Unwritten(f"the reference answer says what its checklist forbids, that {clause}")
-    items = [ChecklistItem(question=_asked(text), expected=True) for text in yes[:4]]
-    if len(items) < 4 or len({item.question for item in items}) < 4:
+    items = [ChecklistItem(question=_asked(text), expected=True) for text in dict.fromkeys(yes)]
+    if len(items) < YES_ITEMS:
         return Unwritten(f"only {len(items)} different facts to ask for")
     return Checklist(items=(*items, ChecklistItem(question=_asked(no), expected=False)))
 
 
 def _about_one(made: Round, said: Statement, kind: str) -> tuple[list[str], str]:
+    """The items that expect Yes, and the one that expects No, of a round about a single fact."""
     forms = item_forms()
     number = re.search(r"round (\d+)", made.turn.references[0])
-    slots = {"says": said.says, "about": said.about, "number": number[1] if number else "1"}
-    if kind in ("recall", "recall_first", "neutral"):
-        part = forms["neutral" if kind == "neutral" else "recall"]
-        no = part.get("wrong") or forms["wrong"].format(wrong=said.wrong)
-        return [form.format(**slots) for form in part["items"]], no
-    answer_type = str(made.turn.extra.get("answer_type"))
-    if answer_type == "refusal":
-        return [f.format(**slots) for f in forms["refusal"]["items"]], forms["wrong"].format(wrong=said.wrong)
-    key = str(made.turn.extra.get("answer_key"))
-    second = forms["closed"].get(key) if answer_type == "yes_no" else None
-    if second is None and said.value is not None and answer_type in forms["value"]:
-        second = forms["value"][answer_type].format(value=said.value)
-    yes = [
-        forms["says"].format(says=said.says),
-        second or "Does the answer state its claim as a fact, without hedging?",
-        forms["about"].format(about=said.about),
-        forms["alone"].format(about=said.about),
-    ]
-    return yes, forms["wrong"].format(wrong=said.wrong)
+    slots = {"says": said.says, "about": said.about, "wrong": said.wrong, "number": number[1] if number else "1"}
+    slots["value"] = said.value or ""
+    # What something is cleaned with is told as a thing.
+    answer_type = "object" if kind == "how_clean" else str(made.turn.extra.get("answer_type"))
+    sort = {"recall": "recall", "recall_first": "recall", "neutral": "neutral"}.get(kind)
+    sort = sort or ("refusal" if answer_type == "refusal" else None)
+    if sort is not None:
+        due, no = forms[sort]["items"], forms[sort].get("wrong", forms["wrong"])
+    else:
+        no = forms["wrong"]
+        if answer_type == "yes_no":
+            own = (forms["closed"][str(made.turn.extra.get("answer_key"))], forms["settles"])
+        elif said.value is not None and answer_type in forms["value"]:
+            own = (forms["value"][answer_type], forms["namely"])
+        else:
+            own = (forms["open"]["says"], forms["settles"])
+        due = (forms["says"], *own, forms["rather"])
+    return [form.format(**slots) for form in due], no.format(**slots)
 
 
 def _plain(text: str) -> str:

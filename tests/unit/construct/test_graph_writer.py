@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from checklist_reader import score, wrong_answers
 
 from reeltalk.cli import run as command
 from reeltalk.construct.graph_writer import GraphWriter
@@ -142,6 +143,20 @@ def test_checklists_have_four_yes_and_one_no_and_are_self_contained(constructed:
                 assert "ground truth" not in item.question.lower()
                 assert not SLIPS.search(item.question), item.question
     assert set(seen) == {task.value for task in Task}
+
+
+def test_only_a_right_answer_meets_the_items_of_a_checklist(constructed: Path) -> None:
+    found: dict[str, list[float]] = {}
+    for turn, answers in wrong_answers(Benchmark.open(constructed).read(DIALOGUES)):
+        assert turn.checklist is not None
+        for name, answer in answers.items():
+            found.setdefault(name, []).append(score(turn.checklist, answer))
+    assert min(map(len, found.values())) > 50
+    means = {name: sum(values) / len(values) for name, values in found.items()}
+    assert set(found.pop("reference")) == {1.0}
+    assert set(found.pop("empty")) == {0.2}, "the floor: the item that expects No"
+    assert set(found) == {"fixed", "yes", "negated", "other"}
+    assert all(means[name] <= 0.1 for name in found), means
 
 
 def test_linkages_and_drafts_are_of_the_catalogue_and_incoherence_is_said(constructed: Path) -> None:

@@ -1,0 +1,145 @@
+"""Reads an answer by the checklists that graphs write, literally and without a model, and makes up wrong answers.
+
+It takes the forms of `checklists.toml` apart. Where it is in doubt it says Yes to what an answer may say, so that what
+it finds of wrong answers is the most that a judge would find.
+"""
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from reeltalk.construct.graph_checklists import item_forms
+from reeltalk.schema.dialogue import Checklist, Dialogue, Turn
+
+FIXED = "A definite wrong answer."
+_DENIES = re.compile(r"\bit is not (?:true|so) that\b", re.IGNORECASE)
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    found = []
+
+    def add(form: Any) -> None:
+        if isinstance(form, str):
+            parts = re.split(r"\{(\w+)\}", form.rstrip("?"))
+            slots = [f"(?P={p})" if p in parts[1:n:2] else f"(?P<{p}>.+?)" for n, p in enumerate(parts) if n % 2]
+            words = [re.escape(part) for part in parts[::2]]
+            pattern = "".join(word + slot for word, slot in zip(words, [*slots, ""], strict=True))
+            found.append((re.compile(pattern + r"\?", re.IGNORECASE | re.DOTALL), form))
+            return
+        for part in form.values() if isinstance(form, Mapping) else form:
+            add(part)
+
+    add(item_forms())
+    # The longest fixed words first, so that the most particular form is taken.
+    return sorted(found, key=lambda one: -len(re.sub(r"\{\w+\}", "", one[1])))
+
+
+def parts_of(question: str) -> dict[str, str]:
+    """What an item names, by the name of the slot.
+
+    Args:
+        question: An item's question.
+
+    Raises:
+        ValueError: No form gives it.
+    """
+    for pattern, _ in _patterns():
+        match = pattern.fullmatch(question)
+        if match:
+            return match.groupdict()
+    raise ValueError(f"no form gives {question!r}")
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _holds(answer: str, clause: str) -> bool:
+    if _DENIES.search(answer):
+        return False
+    return f" {_plain(clause)} " in f" {_plain(answer)} "
+
+
+def replies(question: str, answer: str, *, expected: bool) -> bool:
+    """Whether an answer gets Yes for an item.
+
+    Args:
+        question: The item's question.
+        answer: What was answered.
+        expected: Whether the item expects Yes.
+    """
+    parts = parts_of(question)
+    due = parts.get("says") or parts.get("value") or parts.get("answer")
+    if not _plain(answer):
+        return False
+    if not expected:
+        assert due is not None
+        return not _holds(answer, due) or ("wrong" in parts and _holds(answer, parts["wrong"]))
+    if due is not None:
+        said = _holds(answer, due)
+        return said and not ("wrong" in parts and _holds(answer, parts["wrong"]))
+    if "does the answer say yes" in question:
+        return _plain(answer).startswith("yes")
+    if "does the answer say no" in question:
+        return _plain(answer).startswith("no")
+    return _holds(answer, parts["about"])
+
+
+def score(checklist: Checklist, answer: str) -> float:
+    """Share of the items that an answer meets, 0 to 1."""
+    return sum(
+        replies(item.question, answer, expected=item.expected) == item.expected for item in checklist.items
+    ) / len(checklist.items)
+
+
+def negated(reference: str) -> str:
+    """The reference turned round, as far as a rule can."""
+    for yes, no in ((" does not ", " does "), (" is not ", " is "), (" cannot ", " can ")):
+        if yes in reference:
+            return reference.replace(yes, no)
+    for old, new in (("Yes: ", "No: it is not so that "), ("No: ", "Yes: it is not so that ")):
+        if reference.startswith(old):
+            return new + reference.removeprefix(old)
+    return f"It is not true that {reference[:1].lower()}{reference[1:]}"
+
+
+def wrong_answers(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, dict[str, str]]]:
+    """Every turn with a checklist, and answers to it by the rule that they follow; `reference` alone is right.
+
+    Args:
+        dialogues: Of one benchmark.
+    """
+    turns: list[Turn] = [turn for dialogue in dialogues for turn in dialogue.turns]
+    by_kind: dict[object, list[Turn]] = {}
+    for turn in turns:
+        by_kind.setdefault(turn.extra.get("kind"), []).append(turn)
+    draw = random.Random(0)
+    for turn in turns:
+        if turn.checklist is None:
+            continue
+        answers = {
+            "reference": turn.references[0],
+            "fixed": FIXED,
+            "yes": "Yes.",
+            "negated": negated(turn.references[0]),
+            "empty": "",
+        }
+        others = _others(turn, by_kind[turn.extra.get("kind")])
+        if others:
+            answers["other"] = draw.choice(others)
+        yield turn, answers
+
+
+def _others(turn: Turn, alike: Sequence[Turn]) -> list[str]:
+    """References of other turns of its kind that answer something else."""
+    key = turn.extra.get("answer_key")
+    return sorted(
+        {
+            other.references[0]
+            for other in alike
+            if other.references != turn.references and (key is None or other.extra.get("answer_key") != key)
+        }
+    )
