@@ -19,5 +19,5 @@ MT_VIDEO_BENCH: Final = Preset(
     ),
     judging=JudgeSettings(protocols=("checklist",), eval_rounds=3, checklist_version="v2"),
     # Ablations of the paper, and the sizes that InternVL and InternVideo2.5 are given.
-    also={"history": ("predicted", "none"), "frames.square_px": (448, 728)},
+    also={"history": ("predicted-all", "none"), "frames.square_px": (448, 728)},
 )

@@ -9,6 +9,7 @@ from reeltalk.cli.app import settings_of
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import (
     JUDGED_BY_DEFAULT,
+    History,
     JudgeModelSettings,
     JudgeSettings,
     LimitSettings,
@@ -35,8 +36,10 @@ class PlayOptions(BaseModel):
 
     mode: Literal["dialogue", "streaming", "single"] | None = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
-    history: Literal["golden", "predicted", "none", "corrupted"] | None = None
-    """What a turn is told of those before: references, the model's answers, nothing, or those with a wrong one."""
+    history: History | None = None
+    """What a turn is told of those before: references (golden); the model's answers, beside references of turns that
+    --rounds leaves out (predicted); its answers alone, for which those turns are asked too and not scored
+    (predicted-all); nothing (none); or its answers with a wrong one (corrupted)."""
     corrupt_turn: Count | None = None
     """The turn, from 1, in whose place a corrupted history holds a wrong answer."""
     units: tuple[Literal["chain", "path", "dialogue"], ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
 
 
@@ -74,8 +74,17 @@ class Collected:
             for null in sorted(found, key=lambda null: _place(null.units[0])):
                 kept.units += null.units
                 kept.scores += null.scores
-        evaluation.counts.update(turn.state.value for turn in evaluation.turns)
+        evaluation.counts.update(map(counted_as, evaluation.turns))
         return evaluation
+
+
+def counted_as(turn: AnsweredTurn) -> str:
+    """The state that a turn is counted under: one that failed in the history alone is counted with the failed ones.
+
+    Args:
+        turn: Any turn.
+    """
+    return AnswerState.FAILED.value if turn.has_failed else turn.state.value
 
 
 def _place(unit: JudgeUnit) -> null_row.Unit:

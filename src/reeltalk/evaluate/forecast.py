@@ -15,13 +15,14 @@ from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.judge import Judge
 from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, play
+from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, asked_of, play
 from reeltalk.evaluate.playing.player import Player, ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel
+from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.runs import Control
 
 WITHIN: Final = 0.1
@@ -43,9 +44,11 @@ class Forecast:
     scripts: int
     """Dialogues, paths, and videos whose chains are played; once more for each control."""
     turns: int
-    """Turns that are answered."""
+    """Turns that are asked."""
     due: tuple[tuple[int, int], ...]
     """Requests of each script: for answers, and of judges."""
+    told_only: int = 0
+    """Those of the turns that are asked for the history alone and not scored."""
 
     @property
     def answers(self) -> Line:
@@ -120,19 +123,20 @@ def forecast(
     counting = {one.name: Counting(judge) for one in judges}
     player = StandIn(player_of(asked), asked)
     due: list[tuple[int, int]] = []
-    turns = 0
+    turns = told_only = 0
     plays = [settings, *(settings.model_copy(update={"control": control}) for control in controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
     nothing = null_row.sampled(every, null_units, seed=seed)
 
     async def run() -> None:
-        nonlocal turns
+        nonlocal turns, told_only
         for own, script in ((own, script) for own in plays for script in scripts):
             answers, judgings = asked.calls, sum(one.calls for one in counting.values())
             screening = _screening(script, own, durations_s, player)
             played = play(script, player, screening, _NoPictures(), own, wrong=wrong, subtitles=subtitles)
             answered = [turn async for turn in played]
-            turns += sum(step.answered for step in script.steps)
+            turns += sum(asked_of(script, own))
+            told_only += sum(turn.state is AnswerState.NOT_SCORED for turn in answered)
             units = units_of(answered, background)
             for one in judges:
                 for unit in judged_units(one, units, background):
@@ -143,7 +147,7 @@ def forecast(
 
     asyncio.run(run())
     lines = [asked.line(ANSWERS), *(one.line(name) for name, one in counting.items())]
-    return Forecast(tuple(lines), len(due), turns, tuple(due))
+    return Forecast(tuple(lines), len(due), turns, tuple(due), told_only)
 
 
 def lines(
@@ -167,7 +171,8 @@ def lines(
         judge_latency_s: Seconds of a judge's reply.
         image_tokens: Tokens that were counted for one frame.
     """
-    yield f"{found.scripts:,} scripts, {found.turns:,} turns; requests by kind, with prompt and reply tokens:"
+    told = f", {found.told_only:,} of them for the history alone" if found.told_only else ""
+    yield f"{found.scripts:,} scripts, {found.turns:,} turns{told}; requests by kind, with prompt and reply tokens:"
     for line in found.lines:
         what = line.what if line is found.answers else f"judge, {line.what}"
         if not line.calls:

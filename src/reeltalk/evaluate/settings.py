@@ -16,6 +16,7 @@ from reeltalk.schema.runs import Control
 
 Count = Annotated[int, Field(ge=1)]
 AnswerStyle = Literal["free", "short"]
+History = Literal["golden", "predicted", "predicted-all", "none", "corrupted"]
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -37,8 +38,9 @@ class PlaySettings(BaseModel):
 
     mode: Literal["dialogue", "streaming", "single"] = "dialogue"
     """`dialogue`: chains of a video in order, and dialogues; `streaming`: along paths; `single`: no history at all."""
-    history: Literal["golden", "predicted", "none", "corrupted"] = "golden"
-    """What a turn is told of those before: reference answers, the model's own, nothing, or its own with a wrong one."""
+    history: History = "golden"
+    """What a turn is told of those before: reference answers; the model's own, with references of turns that `rounds`
+    leaves out (`predicted`) or without any (`predicted-all`); nothing; or the model's own with a wrong one."""
     corrupt_turn: Annotated[int, Field(ge=1)] = 1
     """The turn, from 1, after which a `corrupted` history holds a wrong answer."""
     units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
@@ -76,7 +78,7 @@ class PlaySettings(BaseModel):
         return self
 
     @property
-    def told(self) -> Literal["golden", "predicted", "none", "corrupted"]:
+    def told(self) -> History:
         """The history that is told; none in mode `single`."""
         return "none" if self.mode == "single" else self.history
 

@@ -274,7 +274,7 @@ def _drawn(units: Iterable[null_row.Unit], judging: JudgeSettings) -> frozenset[
 
 def _note(turn: AnsweredTurn, notes: Notes) -> None:
     notes.message("user", turn.question)
-    if turn.state is AnswerState.ANSWERED:
+    if turn.state in (AnswerState.ANSWERED, AnswerState.NOT_SCORED) and not turn.has_failed:
         notes.message("assistant", turn.text)
     shown: dict[str, Any] = {
         "state": turn.state.value,

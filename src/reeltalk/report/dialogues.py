@@ -57,7 +57,7 @@ class ShownAnswer:
 
     def lacks(self, metric: str) -> bool:
         """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
-        if metric in self.scores or self.state is AnswerState.NOT_ASKED:
+        if metric in self.scores or not self.state.is_due:
             return False
         family = metric.split(".")[0]
         return self.state is AnswerState.FAILED or any(
@@ -281,7 +281,7 @@ def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
         return ()
     facts = [_frames(played)]
     if history is not None:
-        facts.append(f"history: {history.replace('-', ', wrong at turn ')}")
+        facts.append(f"history: {history.replace('corrupted-', 'corrupted, wrong at turn ')}")
     if played.corrupted:
         facts.append("the turns after it are told a wrong answer in its place")
     if played.took_s is not None:

@@ -145,7 +145,10 @@ def _rows(site: Site) -> Iterator[FailureRow]:
         for turn in dialogue.turns:
             for index, answer in enumerate(turn.answers):
                 place = (index, dialogue.unit_id, f"turn {turn.number}", _href(turn))
-                if answer.state is not AnswerState.ANSWERED:
+                # What was asked for the history alone is there unless it has a reason.
+                if answer.state is not AnswerState.ANSWERED and (
+                    answer.state is not AnswerState.NOT_SCORED or answer.reason
+                ):
                     words = answer.state.value.replace("_", " ")
                     reason = f"{words}: {answer.reason}" if answer.reason else words
                     yield FailureRow(ANSWER, *place, short(reason, REASON_CHARACTERS))

@@ -24,7 +24,12 @@ MOST_LABELS: Final = 400
 """Values of all labels among which one can choose; the rarer ones of a benchmark that has more are left out."""
 HUMAN: Final = "human:"
 
-STATES: Final = {AnswerState.ANSWERED: "a", AnswerState.FAILED: "f", AnswerState.NOT_ASKED: "n"}
+STATES: Final = {
+    AnswerState.ANSWERED: "a",
+    AnswerState.FAILED: "f",
+    AnswerState.NOT_ASKED: "n",
+    AnswerState.NOT_SCORED: "h",
+}
 
 
 @dataclass
@@ -79,7 +84,7 @@ def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finde
             tasks.add(turn.task)
         labels.update((name, value) for name, values in turn.labels.items() for value in values)
         for answer in turn.answers:
-            finder.failed |= answer.state is not AnswerState.ANSWERED
+            finder.failed |= answer.state not in (AnswerState.ANSWERED, AnswerState.NOT_SCORED)
             seen: set[str] = set()
             for verdict in answer.verdicts:
                 if verdict.judge is not None and (verdict.judge.startswith(HUMAN) or verdict.protocol in seen):

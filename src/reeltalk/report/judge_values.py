@@ -16,7 +16,7 @@ from reeltalk.report.columns import (
     title_of,
 )
 from reeltalk.report.verdicts import NOBODY, Place, title_of_criterion
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import ModelInfo
 from reeltalk.schema.scoring import ScoreState
 from reeltalk.store.runs import Run
@@ -120,7 +120,7 @@ def scored(runs: Sequence[Run]) -> Scored:
     scorers: dict[ScorerKey, Scorer] = {}
     for run in runs:
         infos |= {info.model: info for info in run.info.models if info.model not in infos}
-        turns = [turn for turn in run.answers() if turn.state is not AnswerState.NOT_ASKED]
+        turns = [turn for turn in run.answers() if turn.state.is_due]
         _read_answers(run, turns, answers, texts)
         judged = _read_judged(run, scorers)
         _read_metrics(run, turns, scorers, answers, judged)

@@ -27,7 +27,18 @@ SWEPT: Final = {
 """Settings by which runs are set side by side, in the order of the page."""
 FOLLOWS: Final = frozenset({"shown", "planted"})
 """Parts that other settings decide."""
-VALUES: Final = ("single", "dialogue", "streaming", "none", "predicted", "golden", "corrupted", "no", "yes")
+VALUES: Final = (
+    "single",
+    "dialogue",
+    "streaming",
+    "none",
+    "predicted-all",
+    "predicted",
+    "golden",
+    "corrupted",
+    "no",
+    "yes",
+)
 """The order of values that are words: those with less history before those with more."""
 SINGLE: Final = "single"
 """The mode that has no history, so that `history` differs with it."""

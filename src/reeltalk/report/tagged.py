@@ -19,7 +19,6 @@ from reeltalk.report.columns import kind_of, share_of
 from reeltalk.report.dialogues import ShownDialogue
 from reeltalk.report.leaderboard import Leaderboard
 from reeltalk.report.turns import credit_metric
-from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.dialogue import DialoguePath, TurnRef
 from reeltalk.schema.runs import is_withheld
 from reeltalk.store.benchmark import Benchmark
@@ -188,7 +187,7 @@ def tagged_turns(
                         at_tags.setdefault(tag, []).append((len(shares), model, partial / 100))
             shares.append(row)
             unscored.append([m is not None and a.lacks(m) for a, m in zip(turn.answers, measures, strict=True)])
-            asked.append([a.text is not None and a.state is not AnswerState.NOT_ASKED for a in turn.answers])
+            asked.append([a.text is not None and a.state.is_due for a in turn.answers])
     weights, tags, without = _tags(labels)
     groups, crowded = _groups(labels)
     shape = (len(names), len(board.models))

@@ -20,8 +20,16 @@ class AnswerState(StrEnum):
     ANSWERED = "answered"
     NOT_ASKED = "not_asked"
     """The protocol skips this turn; MT-Video-Bench writes a placeholder sentence there."""
+    NOT_SCORED = "not_scored"
+    """The protocol skips this turn too. The model was asked all the same, so that its own answer stands in the history;
+    a `reason` says that it gave none."""
     FAILED = "failed"
     """The model or its server failed. Scored 0 where the published protocol says so, never shown to a judge."""
+
+    @property
+    def is_due(self) -> bool:
+        """True where the protocol wants an answer that is scored, whether there is one or not."""
+        return self not in (AnswerState.NOT_ASKED, AnswerState.NOT_SCORED)
 
 
 class Answer(Record):
@@ -97,6 +105,11 @@ class AnsweredTurn(Record):
     rubric: TurnRubric | None = None
     key: AnswerKey | None = None
     played: Played | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """True where the model was asked and gave no answer, whether its answer was to be scored or only told."""
+        return self.state is AnswerState.FAILED or (self.state is AnswerState.NOT_SCORED and self.reason is not None)
 
 
 def right_answer(turn: Turn | AnsweredTurn) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reeltalk.evaluate.evaluation import Evaluation
+from reeltalk.evaluate.evaluation import Evaluation, counted_as
 from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.judging.protocol import caution_of
 from reeltalk.evaluate.run_folder import RunFolder
@@ -146,7 +146,7 @@ def report_of(run: Run) -> RunReport:
     Raises:
         InputError: Its answers are damaged.
     """
-    return _report(run, Counter(turn.state.value for turn in run.answers() if turn.model != null_row.NAME))
+    return _report(run, Counter(counted_as(turn) for turn in run.answers() if turn.model != null_row.NAME))
 
 
 def with_controls(done: RunReport) -> RunReport:

@@ -10,7 +10,6 @@ from reeltalk.evaluate.run_folder import REPLIES, RunFolder, is_whole
 from reeltalk.evaluate.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings, LimitSettings
 from reeltalk.evaluate.stage import Played, Progress
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.runs import CONTROLS
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.asking import Tell, background_of, check_judging, judging_by, judging_within, named, silent, unseen
@@ -141,12 +140,7 @@ class _Judging:
     def run(self, read: GivenAnswers, place: Path, *, overwrite: bool, progress: Progress) -> RunReport:
         """Judge and write one run."""
         content, judging, limits, units = read.content, self.judging, self.limits, read.units(self.limit)
-        asked = [
-            (turn.video_id, turn)
-            for turns in units.values()
-            for turn in turns
-            if turn.state is not AnswerState.NOT_ASKED
-        ]
+        asked = [(turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due]
         check_judging(judging, self.judge_model, asked, content, tell=self.tell)
         request = self.request(read)
         with (

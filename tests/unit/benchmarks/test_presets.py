@@ -127,7 +127,7 @@ class TestDeviations:
         ("name", "change"),
         [
             ("svbench", {"mode": "streaming"}),
-            ("mt-video-bench", {"history": "predicted"}),
+            ("mt-video-bench", {"history": "predicted-all"}),
             ("mt-video-bench", {"history": "none"}),
             ("mt-video-bench", {"frames": {"square_px": 448}}),
             ("vdact", {"frames": {"frames": 16}}),
@@ -142,6 +142,7 @@ class TestDeviations:
         [
             ("svbench", {"mode": "single", "history": "none"}, "mode"),
             ("mt-video-bench", {"history": "corrupted"}, "history"),
+            ("mt-video-bench", {"history": "predicted"}, "history"),
             ("mt-video-bench", {"rounds": "all"}, "rounds"),
             ("mt-video-bench", {"frames": {"square_px": 224}}, "frames.square_px"),
             ("mt-video-bench", {"frames": {"policy": "fps"}}, "frames.policy"),

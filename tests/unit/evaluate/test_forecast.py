@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,28 @@ def test_turns_that_the_protocol_skips_are_not_asked(content: Content) -> None:
     chosen = scripts(content, Choice(units=("dialogue",), split="all", rounds="mt-video-bench"))
     found = planned(content, chosen, PlaySettings(rounds="mt-video-bench"), ("checklist",))
     assert (found.turns, found.answers.calls, found.judged[0].calls) == (0, 0, 0)
+
+
+def test_turns_that_only_the_history_needs_are_counted_apart(content: Content) -> None:
+    dialogues = [dialogue.model_copy(update={"task": "memory_recall"}) for dialogue in content.dialogues]
+    # The last turn is scored, so that all of those before it stand in its history.
+    labels = {"mt_video_bench.task": ("memory_recall",)}
+    dialogues = [
+        one.model_copy(update={"turns": (*one.turns[:-1], one.turns[-1].model_copy(update={"labels": labels}))})
+        for one in dialogues
+    ]
+    chosen = scripts(
+        replace(content, dialogues=dialogues), Choice(units=("dialogue",), split="all", rounds="mt-video-bench")
+    )
+    due = sum(len(script.steps) for script in chosen)
+    own = planned(content, chosen, PlaySettings(history="predicted", rounds="mt-video-bench"))
+    assert (own.turns, own.told_only, own.answers.calls) == (len(chosen), 0, len(chosen))
+    found = planned(content, chosen, PlaySettings(history="predicted-all", rounds="mt-video-bench"))
+    assert (found.turns, found.told_only, found.answers.calls) == (due, due - len(chosen), due)
+    said = lines(
+        found, prices=None, judge_prices=None, connections=1, latency_s=None, judge_latency_s=None, image_tokens=0
+    )
+    assert f"{due:,} turns, {due - len(chosen):,} of them for the history alone;" in next(iter(said))
 
 
 def test_a_player_that_asks_no_model_is_judged_all_the_same(content: Content) -> None:

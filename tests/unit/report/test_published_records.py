@@ -134,7 +134,7 @@ def test_the_permuted_labels_of_a_figure_are_corrected_and_told(recovered: Any) 
     stated = recovered["MT-Video-Bench"]["v2"]["fig_context_Qwen3-VL-8B_figure_estimate"]
     table = published("mt-video-bench").table("v2-context")
     assert column("mt-video-bench", "v2-context") == stated["bar_order_corrected"]
-    assert [row.history for row in table.rows] == ["golden", "predicted", "none"]
+    assert [row.history for row in table.rows] == ["golden", "predicted-all", "none"]
     assert [list(row.values) for row in table.rows] == [stated[k] for k in ("golden", "self_predicted", "none")]
     assert table.notes == (stated["warning"],)
 

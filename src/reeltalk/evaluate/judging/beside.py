@@ -33,8 +33,11 @@ def beside(name: str, turns: Iterable[AnsweredTurn]) -> list[AnsweredTurn]:
         raise SettingError(f"--beside knows no {name!r}; it knows {', '.join(BESIDE)}")
     found = []
     for turn in turns:
-        if turn.state is AnswerState.NOT_ASKED:
-            found.append(turn.model_copy(update={"model": name}))
+        if not turn.state.is_due:
+            # What the model said for its history alone is not said by another.
+            own = {"text": "", "state": AnswerState.NOT_ASKED, "reason": None, "played": None}
+            said = own if turn.state is AnswerState.NOT_SCORED else {}
+            found.append(turn.model_copy(update={"model": name, **said}))
             continue
         text = BESIDE[name](turn)
         state = AnswerState.ANSWERED if text is not None else AnswerState.FAILED

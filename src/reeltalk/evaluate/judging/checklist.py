@@ -15,7 +15,7 @@ from reeltalk.errors import SettingError
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, prompt
 from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
-from reeltalk.evaluate.judging.checklist_measures import COMPAT, MTV, checklist_measures
+from reeltalk.evaluate.judging.checklist_measures import COMPAT, MTV, checklist_measures, has_items
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure
 from reeltalk.evaluate.judging.protocol import PER_CENT, Criterion, Need, Part, Protocol, per_cent
@@ -108,7 +108,7 @@ class ChecklistJudge:
         judging = who(NAME, model)
         rows: list[JudgedScore] = []
         for turn in unit.turns:
-            if turn.checklist is None or not turn.checklist.items:
+            if turn.checklist is None or not has_items(turn):
                 continue
             for sample in range(self.eval_rounds):
                 if turn.state is not AnswerState.ANSWERED:

@@ -14,7 +14,7 @@ import numpy as np
 from reeltalk.evaluate.judging.checklist_compat import official_dialogue, official_round
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Floats, Measure, mean_of, mean_of_groups
-from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
 MTV: Final = "mtv"
@@ -104,8 +104,13 @@ def _rounds(units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criterion
         _Round(unit, turn, rows.get((unit.id, turn.turn_index), {}))
         for unit in units
         for turn in unit.turns
-        if turn.checklist is not None and turn.checklist.items
+        if has_items(turn)
     ]
+
+
+def has_items(turn: AnsweredTurn) -> bool:
+    """True for a turn that a checklist judges. One that was asked for the history alone is not judged."""
+    return turn.checklist is not None and bool(turn.checklist.items) and turn.state is not AnswerState.NOT_SCORED
 
 
 def _mean(of: _Round) -> float | None:

@@ -12,7 +12,7 @@ from reeltalk.evaluate.judging.measures import Entry, Floats, Measure, mean_of
 from reeltalk.evaluate.judging.protocol import Criterion, Part, Protocol, per_cent
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.labels import Thinking
 from reeltalk.schema.scoring import JudgedScore
 
@@ -145,7 +145,7 @@ def tagged_questions(units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int 
     for unit in units:
         for turn in unit.turns:
             thinking = highest_thinking(turn.labels.get("cogme.thinking", ()))
-            if thinking is not None and turn.state is not AnswerState.NOT_ASKED:
+            if thinking is not None and turn.state.is_due:
                 found.append(Question(unit, turn, thinking, credit.get((unit.id, turn.turn_index))))
     return found
 

@@ -34,9 +34,9 @@ def emptied(unit: JudgeUnit) -> JudgeUnit:
         unit: Of any model.
     """
     turns = tuple(
-        turn
-        if turn.state is AnswerState.NOT_ASKED
-        else turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
+        turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
+        if turn.state.is_due
+        else turn
         for turn in unit.turns
     )
     return replace(unit, model=NAME, turns=tuple(turn.model_copy(update={"model": NAME}) for turn in turns))

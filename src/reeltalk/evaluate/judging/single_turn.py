@@ -52,7 +52,7 @@ class TurnJudge:
 
     def is_due(self, turn: AnsweredTurn) -> bool:
         """True for a turn that should have a score: every turn that was asked, unless a subclass knows better."""
-        return turns.is_asked(turn)
+        return turns.is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
         """The groups of a turn beside its place in the unit, by what is grouped."""

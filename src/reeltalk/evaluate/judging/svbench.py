@@ -223,7 +223,7 @@ def shown(unit: JudgeUnit) -> str:
     """
     numbers: dict[int, int] = {}
     for index, turn in enumerate(unit.turns):
-        if turn.references and turn.state is not AnswerState.NOT_ASKED:
+        if turn.references and turn.state.is_due:
             numbers[index] = len(numbers) + 1
     blocks = [_block(number, unit.turns[index]) for index, number in numbers.items()]
     relations = [

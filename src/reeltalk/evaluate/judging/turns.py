@@ -17,9 +17,9 @@ GROUPED_BY: Final = ("turn", "question_type")
 """What numbers over turns are broken down by."""
 
 
-def is_asked(turn: AnsweredTurn) -> bool:
-    """True for a turn that the model was asked to answer."""
-    return turn.state is not AnswerState.NOT_ASKED
+def is_due(turn: AnsweredTurn) -> bool:
+    """True for a turn whose answer the protocol scores."""
+    return turn.state.is_due
 
 
 def obstacle(turn: AnsweredTurn) -> str | None:

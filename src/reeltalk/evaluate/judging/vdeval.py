@@ -20,7 +20,7 @@ from reeltalk.evaluate.judging.rows import scored
 from reeltalk.evaluate.judging.single_turn import TurnJudge
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.metrics.info import MetricInfo
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import JudgedScore
 
@@ -163,7 +163,7 @@ class VDEval(TurnJudge):
         shown = Conversation(self.history, summary)
         rows: list[JudgedScore] = []
         for turn in unit.turns:
-            if turn.state is AnswerState.NOT_ASKED:
+            if not turn.state.is_due:
                 shown.skip(turn)
             elif (why := turns.obstacle(turn)) is not None:
                 shown.skip(turn)

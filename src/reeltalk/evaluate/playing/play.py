@@ -53,7 +53,8 @@ async def play(
     """Play a script.
 
     A turn without an answer is told to no turn after it: an error is never an assistant's words. A turn that the
-    protocol does not ask stands in the history with its reference.
+    protocol does not ask stands in the history with its reference; where all of the history is to be the model's own,
+    it is asked like the others, and its answer is told and not scored.
 
     Args:
         script: What is played.
@@ -73,10 +74,11 @@ async def play(
             corrupted and no wrong answer is to be had.
     """
     history: list[Past] = []
+    asked = asked_of(script, settings)
     for index, step in enumerate(script.steps):
         frames, new_frames = screening.at(index)
         order = _option_order(step, settings)
-        if step.answered:
+        if asked[index]:
             seen = Seen(
                 question=step.turn.question,
                 history=tuple(history),
@@ -104,13 +106,28 @@ async def play(
             corrupted=planted,
             option_order=order,
         )
-        yield answered_turn(script, step, player.name, said, played)
+        yield answered_turn(script, step, player.name, said, played, asked=asked[index])
         if settings.told == "none" or index + 1 == len(script.steps):
             continue
         told = _told(script, step, said, settings, planted, wrong)
         if told is not None:
             came = new_frames if screening.append_only else ()
             history.append(Past(step.turn.question, told, tuple(came)))
+
+
+def asked_of(script: Script, settings: PlaySettings) -> tuple[bool, ...]:
+    """For each step of a script whether it is asked.
+
+    A turn that is not scored is asked where all of the history is to be the model's own and a scored turn comes after.
+
+    Args:
+        script: What is played.
+        settings: How.
+    """
+    scored = [step.answered for step in script.steps]
+    if settings.told != "predicted-all":
+        return tuple(scored)
+    return tuple(any(scored[index:]) for index in range(len(scored)))
 
 
 def check_histories(scripts: Iterable[Script], settings: PlaySettings, wrong: WrongAnswers | None) -> None:
@@ -157,7 +174,7 @@ def _told(
                 "holds no other video's answers to like questions; choose another --history"
             )
         return answer
-    if settings.told == "golden" or not step.answered:
+    if settings.told == "golden" or (not step.answered and settings.told != "predicted-all"):
         if not step.turn.references and settings.told == "golden":
             raise BenchmarkError(
                 f"turn {step.turn_index + 1} of '{step.unit_id}' has no reference to tell the turns after it; "
@@ -177,7 +194,9 @@ def _option_order(step: Step, settings: PlaySettings) -> tuple[int, ...] | None:
     return tuple(order)
 
 
-def answered_turn(script: Script, step: Step, model: str, said: Said, played: Played | None = None) -> AnsweredTurn:
+def answered_turn(
+    script: Script, step: Step, model: str, said: Said, played: Played | None = None, *, asked: bool | None = None
+) -> AnsweredTurn:
     """The row of a turn.
 
     Args:
@@ -186,9 +205,15 @@ def answered_turn(script: Script, step: Step, model: str, said: Said, played: Pl
         model: Who answered.
         said: What it said, or why it said nothing.
         played: How the answer came about.
+        asked: Whether the model was asked; by default where the protocol scores the turn.
     """
     turn = step.turn
-    state = AnswerState.ANSWERED if said.text is not None else AnswerState.FAILED
+    if asked is None:
+        asked = step.answered
+    if step.answered:
+        state = AnswerState.ANSWERED if said.text is not None else AnswerState.FAILED
+    else:
+        state = AnswerState.NOT_SCORED if asked else AnswerState.NOT_ASKED
     position = step.turn_index if turn.position is None else turn.position
     return AnsweredTurn(
         model=model,
@@ -199,11 +224,11 @@ def answered_turn(script: Script, step: Step, model: str, said: Said, played: Pl
         question=turn.question,
         references=turn.references,
         text=said.text or "",
-        state=state if step.answered else AnswerState.NOT_ASKED,
+        state=state,
         labels=turn.labels,
         unit=step.unit,
         task=step.task,
-        reason=said.reason if step.answered else None,
+        reason=said.reason if asked else None,
         asked_at_s=step.asked_at_s,
         options=turn.options,
         correct_option=turn.correct_option,

@@ -21,7 +21,8 @@ class Step:
     clips: tuple[Interval, ...] = ()
     """The clips it is about, in order."""
     answered: bool = True
-    """False where the protocol does not ask this turn; its reference then stands in the history."""
+    """False where the protocol does not score this turn. It is not asked, and its reference stands in the history,
+    unless all of the history is to be the model's own."""
     task: str | None = None
     source: str | None = None
     """The chain or dialogue that a step of a path is a turn of; its unit by default."""

@@ -39,7 +39,7 @@ HOW_WORDS: Final[dict[How, str]] = {
     "secondary": "as a third party reports it",
 }
 Mode = Literal["dialogue", "streaming", "single"]
-History = Literal["golden", "predicted", "none"]
+History = Literal["golden", "predicted", "predicted-all", "none"]
 Value = Annotated[bool | int | Finite | str | None, BeforeValidator(lambda value: None if value == "" else value)]
 
 

@@ -129,7 +129,7 @@
     words(place).then(([reference, answers]) => {
       if (reference) said.append(reeltalk.element("p", { class: "soft" }, "Reference: ", reeltalk.element("span", { dir: "auto" }, reference)));
       for (const index of quoted()) {
-        const states = { f: "failed", n: "not asked", e: "empty answer", "-": "no answer in the run" };
+        const states = { f: "failed", n: "not asked", h: "not scored", e: "empty answer", "-": "no answer in the run" };
         const state = states[row[STATES][index]];
         said.append(reeltalk.element("p", {}, key(index), state ? reeltalk.element("span", { class: "unscored" }, `${state} `) : "", reeltalk.element("span", { dir: "auto" }, answers[index] ?? "")));
       }

@@ -41,6 +41,8 @@ def test_failed_turns_are_answered_and_those_not_asked_stay_so() -> None:
         ("yes", AnswerState.NOT_ASKED),
     ]
     assert found[0].repeats == ()
+    own = beside("yes", [turn(0, state=AnswerState.NOT_SCORED)])[0]
+    assert (own.state, own.text) == (AnswerState.NOT_ASKED, "")
 
 
 def test_a_turn_without_a_reference_has_no_answer_and_a_reason() -> None:

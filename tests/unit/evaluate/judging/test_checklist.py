@@ -145,6 +145,14 @@ def test_a_missing_answer_scores_zero_without_asking() -> None:
     assert judge.asked == []
 
 
+def test_a_round_that_was_asked_for_the_history_alone_is_not_judged() -> None:
+    judge = ChecklistJudge(compat=True)
+    of = unit(turn(0, state=AnswerState.NOT_SCORED), turn(1))
+    rows = judged(judge, of, says("YYN"))
+    assert {row.turn_index for row in rows} == {1}
+    assert judge.measures([of], rows)[0].n == 1
+
+
 def test_a_missing_answer_can_be_skipped() -> None:
     judge = ChecklistJudge(missing="skip")
     of = unit(turn(0, state=AnswerState.FAILED), turn(1))

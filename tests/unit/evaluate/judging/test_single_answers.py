@@ -109,8 +109,9 @@ def test_a_failed_answer_is_unscored_and_not_shown(protocol: Judge, good: str) -
 
 
 @every
-def test_a_turn_that_is_not_asked_has_no_row(protocol: Judge, good: str) -> None:
-    of = unit("placeholder", state=AnswerState.NOT_ASKED)
+@pytest.mark.parametrize("state", [AnswerState.NOT_ASKED, AnswerState.NOT_SCORED])
+def test_a_turn_that_is_not_asked_or_not_scored_has_no_row(protocol: Judge, good: str, state: AnswerState) -> None:
+    of = unit("placeholder", state=state)
     rows = judged(protocol, of, ScriptedJudge())
     assert rows == []
     assert protocol.measures([of], rows)[0].unscored == 0

@@ -138,13 +138,47 @@ class TestHistories:
         played(of, player, PlaySettings(history="predicted"))
         assert told(player) == [[]]
 
+    def test_a_history_of_all_its_own_answers_has_turns_asked_that_are_not_scored(self) -> None:
+        of = script(*(step.turn for step in three().steps), answered=[False, True, True])
+        player = Scripted(["a", "b", "c"])
+        turns = played(of, player, PlaySettings(history="predicted-all"))
+        assert told(player) == [[], [("Q0?", "a")], [("Q0?", "a"), ("Q1?", "b")]]
+        assert [(turn.state, turn.text) for turn in turns] == [
+            (AnswerState.NOT_SCORED, "a"), (AnswerState.ANSWERED, "b"), (AnswerState.ANSWERED, "c"),
+        ]  # fmt: skip
+        assert turns[0].played is not None
+        assert turns[0].played.prompt_tokens == 7
+
+    def test_it_asks_for_nothing_that_no_scored_turn_is_told(self) -> None:
+        of = script(*(step.turn for step in three().steps), answered=[False, True, False])
+        player = Scripted(["a", "b"])
+        turns = played(of, player, PlaySettings(history="predicted-all"))
+        assert [turn.state for turn in turns] == [
+            AnswerState.NOT_SCORED, AnswerState.ANSWERED, AnswerState.NOT_ASKED,
+        ]  # fmt: skip
+
+    def test_its_unscored_turn_that_failed_is_told_to_nobody_and_says_why(self) -> None:
+        of = script(*(step.turn for step in three().steps), answered=[False, True, True])
+        player = Scripted([None, "b", "c"])
+        turns = played(of, player, PlaySettings(history="predicted-all"))
+        assert told(player) == [[], [], [("Q1?", "b")]], "no reference comes in place of it"
+        assert (turns[0].state, turns[0].reason) == (AnswerState.NOT_SCORED, "the server is gone")
+        assert [turn.has_failed for turn in turns] == [True, False, False]
+
+    def test_where_all_turns_are_scored_it_is_the_predicted_history(self) -> None:
+        own, all_own = Scripted(["a", "b", "c"]), Scripted(["a", "b", "c"])
+        assert played(three(), own, PlaySettings(history="predicted")) == played(
+            three(), all_own, PlaySettings(history="predicted-all")
+        )
+        assert told(own) == told(all_own)
+
     def test_golden_without_a_reference_is_refused_before_anything_is_asked(self) -> None:
         of = script(Turn(question="Q0?"), Turn(question="Q1?"))
         with pytest.raises(BenchmarkError, match=r"turn 1 of 'd' has no reference.*--history predicted"):
             check_histories([of], PlaySettings(history="golden"), None)
         with pytest.raises(BenchmarkError, match="turn 1 of 'd' has no reference"):
             played(of, Scripted(["a", "b"]))
-        for history in ("predicted", "none"):
+        for history in ("predicted", "predicted-all", "none"):
             check_histories([of], PlaySettings(history=history), None)
 
     def test_the_last_turn_needs_no_reference(self) -> None:
