@@ -3,8 +3,10 @@
 Run after a change of any of them; a test compares the pages with what this prints.
 """
 
+import ast
 import inspect
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +81,25 @@ def labels() -> str:
     parts = ["# Labels\n\nVocabularies are open: a turn may carry any label. These are known.\n"]
     for name, vocabulary in VOCABULARIES.items():
         summary = (inspect.getdoc(vocabulary) or "").split("\n")[0]
-        parts.append(f"## {name}\n\n{summary}\n\n" + ", ".join(f"`{label.value}`" for label in vocabulary) + "\n")
+        says = member_docs(vocabulary)
+        listed = ", ".join(f"`{label.value}`" for label in vocabulary)
+        if says:
+            listed = "\n".join(f"- `{label.value}`: {says[label.name]}" for label in vocabulary)
+        parts.append(f"## {name}\n\n{summary}\n\n{listed}\n")
     return "\n".join(parts)
+
+
+def member_docs(kind: type) -> dict[str, str]:
+    """The docstrings of an enum's members, by their names."""
+    found: dict[str, str] = {}
+    for given, said in itertools.pairwise(ast.walk(ast.parse(inspect.getsource(kind)).body[0])):
+        match given, said:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+    return found
 
 
 def error_tree() -> str:

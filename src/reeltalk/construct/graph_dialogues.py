@@ -257,8 +257,14 @@ class Maker:
         """
         said = [one for n in places for one in self.rounds[n].says]
         evidence = dict.fromkeys(i for n in places for i in self.rounds[n].turn.evidence)
-        thinking = "Reasoning" if sort == "summary" else "Grasping"
-        return self._speak(sort, task, said, number=places[0] + 1, evidence=tuple(evidence), thinking=thinking)
+        # Who recalls an answer tells its fact again; a summary tells what happened, in order.
+        labels = (
+            {"cogme.target": ("Event",), "cogme.content": ("Sequence",)}
+            if sort == "summary"
+            else {name: self.rounds[places[0]].turn.labels[name] for name in ("cogme.target", "cogme.content")}
+        )
+        labels |= {"vdact.question_type": ("REF",), "cogme.thinking": ("Grasping",)}
+        return self._speak(sort, task, said, number=places[0] + 1, evidence=tuple(evidence), labels=labels)
 
     def neutral(self) -> bool:
         """Add a round in which the user shows no interest and the assistant points to something in the video."""
@@ -271,7 +277,8 @@ class Maker:
         self._last = None
         shown = tuple(event.interval for event in question.evidence if event.interval is not None)
         said = [self._statement(question)]
-        return self._speak("neutral", Task.PROACTIVE_INTERACTION, said, number=1, evidence=shown, thinking="Reasoning")
+        # The user asks nothing, so there is no question to label.
+        return self._speak("neutral", Task.PROACTIVE_INTERACTION, said, number=1, evidence=shown, labels={})
 
     def _speak(
         self,
@@ -281,7 +288,7 @@ class Maker:
         *,
         number: int,
         evidence: tuple[Interval, ...],
-        thinking: str,
+        labels: Mapping[str, tuple[str, ...]],
     ) -> bool:
         forms = round_forms()[sort]
         says = told_together([one.says for one in said]) if sort == "summary" else said[0].says
@@ -297,13 +304,7 @@ class Maker:
             references=(phrases.sentence(fill(self.draw.choice(forms.answers), slots, named=True)),),
             asked_at_s=self.asked_at_s,
             evidence=evidence,
-            labels={
-                "vdact.question_type": ("OPI",) if sort == "neutral" else ("REF",),
-                "cogme.target": ("Conversation",),
-                "cogme.content": ("Context",),
-                "cogme.thinking": (thinking,),
-                TASK_LABEL: (task.value,),
-            },
+            labels={**labels, TASK_LABEL: (task.value,)},
             extra={"about": "chat" if sort == "neutral" else "video", "kind": sort},
         )
         self.rounds.append(Round(turn, says=tuple(said)))

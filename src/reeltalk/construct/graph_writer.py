@@ -21,7 +21,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.asking import stories
 from reeltalk.graph.question import Question
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.graph.wording import form_of, turn_of
+from reeltalk.graph.wording import form_of, labels_of, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.ids import ChainId, DialogueId, derive_id
 from reeltalk.schema.labels import Task
@@ -133,13 +133,9 @@ class GraphWriter:
     def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
         """The labels of a chain that are balanced."""
         found: Counter[Label] = Counter()
-        for form in (form_of(question.kind) for question in chain):
-            given = {
-                "vdact.question_type": form.types,
-                "cogme.target": form.target,
-                "cogme.content": form.content,
-                "cogme.thinking": (form.thinking,),
-            }
+        for number, question in enumerate(chain):
+            form = form_of(question.kind)
+            given = labels_of(question, (form.ref if number else form.forms)[0], rests=number > 0)
             for vocabulary in BALANCED[self.settings.balance or "types"]:
                 found.update((vocabulary, label) for label in given[vocabulary])
         return found

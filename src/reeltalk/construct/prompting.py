@@ -15,6 +15,7 @@ from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.manuals import TAGGING_MANUALS
 from reeltalk.schema.media import Video
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
@@ -49,9 +50,9 @@ class ContextOf(Protocol):
 
 @cache
 def prompts(language: Language) -> Mapping[str, Prompt]:
-    """All prompts of a language by name."""
-    found = (Prompt.load(path) for path in sorted((PROMPTS / language).glob("*.md")))
-    return {prompt.name: prompt for prompt in found}
+    """All prompts of a language by name; that for tags begins with the manual that people tag by."""
+    found = {prompt.name: prompt for prompt in map(Prompt.load, sorted((PROMPTS / language).glob("*.md")))}
+    return found | {"tags": Prompt.load(TAGGING_MANUALS[language]).followed_by(found["tags"])}
 
 
 class PromptedModel:

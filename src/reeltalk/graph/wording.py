@@ -21,6 +21,7 @@ from reeltalk.graph.keys import answer_key
 from reeltalk.graph.question import Question
 from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
+from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
@@ -37,8 +38,23 @@ MOST_OF_A_KIND: Final = 2
 """Questions of one kind in a dialogue."""
 
 
+class Otherwise(BaseModel):
+    """Labels of some wordings of a kind that ask for something else than the others; None where they are the same."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    words: tuple[str, ...] = ()
+    """Wordings that hold one of these; all where there are none."""
+    names_object: bool | None = None
+    """Only wordings that name an object, or that name none; either where None."""
+    types: tuple[str, ...] | None = None
+    target: tuple[str, ...] | None = None
+    content: tuple[str, ...] | None = None
+    thinking: str | None = None
+
+
 class Form(BaseModel):
-    """The surface forms of one kind."""
+    """The surface forms of one kind, and the labels of its questions, after the vocabularies' definitions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,6 +62,7 @@ class Form(BaseModel):
     target: tuple[str, ...]
     content: tuple[str, ...]
     thinking: str
+    otherwise: tuple[Otherwise, ...] = ()
     forms: tuple[str, ...]
     ref: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
@@ -105,6 +122,8 @@ class Asked:
 
     question: Question
     form: str
+    template: str
+    """The surface form itself."""
     text: str
     answer: str
     rests: bool
@@ -176,7 +195,7 @@ def word(question: Question, *, split: str, draw: random.Random, first: bool = F
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
     text = fill(template, question.slots, named=first or draw.random() < 0.3)
     answer = fill(draw.choice(answers), question.slots, named=False)
-    return Asked(question, name, phrases.sentence(text), phrases.sentence(answer), rests)
+    return Asked(question, name, template, phrases.sentence(text), phrases.sentence(answer), rests)
 
 
 def fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
@@ -207,9 +226,7 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         draw: Orders the options.
         asked_at_s: The moment of the question.
     """
-    question, spec = asked.question, form_of(asked.question.kind)
-    types = (*spec.types, *(("REF",) if asked.rests and "REF" not in spec.types else ()))
-    thinking = "Grasping" if asked.rests and spec.thinking == "Recall" else spec.thinking
+    question = asked.question
     shown = [event.interval for event in question.evidence if event.interval is not None]
     if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
         shown = [story.interval]
@@ -233,15 +250,54 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         evidence=_merged(shown),
         options=options,
         correct_option=correct,
-        labels={
-            "vdact.question_type": types,
-            "cogme.target": spec.target,
-            "cogme.content": spec.content,
-            "cogme.thinking": (thinking,),
-        },
+        labels=labels_of(question, asked.template, rests=asked.rests),
         key=answer_key(question, story),
         extra=extra,
     )
+
+
+def labels_of(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
+    """VDAct's question types and CogME's tags of a question.
+
+    Args:
+        question: What is asked.
+        template: The surface form that asks for it.
+        rests: The question rests on the turn before.
+    """
+    spec = form_of(question.kind)
+    types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
+    named = names_object(template, question.slots)
+    for other in spec.otherwise:
+        said = not other.words or any(words in template for words in other.words)
+        if said and other.names_object in (None, named):
+            types, target, content = other.types or types, other.target or target, other.content or content
+            thinking = other.thinking or thinking
+    if rests and "REF" not in types:
+        types = (*types, "REF")
+    return {
+        "vdact.question_type": types,
+        "cogme.target": target,
+        "cogme.content": content,
+        "cogme.thinking": ("Grasping" if rests and thinking == "Recall" else thinking,),
+    }
+
+
+def names_object(template: str, slots: Mapping[str, str]) -> bool:
+    """True where a surface form, filled in, names a thing; a room is none.
+
+    Args:
+        template: The surface form.
+        slots: What fills it.
+    """
+    used = {slot.lower() for slot in re.findall(r"\{(\w+)\}", template)} & slots.keys()
+    return bool(used & _THINGS) or any(_THING.search(slots[slot]) for slot in used if slot.startswith(_ACTS))
+
+
+_THINGS: Final = frozenset({"o", "t", "absent"})
+"""Slots that hold an object."""
+_ACTS: Final = ("do", "other")
+"""How slots begin that hold an act, perhaps on an object."""
+_THING: Final = re.compile(rf"\bthe (?!(?:{'|'.join(map(plain_name, sorted(ROOMS)))}|splits)$)")
 
 
 def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:

@@ -8,23 +8,34 @@ from enum import StrEnum
 
 
 class QuestionType(StrEnum):
-    """VDAct's thirteen question types; a turn may carry several (AAAI 2025)."""
+    """VDAct's thirteen question types; a turn may carry several (AAAI 2025, table 1)."""
 
     AGENT = "D-AGT"
-    ACTIVITY = "D-ACT"
+    """A characteristic or state of an agent, as looks, clothes or posture; the number of agents is QNT."""
+    ACTION = "D-ACT"
+    """Actions in general; the question names no object."""
     OBJECT = "D-OBJ"
+    """Objects that take part in actions, on which actions are done, or their state; the colour of a thing too."""
     INTERACTION = "D-INT"
+    """Whether an action was done on a specific object."""
     LOCATION = "D-LOC"
+    """Whereabouts of agents or objects, or where an action took place."""
     SEQUENCE = "T-SEQ"
+    """The order of actions in time, with or without objects; also a specific point in time."""
     FREQUENCY = "T-FRQ"
+    """How often, or how long, an action was done."""
     EXPLANATION = "EXP"
+    """How or why an action was carried out."""
     QUANTITY = "QNT"
+    """The quantity or number of agents or objects; no duration."""
     REFERENCE = "REF"
-    """Needs the dialogue's history."""
-    SUPPOSITION = "SUP"
+    """Refers to earlier turns, or needs the dialogue's history to be answered."""
+    SUPPLEMENTARY = "SUP"
+    """Further details of the activities."""
     VIDEO = "VID"
-    """About the video itself: audio, quality, length, language."""
+    """The video itself: sound, quality, length, the language spoken in it."""
     OPINION = "OPI"
+    """Opinions, or facts about agents, actions and objects that are subjective or cannot be verified."""
 
 
 class Relation(StrEnum):
@@ -55,60 +66,85 @@ _RELATION_SPELLINGS = {
 
 
 class Skill(StrEnum):
-    """SVBench's nine skills (arXiv 2502.10810), by the abbreviations of its tables."""
+    """SVBench's nine skills (arXiv 2502.10810, appendix B), by the abbreviations of its tables.
+
+    A question's skill follows from what it asks: one main skill, the same for questions of one meaning.
+    """
 
     II = "II"
-    """Intention inference: why somebody does something."""
+    """Intention inference: the intent behind an action."""
     PA = "PA"
-    """Potentiality assessment: whether something can be done."""
+    """Potentiality assessment: whether an action is feasible under conditions, or its outcome in another context."""
     CR = "CR"
-    """Counterfactual reasoning: what would be otherwise."""
+    """Counterfactual reasoning: a scenario contrary to fact."""
     STS = "STS"
-    """Spatio-temporal speculation: how things lie in space and time."""
+    """Spatio-temporal speculation: implications, differences or changes of events at a certain time and place."""
     RI = "RI"
-    """Relationship inference: how entities are related."""
+    """Relationship inference: links between entities, persons or objects."""
     CST = "CST"
-    """Character state and transition: how somebody is, and becomes."""
+    """Character state and transition: emotional states of characters, and how they change."""
     CTA = "CTA"
-    """Comparison and trend analysis: how things differ or develop."""
+    """Comparison and trend analysis: how objects, actions or events compare, and trends."""
     CSI = "CSI"
-    """Common sense inference: what general knowledge adds."""
+    """Common sense inference: common sense or established facts applied to what is shown."""
     ECA = "ECA"
-    """Event-centric analysis: a significant event in depth."""
+    """Event-centric analysis: a significant event in depth, what triggers it and what it does to what follows."""
 
 
 class Target(StrEnum):
-    """CogME: what a question is about (CogSci 2024)."""
+    """CogME: what a question is about (CogSci 2024, table 1); one to three."""
 
     CHARACTER = "Character"
+    """Who is featured."""
     OBJECT = "Object"
+    """Things and parts of bodies."""
     PLACE = "Place"
+    """Spatial information."""
     CONVERSATION = "Conversation"
+    """What characters say or write: dialogue, monologue, sounds of speech, messages."""
     BEHAVIOR = "Behavior"
+    """Movements and actions."""
     EVENT = "Event"
+    """What happened."""
     EMOTION = "Emotion"
+    """Feelings that are shown."""
     COMMONSENSE = "Commonsense"
+    """What people of a culture accept as known."""
 
 
 class Content(StrEnum):
-    """CogME: which knowledge of the target a question asks for (CogSci 2024)."""
+    """CogME: which knowledge of the target a question asks for (CogSci 2024, table 2); one to three."""
 
     IDENTITY = "Identity"
+    """Personal information of subjects, names of objects."""
     FEATURE = "Feature"
+    """Characteristics, traits, atmosphere."""
     RELATIONSHIP = "Relationship"
+    """How two or more targets stand to each other."""
     MEANS = "Means"
+    """The instrument or method for a purpose."""
     CONTEXT = "Context"
+    """The story line, as it shows in conversations or interactions between characters; no room and no posture."""
     SEQUENCE = "Sequence"
+    """Events related in time, before and after."""
     CAUSALITY = "Causality"
+    """Cause and consequence of a change that is natural or mechanical."""
     MOTIVATION = "Motivation"
+    """A change that comes from personal preference or intention."""
 
 
 class Thinking(StrEnum):
-    """CogME: the highest way of thinking a question needs; weights 1, 2, 3 in this order (CogSci 2024)."""
+    """CogME: the highest way of thinking a question needs; weights 1, 2, 3 in this order (CogSci 2024, table 3).
+
+    Exactly one. The same question may need another one in another video.
+    """
 
     RECALL = "Recall"
+    """A fact of the scene."""
     GRASPING = "Grasping"
+    """Perceiving or interpreting with change in time or space; includes Recall."""
     REASONING = "Reasoning"
+    """Judging from circumstantial evidence, not from direct observation; includes both."""
 
 
 class Task(StrEnum):

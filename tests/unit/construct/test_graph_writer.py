@@ -102,6 +102,25 @@ def test_every_turn_that_asks_for_a_fact_has_a_key(constructed: Path) -> None:
     assert sum(turn.key is not None for turn in turns) > 0.75 * len(turns)
 
 
+def test_rounds_about_the_talk_are_labelled_by_what_they_ask_for(constructed: Path) -> None:
+    """Recalling an answer takes the fact again; who shows no interest asks nothing; nobody in the video talks."""
+    seen = set()
+    tags = ("cogme.target", "cogme.content")
+    for dialogue in Benchmark.open(constructed).read(DIALOGUES):
+        for number, turn in enumerate(dialogue.turns):
+            seen.add(kind := str(turn.extra["kind"]))
+            assert "Context" not in turn.labels.get("cogme.content", ())
+            if kind in ("recall", "recall_first"):
+                before = [earlier.labels for earlier in dialogue.turns[:number]]
+                assert any(all(turn.labels[name] == labels[name] for name in tags) for labels in before)
+                assert turn.labels["vdact.question_type"] == ("REF",)
+            elif kind == "neutral":
+                assert turn.labels.keys() == {"mt_video_bench.task"}
+            elif kind != "topic":
+                assert turn.labels["vdact.question_type"], turn.question
+    assert seen >= {"recall", "recall_first", "summary", "neutral", "topic"}
+
+
 def test_dialogues_keep_the_rules_of_their_task_and_are_worded_without_slips(constructed: Path) -> None:
     for dialogue in Benchmark.open(constructed).read(DIALOGUES):
         assert structural(dialogue, Task(dialogue.task or "")) == []

@@ -6,12 +6,12 @@ Values are those of `labelling`, in the vocabulary `vdact.question_type`.
 from typing import Final
 
 from reeltalk.review.tasks.labelling import LabelsTask, Vocabulary
-from reeltalk.schema.manuals import QUESTION_TYPES
+from reeltalk.schema.manuals import TAGGING_MANUAL
 
 TYPES: Final = LabelsTask(
     "types",
     "Type questions (VDAct)",
     (Vocabulary("vdact.question_type", "Question types", 1, 13, "12345qwerasdf"),),
-    QUESTION_TYPES,
+    TAGGING_MANUAL,
 )
 """The task."""
