@@ -1,22 +1,72 @@
 """What an export leaves out, counted, so that nothing goes missing without a line about it."""
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from reeltalk.schema.dialogue import Turn
-from reeltalk.schema.record import Record
+from reeltalk.schema.dialogue import GRAPH_FACTS, Turn
+from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 
 UNHELD: Final = ("entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
 """Tables that no layout of questions has a place for, beyond those that every export counts."""
 ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
 """Tables that a layout of questions does not fill."""
+MADE_ON_THE_WAY: Final = (
+    "screenings", "shots", "frames", "scenes", "rewrites", "proactive", "known_boxes", "sightings", "identity_changes",
+    "gates",
+)  # fmt: skip
+"""Tables that stages work with, which no published layout of dialogues has a place for."""
+WORDS: Final = {
+    "proactive": "proactive tasks",
+    "known_boxes": "known boxes",
+    "identity_changes": "changes of identities",
+    "gates": "results of gates",
+    "tag_proposals": "proposed tags",
+    "media": "video files",
+    "rejected": "refused records",
+}
+"""What a table holds, where its name does not say it."""
+FILE_FIELDS: Final = "fields"
+"""Under which key of a file's `extra` those of its own fields stand that are called like one of ours."""
+_OURS: Final = frozenset({*GRAPH_FACTS, "writer", "about", "scene"})
+_REVIEWED: Final = re.compile(r"[a-z_]+_(verified|manual)")
+
+
+def is_ours(key: str) -> bool:
+    """True for a key of `extra` under which our own stages keep something: no layout has a place for it."""
+    return key in _OURS or _REVIEWED.fullmatch(key) is not None
+
+
+def of_the_source(extra: Mapping[str, Json], named: Collection[str] = ()) -> dict[str, Json]:
+    """What of an imported record's `extra` its source has written.
+
+    Args:
+        extra: The record's fields that the layout does not specify.
+        named: Keys that the source has, although ours are called so too.
+    """
+    return {key: value for key, value in extra.items() if key in named or not is_ours(key)}
+
+
+def fields_like_ours(extras: Iterable[Mapping[str, Json]]) -> list[str]:
+    """The keys of a file's own fields that are called like one of ours, for `FILE_FIELDS`."""
+    return sorted({key for extra in extras for key in extra if is_ours(key)})
+
+
+def named_by_sources(files: Iterable[SourceFile]) -> frozenset[str]:
+    """All keys of `FILE_FIELDS` of some files."""
+    return frozenset(key for file in files for key in file.extra.get(FILE_FIELDS, ()))
 
 
 def tables_left_out(content: Content, tables: Collection[str] = UNHELD) -> list[str]:
     """A line for each table that has rows."""
-    return [f"{name} are left out: {len(getattr(content, name)):,}" for name in tables if getattr(content, name)]
+    return [
+        f"{WORDS.get(name, name)} are left out: {len(getattr(content, name)):,}"
+        for name in tables
+        if getattr(content, name)
+    ]
 
 
 def fields_left_out(what: str, records: Iterable[Record], kept: Collection[str]) -> list[str]:

@@ -22,6 +22,8 @@ CHECKLIST_SUFFIX: Final = "_CheckList"
 CRITERION: Final = "checklist"
 """The accuracy of a round, averaged over the judge's runs; `checklist/run 1` is one run's."""
 RUN: Final = f"{CRITERION}/run "
+VERDICTS: Final = ("CHECKLISTS_EVAL", "results", "run_id")
+"""What a score keeps in `extra` of a judge's verdicts."""
 
 FOLDERS: Final = {
     "mtqa": "mtqa",
@@ -38,6 +40,9 @@ ABILITIES: Final = {
     Task.TOPIC_SHIFTING: "Topic Shifting",
     Task.PROACTIVE_INTERACTION: "Proactive Interaction",
 }
+UNDERSTANDING: Final = "Scene Understanding"
+REASONING: Final = "Scene Reasoning"
+"""The two basic capabilities, on which the other rounds of a dialogue rest."""
 _TASK_SPELLINGS = {
     **{task.value: task for task in Task},
     "content_summary": Task.CONTENT_SUMMARY,
@@ -107,6 +112,11 @@ def ability_of(labels: dict[str, tuple[str, ...]]) -> str | None:
     for task in labels.get(TASK_LABEL, ()):
         return ABILITIES[Task(task)] if task in Task._value2member_map_ else task
     return next(iter(labels.get(ABILITY_LABEL, ())), None)
+
+
+def basic_ability_of(labels: dict[str, tuple[str, ...]]) -> str:
+    """The basic capability that a round rests on which tests none of the six: the official script reads one of each."""
+    return REASONING if "Reasoning" in labels.get("cogme.thinking", ()) else UNDERSTANDING
 
 
 def event_of(key: str | int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats import mt_video_bench_layout as layout
+from reeltalk.formats.left_out import FILE_FIELDS, fields_like_ours
 from reeltalk.formats.mt_video_bench_documents import ORDER, Documents, Shape, as_extra, number_of
 from reeltalk.formats.mt_video_bench_entries import (
     Entry,
@@ -165,10 +166,12 @@ class Reader:
         answer_key = answer_keys[0] if answer_keys else "Assistant"
         if any(shape != Shape() for shape in shapes) or any(key != "Assistant" for key in answer_keys):
             self.version = "v1"
+        own = [self.dialogues[dialogue_id] for dialogue_id in ids]
         self._add_file(
             file,
             ids,
             task=file.task,
+            **{FILE_FIELDS: fields_like_ours(one.extra for row in own for one in (row, *row.turns))},
             shape=as_extra(usual),
             shapes={
                 dialogue_id: as_extra(shape) for dialogue_id, shape in zip(ids, shapes, strict=True) if shape != usual
@@ -235,6 +238,7 @@ class Reader:
         ids: list[str] = []
         keys: list[str] = []
         order: dict[str, Json] = {}
+        extras: list[dict[str, Json]] = []
         for video, events in parse(layout.Checklists, file.value, file=file.path).items():
             for event, rows in events.items():
                 dialogue = self._dialogue(file, video, event)
@@ -247,12 +251,14 @@ class Reader:
                     if number in found:
                         raise InputError(f"round {number} has two checklists", file=file.path, place=place)
                     found.append(number)
-                    self.checklists[dialogue.id][turn_index] = checklist_of(row, file, place)
+                    checklist = self.checklists[dialogue.id][turn_index] = checklist_of(row, file, place)
+                    extras.append(checklist.extra)
                 if found != sorted(found):
                     order[dialogue.id] = [*found]
                 ids.append(dialogue.id)
                 keys.append(event)
-        self._add_file(file, ids, task=file.task, event_prefix=_event_prefix(keys), **{ORDER: order})
+        own = {ORDER: order, FILE_FIELDS: fields_like_ours(extras)}
+        self._add_file(file, ids, task=file.task, event_prefix=_event_prefix(keys), **own)
 
     # ── answers and results ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,4 +1,7 @@
-"""Writes typed records as MT-Video-Bench's files: those that were imported, and default ones for all others."""
+"""Writes typed records as MT-Video-Bench's files: those that were imported, and default ones for all else that fits.
+
+A dialogue fits where its task is one of the six, or has an imported file.
+"""
 
 import re
 from collections import defaultdict
@@ -8,20 +11,27 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.formats import mt_video_bench_layout as layout
+from reeltalk.formats.left_out import (
+    MADE_ON_THE_WAY,
+    UNHELD,
+    fields_left_out,
+    labels_left_out,
+    named_by_sources,
+    of_the_source,
+    tables_left_out,
+)
 from reeltalk.formats.mt_video_bench_documents import Documents, number_of
 from reeltalk.formats.mt_video_bench_layout import ABILITY_LABEL, FORMAT, TASK_LABEL
 from reeltalk.schema.answers import Answer
-from reeltalk.schema.dialogue import Dialogue, Turn
+from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
-from reeltalk.schema.media import Video
+from reeltalk.schema.labels import Task
 from reeltalk.schema.outcomes import SourceFile
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, Record
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
-NO_TASK: Final = "other"
-"""The file of dialogues without a task."""
 LONGEST_NAME_BYTES: Final = 100
 
 
@@ -34,11 +44,15 @@ class Writer:
     lost: list[str] = field(default_factory=list)
     files: list[SourceFile] = field(default_factory=list)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
+    left: list[Dialogue] = field(default_factory=list)
+    """Those that no imported file holds, as they are in the benchmark."""
+    basic: int = 0
+    """Rounds that name no ability."""
 
     def write(self) -> list[str]:
         """Write everything; one line for each thing that the layout cannot express."""
         self.files = self.content.source_files_of(FORMAT)
-        self._rename()
+        self._choose()
         self._plan_dialogues()
         self._plan_answers()
         self._plan_results()
@@ -76,65 +90,82 @@ class Writer:
             SourceFile(format=FORMAT, path=path, kind=kind, records=tuple(ids), extra={"version": version, **extra})
         )
 
-    def _rename(self) -> None:
-        """Name what no file holds as the layout does: by task, video and event."""
+    def _choose(self) -> None:
+        """Take what belongs to the layout, and name what no file holds as the layout does: by task, video and event."""
         covered = self._covered("mtqa")
-        dialogues = list(self.content.dialogues)
-        taken = {dialogue.id for dialogue in dialogues}
-        chains = [chain for chain in self.content.chains if DialogueId(chain.id) not in taken]
-        self._lose(len(self.content.chains), "chains became dialogues")
-        dialogues += [Dialogue(id=DialogueId(chain.id), video_id=chain.video_id, turns=chain.turns) for chain in chains]
-        self._lose(
-            sum(dialogue.task is None for dialogue in dialogues if dialogue.id not in covered),
-            f"dialogues without a task, written to mtqa/{NO_TASK}.json",
-        )
+        tasks = {task.value for task in Task} | {file.extra["task"] for file in self.files if "task" in file.extra}
+        belongs = [row for row in self.content.dialogues if row.id in covered or row.task in tasks]
+        self._lose(len(self.content.dialogues) - len(belongs), "dialogues of none of the six tasks are left out")
         used = {DialogueId(record) for record in covered}
         names: dict[str, DialogueId] = {}
         written: list[Dialogue] = []
         waiting: list[Dialogue] = []
-        for dialogue in dialogues:
+        for dialogue in belongs:
             stem = f"{dialogue.task}/{dialogue.video_id}/"
-            fits = dialogue.task is not None and self._task_name(dialogue.task) == dialogue.task
-            own = dialogue.id.startswith(stem) and fits and _is_event(dialogue.id.removeprefix(stem))
-            if dialogue.id in covered or own:
+            if dialogue.id in covered:
+                written.append(dialogue)
+            elif dialogue.id.startswith(stem) and _is_event(dialogue.id.removeprefix(stem)):
                 used.add(dialogue.id)
                 written.append(dialogue)
             else:
                 waiting.append(dialogue)
         counts: dict[str, int] = defaultdict(int)
         for dialogue in waiting:
-            task = self._task_name(dialogue.task or NO_TASK)
-            stem = f"{task}/{dialogue.video_id}/"
+            stem = f"{dialogue.task}/{dialogue.video_id}/"
             counts[stem] += 1
             while DialogueId(f"{stem}{counts[stem]}") in used:
                 counts[stem] += 1
             names[dialogue.id] = DialogueId(f"{stem}{counts[stem]}")
             used.add(names[dialogue.id])
-            written.append(dialogue.model_copy(update={"id": names[dialogue.id], "task": task, "extra": {}}))
+            written.append(dialogue.model_copy(update={"id": names[dialogue.id]}))
         self._lose(len(names), "dialogues with new identifiers, <task>/<video>/<event>")
-        self.dialogues = {dialogue.id: dialogue for dialogue in written}
+        self.left = [row for row in written if row.id not in covered]
+        self.dialogues = {row.id: self._as_it_goes_out(row, is_source=row.id in covered) for row in written}
+        known = {row.id for row in belongs}
         answers = [
-            answer.model_copy(update={"unit": "dialogue", "unit_id": names.get(answer.unit_id, answer.unit_id)})
+            answer.model_copy(update={"unit_id": names.get(answer.unit_id, answer.unit_id)})
             for answer in self.content.answers
-            if answer.unit != "path"
+            if answer.unit == "dialogue" and answer.unit_id in known
         ]
-        self._lose(len(self.content.answers) - len(answers), "answers along paths are left out")
+        self._lose(len(self.content.answers) - len(answers), "answers to what is left out are left out")
+        judged = self._covered("results")
         scores = [
-            score.model_copy(update={"unit_id": names.get(score.unit_id, score.unit_id)})
+            score.model_copy(
+                update={
+                    "unit_id": names.get(score.unit_id, score.unit_id),
+                    "extra": {
+                        key: value
+                        for key, value in score.extra.items()
+                        if score.unit_id in judged or key in layout.VERDICTS
+                    },
+                }
+            )
             for score in self.content.scores
         ]
-        self.content = replace(self.content, dialogues=written, answers=answers, scores=scores)
+        self.content = replace(self.content, dialogues=list(self.dialogues.values()), answers=answers, scores=scores)
 
-    def _task_name(self, task: str) -> str:
-        """What a task's file is called: the task itself, where a file can be called so and is read as it again."""
-        fits = (
-            not re.search(r"[/\\]", task)
-            and not task.startswith(".")
-            and len(task.encode()) <= LONGEST_NAME_BYTES
-            and layout.task_of(task) == task
-            and not task.casefold().endswith(layout.CHECKLIST_SUFFIX.casefold())
-        )
-        return task if fits else derive_id("task", task)
+    def _as_it_goes_out(self, dialogue: Dialogue, *, is_source: bool) -> Dialogue:
+        """A dialogue with the fields of its source alone, and an ability in each round that we made."""
+        fields = named_by_sources(self.files)
+        is_listed = dialogue.id in self._covered("checklist")
+
+        def extra(record: Record, *, kept: bool) -> dict[str, Json]:
+            return of_the_source(record.extra, fields) if kept else {}
+
+        turns = []
+        for turn in dialogue.turns:
+            checklist, labels = turn.checklist, turn.labels
+            if checklist is not None and not is_listed:
+                items = tuple(item.model_copy(update={"extra": {}}) for item in checklist.items)
+                checklist = checklist.model_copy(update={"items": items})
+            if checklist is not None:
+                checklist = checklist.model_copy(update={"extra": extra(checklist, kept=is_listed)})
+            if not is_source and layout.ability_of(labels) is None:
+                labels = labels | {ABILITY_LABEL: (layout.basic_ability_of(labels),)}
+                self.basic += 1
+            update = {"extra": extra(turn, kept=is_source), "labels": labels, "checklist": checklist}
+            turns.append(turn.model_copy(update=update))
+        return dialogue.model_copy(update={"extra": extra(dialogue, kept=is_source), "turns": tuple(turns)})
 
     def _folder_name(self, what: str, name: str) -> str:
         parts = name.split("/")
@@ -151,7 +182,7 @@ class Writer:
         by_task: dict[str, list[str]] = defaultdict(list)
         with_lists: dict[str, list[str]] = defaultdict(list)
         for dialogue in self.dialogues.values():
-            task = dialogue.task or NO_TASK
+            task = str(dialogue.task)
             if dialogue.id not in covered:
                 by_task[task].append(dialogue.id)
             if dialogue.id not in listed and any(turn.checklist is not None for turn in dialogue.turns):
@@ -176,7 +207,7 @@ class Writer:
             states += layout.state_of(answer.text) is not answer.state
             answered[answer.model, dialogue.id].append(answer)
             if (answer.model, answer.unit_id) not in covered:
-                wanted[answer.model, dialogue.task or NO_TASK][dialogue.id] = None
+                wanted[answer.model, str(dialogue.task)][dialogue.id] = None
         self._lose(unfit, "answers to turns that are not there are left out")
         self._lose(states, "answers whose state their text does not show, as it must here")
         gaps = 0
@@ -206,7 +237,7 @@ class Writer:
             if dialogue is None or not _is_result(score, dialogue):
                 unfit += 1
             elif (score.model, score.judge, score.unit_id) not in covered:
-                wanted[score.model, score.judge, dialogue.task or NO_TASK][dialogue.id] = None
+                wanted[score.model, score.judge, str(dialogue.task)][dialogue.id] = None
         self._lose(unfit, "scores other than a round's checklist accuracy are left out")
         for (model, judge, task), ids in wanted.items():
             folder = self._folder_name("run", f"{model}_eval_{judge}")
@@ -216,38 +247,30 @@ class Writer:
 
     def _what_is_lost(self) -> None:
         content = self.content
-        for what, rows in (
-            ("clips", content.clips),
-            ("linkages", content.linkages),
-            ("paths", content.paths),
-            ("entities, events and facts", [*content.entities, *content.events, *content.facts]),
-            ("graphs", content.graphs),
-            ("reviews", content.reviews),
-            ("rubrics", content.rubrics),
-            ("refused records", content.rejected),
-            ("video files", content.media),
-        ):
-            self._lose(len(rows), f"{what} are left out")
-        self._lose(
-            sum(map(_is_described, content.videos)),
-            "videos with another path than <name>.mp4, or with lengths, splits or summaries, which are left out",
-        )
+        tables = ("clips", "chains", "linkages", "paths", "graphs", *MADE_ON_THE_WAY, *UNHELD)
+        self.lost += tables_left_out(content, tables)
+        self._lose(self.basic, "rounds of none of the six tasks, whose Ability is a basic capability")
         named: set[str] = {dialogue.video_id for dialogue in content.dialogues}
         named |= {video for file in self.files for video in file.extra.get("empty_videos", ())}
+        usual = [video for video in content.videos if video.file in (None, f"{video.id.removesuffix('.mp4')}.mp4")]
+        self._lose(len(content.videos) - len(usual), "videos with another path than <name>.mp4")
         self._lose(sum(video.id not in named for video in content.videos), "videos without dialogues are left out")
+        self.lost += fields_left_out("videos", content.videos, {"id", "file"})
+        self.lost += fields_left_out("dialogues", self.left, {"id", "video_id", "task", "turns"})
         turns = [turn for dialogue in content.dialogues for turn in dialogue.turns]
         self._lose(
             sum(len(turn.references) > 1 for turn in turns),
             "turns with several references, of which the first is written",
         )
         self._lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
-        self._lose(
-            sum(map(_has_more, turns)),
-            "turns with options, times, evidence, rubrics, keys or other labels, which are left out",
-        )
-        self._lose(sum(bool(row.clip_ids) for row in content.dialogues), "dialogues whose clips are left out")
+        held = {"question", "references", "position", "labels", "checklist", "extra"}
+        self.lost += fields_left_out("turns", turns, held)
+        self._lose(sum(bool(turn.extra) for row in self.left for turn in row.turns), "turns lose their extra")
+        self.lost += labels_left_out(turns, {TASK_LABEL, ABILITY_LABEL})
         asked = sum(answer.asked_as is not None or answer.referred_to is not None for answer in content.answers)
         self._lose(asked, "answers whose own wording of the question or reference is left out")
+        if not self.files:
+            self.lost.append("the benchmark holds nothing that this layout can hold")
 
 
 def _is_event(event: str) -> bool:
@@ -259,13 +282,3 @@ def _is_result(score: JudgedScore, dialogue: Dialogue) -> bool:
     in_range = score.value is None or 0 <= score.value <= 1
     inside = score.turn_index is not None and score.turn_index < len(dialogue.turns)
     return score.unit == "turn" and known and in_range and inside
-
-
-def _is_described(video: Video) -> bool:
-    usual = Video(id=video.id, file=f"{video.id.removesuffix('.mp4')}.mp4")
-    return video not in (usual, Video(id=video.id))
-
-
-def _has_more(turn: Turn) -> bool:
-    known = set(turn.labels) <= {TASK_LABEL} or set(turn.labels) <= {ABILITY_LABEL}
-    return bool(turn.options or turn.evidence or turn.asked_at_s is not None or turn.rubric or turn.key or not known)

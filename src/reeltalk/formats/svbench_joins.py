@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.formats.svbench_documents import START, Documents, slots
-from reeltalk.formats.svbench_layout import DEFAULT_LANGUAGE, FORMAT, LANGUAGE
-from reeltalk.schema.dialogue import QAChain
+from reeltalk.formats.svbench_layout import FORMAT, language_of
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
@@ -43,7 +42,7 @@ def join_inputs(content: Content) -> list[JoinInput]:
     documents = Documents(content, files)
     found: dict[tuple[str, str], JoinInput] = {}
     for chain in content.chains:
-        own = (str(chain.video_id), _language(chain))
+        own = (str(chain.video_id), language_of(chain))
         found.setdefault(own, JoinInput(*own))
     listed: set[str] = set()
     linked: set[tuple[str, str]] = set()
@@ -57,14 +56,14 @@ def join_inputs(content: Content) -> list[JoinInput]:
             linked.update(zip(file.records[::PER_PAIR], file.records[1::PER_PAIR], strict=False))
     for chain in content.chains:
         if chain.id not in listed:
-            into = found[chain.video_id, _language(chain)]
+            into = found[chain.video_id, language_of(chain)]
             into.chain_ids.append(chain.id)
             into.chains.append({START: _plain_start(documents, chain.id)})
     for before, after in documents.linkages:
         source = documents.chains.get(before)
         if (before, after) not in linked and source is not None and after in documents.chains:
             entry = _link(documents, before, after, _plain_start(documents, before))
-            found[source.video_id, _language(source)].links.append(entry)
+            found[source.video_id, language_of(source)].links.append(entry)
     return list(found.values())
 
 
@@ -94,8 +93,3 @@ def _link(documents: Documents, before: str, after: str, start: Json) -> dict[st
 def _plain_start(documents: Documents, chain_id: str) -> Json:
     clip = documents.clips.get(documents.chains[chain_id].clip_id)  # type: ignore[arg-type]
     return clip.interval.start_s if clip is not None and clip.interval is not None else None
-
-
-def _language(chain: QAChain) -> str:
-    named = [turn.labels[LANGUAGE][0] for turn in chain.turns if turn.labels.get(LANGUAGE)]
-    return named[0] if named else DEFAULT_LANGUAGE

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from reeltalk.errors import InputError
+from reeltalk.metrics.tokenise import languages_of
+from reeltalk.schema.dialogue import QAChain
 from reeltalk.schema.record import Json
 from reeltalk.store.documents import SourceModel, read_text
 
@@ -37,6 +39,7 @@ ALIASES: Final = {"Overall Score": OVERALL}
 META_COLUMNS: Final = ("Video_Name", "Path_of_Video", "Sort_of_Set")
 SCENE_COLUMNS: Final = ("path", "timestamp")
 
+_LANGUAGE = re.compile(r"[a-z]{2}")
 _CLOCK = re.compile(r"([0-9]{1,5}):([0-5]?[0-9]):([0-5]?[0-9](?:\.[0-9]{1,12})?)")
 _PLAIN = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,12})?")
 _LAYOUT_FOLDER = re.compile(r"(?i)(meta|dialogue|con|path|streaming|answers|judged|chain|single)(?:_([a-z]{2}))?")
@@ -241,6 +244,15 @@ class Place:
                 section, names = folder, []
             kind = _KINDS.get(section, {}).get(folder) or _KINDS[""].get(folder)
         return cls(kind, unit, language, tuple(names))
+
+
+def language_of(chain: QAChain) -> str:
+    """The two letters of a chain's language: as its turns are labelled, else as they read."""
+    words = {turn.labels[LANGUAGE] for turn in chain.turns if LANGUAGE in turn.labels}
+    if not words:
+        return languages_of([[turn.question for turn in chain.turns]])[0]
+    first = min(words)
+    return first[0] if len(words) == len(first) == 1 and _LANGUAGE.fullmatch(first[0]) else DEFAULT_LANGUAGE
 
 
 def is_layout_folder(name: str) -> bool:

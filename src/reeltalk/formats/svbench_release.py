@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from reeltalk.errors import InputError
 from reeltalk.formats import svbench_layout as layout
+from reeltalk.formats.left_out import FILE_FIELDS, fields_like_ours
 from reeltalk.formats.svbench_documents import END, START, relation_of
 from reeltalk.formats.svbench_layout import seconds_of
 from reeltalk.formats.svbench_records import File, Records, check_name, pairs_of, refuse_unequal, rows_of, turn_in
@@ -81,6 +82,7 @@ class ReleaseReader(Records):
         self.once(file, *key)
         self.video(file.video, file, "file name")
         ids, empty = [], []
+        extras: list[dict[str, Json]] = []
         for index, item in enumerate(rows_of(file)):
             place = f"$[{index}]"
             if item == {}:
@@ -90,7 +92,9 @@ class ReleaseReader(Records):
             pairs = _pairs(row.chain.questions, row.chain.answers, file, f"{place}.chain")
             times = (row.qac_timestamps_start, row.qac_timestamps_end)
             ids.append(self.new_chain(file, place, key, index, pairs, times, row.unknown).id)
-        self.add_file(file, ids, empty=empty, video=file.video, language=file.language)
+            extras.append(row.unknown)
+        own = {FILE_FIELDS: fields_like_ours(extras)}
+        self.add_file(file, ids, empty=empty, video=file.video, language=file.language, **own)
 
     def _read_con(self, file: File) -> None:
         key = (file.video, file.language)

@@ -1,16 +1,17 @@
 """Writes typed records as SVBench's files: those that were imported, and default ones for what none of them holds."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from reeltalk.formats import svbench_layout as layout
-from reeltalk.formats.svbench_documents import ABSENT, Documents, slots
-from reeltalk.formats.svbench_layout import FORMAT, LANGUAGE
-from reeltalk.schema.answers import AnswerState
+from reeltalk.formats.left_out import named_by_sources, of_the_source
+from reeltalk.formats.svbench_documents import Documents, slots
+from reeltalk.formats.svbench_layout import FORMAT, language_of
+from reeltalk.formats.svbench_left_out import OF_CHAINS, left_out, named_in
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.ids import ChainId, PathId, derive_id
 from reeltalk.schema.outcomes import SourceFile
@@ -20,7 +21,6 @@ from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
 
 LONGEST_NAME_BYTES: Final = 100
-_LANGUAGE = re.compile(r"[a-z]{2}")
 
 
 @dataclass
@@ -34,22 +34,18 @@ class Writer:
     places: dict[tuple[str, tuple[str, ...]], dict[str, int]] = field(default_factory=dict)
     """Where in `files` those of a kind are, by the fields that tell them apart and the values of these."""
     taken: set[str] = field(default_factory=set)
+    spoken: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The languages in which a video has chains."""
     names: dict[str, str] = field(default_factory=dict)
     """What a video, model or judge is called in file names."""
 
     def write(self) -> list[str]:
         """Write everything; one line for each thing that the layout cannot express."""
-        self.files = self.content.source_files_of(FORMAT)
-        self._chains_of_dialogues()
-        self.chains = {chain.id: chain for chain in self.content.chains}
-        self.paths = {path.id: path for path in self.content.paths}
-        self._plan_videos()
-        self._plan_chains()
-        self._plan_linkages()
-        self._plan_paths()
-        self._plan_answers()
-        self._plan_scores()
-        self._what_is_lost()
+        whole = self.content
+        self.plan()
+        self.lost += left_out(whole, self.files)
+        if not self.files:
+            self.lost.append("the benchmark holds nothing that this layout can hold")
         documents = Documents(self.content, self.files)
         for file in self.files:
             path = self.folder / file.path
@@ -62,36 +58,39 @@ class Writer:
             path.write_bytes(text.encode())
         return self.lost
 
+    def plan(self) -> list[SourceFile]:
+        """The files that are written, each with the records that stand in it."""
+        self.files = self.content.source_files_of(FORMAT)
+        self._without_ours()
+        for chain in self.content.chains:
+            self.spoken[chain.video_id].add(language_of(chain))
+        self.chains = {chain.id: chain for chain in self.content.chains}
+        self.paths = {path.id: path for path in self.content.paths}
+        self._plan_videos()
+        self._plan_chains()
+        self._plan_linkages()
+        self._plan_paths()
+        self._plan_answers()
+        self._plan_scores()
+        return self.files
+
     def _lose(self, count: int, what: str) -> None:
         if count:
             self.lost.append(f"{what}: {count:,}")
 
     # ── the plan ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _covered(self, *kinds: str) -> set[str]:
-        return {
-            record
-            for file in self.files
-            if file.kind in kinds
-            for record in (*file.records, *file.extra.get("twins", ()))
-        }
-
-    def _chains_of_dialogues(self) -> None:
-        """SVBench has no dialogues: each that no file holds becomes a chain."""
-        covered = self._covered("streaming", "judged con")
-        others = [dialogue for dialogue in self.content.dialogues if dialogue.id not in covered]
-        taken = {str(chain.id) for chain in self.content.chains}
-        answered = {answer.unit_id for answer in self.content.answers if answer.unit == "dialogue"}
-        self._lose(len(others), "dialogues became chains")
-        self._lose(
-            sum(dialogue.id in answered for dialogue in others), "dialogues whose answers and scores are left out"
-        )
+    def _without_ours(self) -> None:
+        """Take our own keys from what goes out: a chain or path that no file holds has none of its own."""
+        fields = named_by_sources(self.files)
+        chains, paths = named_in(self.files, *OF_CHAINS), named_in(self.files, "path")
         self.content = replace(
             self.content,
             chains=[
-                *self.content.chains,
-                *(_as_chain(dialogue) for dialogue in others if str(dialogue.id) not in taken),
+                chain.model_copy(update={"extra": of_the_source(chain.extra, fields) if chain.id in chains else {}})
+                for chain in self.content.chains
             ],
+            paths=[path if path.id in paths else _at_chain_times(path) for path in self.content.paths],
         )
 
     def _add(self, kind: str, path: str, ids: Iterable[str], **extra: Json) -> int:
@@ -136,43 +135,38 @@ class Writer:
             self.names[key] = used
         return self.names[key]
 
-    def _language(self, chain: QAChain) -> str:
-        words = {turn.labels.get(LANGUAGE, (layout.DEFAULT_LANGUAGE,)) for turn in chain.turns}
-        if len(words) == 1:
-            (word,) = words
-            if len(word) == 1 and _LANGUAGE.fullmatch(word[0]):
-                return word[0]
-        return layout.DEFAULT_LANGUAGE
-
     def _plan_videos(self) -> None:
-        covered = self._covered("meta", "scenes")
+        covered = named_in(self.files, "meta", "scenes")
         if self.files:
             units: list[QAChain | DialoguePath | Dialogue] = [
                 *self.content.chains,
                 *self.content.paths,
                 *self.content.dialogues,
             ]
-            recorded = self._covered(*{file.kind for file in self.files})
+            recorded = named_in(self.files, *{file.kind for file in self.files})
             covered |= {unit.video_id for unit in units if unit.id in recorded}
             covered |= {str(file.extra["video"]) for file in self.files if "video" in file.extra}
-        by_split: dict[str | None, list[str]] = defaultdict(list)
+        tables: dict[tuple[str, str | None], list[str]] = defaultdict(list)
         for video in self.content.videos:
             if video.id not in covered:
-                by_split[video.split].append(video.id)
-        for split, ids in by_split.items():
-            name = self._name("split", split) if split else "all"
-            self._add("meta", f"Meta/Meta_EN/meta_{name}.csv", ids, columns=list(layout.META_COLUMNS), split=split)
+                for language in sorted(self.spoken[video.id]) or [layout.DEFAULT_LANGUAGE]:
+                    tables[language, video.split].append(video.id)
+        for (language, split), ids in tables.items():
+            suffix, name = language.upper(), self._name("split", split) if split else "all"
+            path = f"Meta/Meta_{suffix}/meta_{name}.csv"
+            self._add("meta", path, ids, columns=list(layout.META_COLUMNS), split=split, language=language)
 
     def _plan_chains(self) -> None:
-        covered = self._covered("dialogue", "con", "answers", "judged chain", "judged single")
+        covered = named_in(self.files, *OF_CHAINS)
         renamed = 0
         by_video: dict[tuple[str, str], list[str]] = defaultdict(list)
         for chain in self.content.chains:
             if chain.id not in covered:
-                by_video[chain.video_id, self._language(chain)].append(chain.id)
+                by_video[chain.video_id, language_of(chain)].append(chain.id)
         for (video, language), ids in by_video.items():
             name, suffix = self._name("video", video), language.upper()
             path = f"Dialogue/Dialogue_{suffix}/{name}.json"
+            ids = ids if _are_places(ids, f"{video}/{language}/") else self._in_time(ids)
             index = self._add("dialogue", path, ids, video=video, language=language)
             file = self.files[index]
             empty = _places_between(ids, f"{video}/{language}/") if len(file.records) == len(ids) else []
@@ -182,6 +176,15 @@ class Writer:
             renamed += sum(chain_id not in (None, f"{video}/{language}/{number}") for number, chain_id in entries)
         if renamed and not covered:
             self.lost.append(f"chains get new identifiers when read again, <video>/<language>/<place>: {renamed:,}")
+
+    def _in_time(self, ids: list[str]) -> list[str]:
+        """Chains in the order of their clips, where all have times."""
+        clips = {clip.id: clip.interval for clip in self.content.clips}
+        times = {chain_id: clips.get(clip) for chain_id in ids if (clip := self.chains[ChainId(chain_id)].clip_id)}
+        known = {chain_id: at for chain_id, at in times.items() if at is not None}
+        if len(known) < len(ids):
+            return ids
+        return sorted(ids, key=lambda chain_id: (known[chain_id].start_s, known[chain_id].end_s))
 
     def _plan_linkages(self) -> None:
         covered = {
@@ -202,12 +205,12 @@ class Writer:
         self._lose(unfit, "linkages between dialogues, or of turns that are not there, are left out")
         for pair in pairs:
             chain = self.chains[ChainId(pair[0])]
-            language = self._language(chain)
+            language = language_of(chain)
             path = f"Con/Con_{language.upper()}/{self._name('video', chain.video_id)}.json"
             self._add("con", path, pair, video=chain.video_id, language=language)
 
     def _plan_paths(self) -> None:
-        covered = self._covered("path")
+        covered = named_in(self.files, "path")
         by_video: dict[str, dict[str, list[DialoguePath]]] = defaultdict(lambda: defaultdict(list))
         unfit = 0
         for path in self.content.paths:
@@ -216,31 +219,48 @@ class Writer:
             if len(known) < len(chains) or any(chain.video_id != path.video_id for chain in known):
                 unfit += 1
             elif path.id not in covered:
-                language = self._language(known[0]) if known else layout.DEFAULT_LANGUAGE
+                language = language_of(known[0]) if known else layout.DEFAULT_LANGUAGE
                 by_video[path.video_id][language].append(path)
         self._lose(unfit, "paths along dialogues or through several videos are left out")
         new = {path.id for by_language in by_video.values() for paths in by_language.values() for path in paths}
         self._part_languages(by_video)
+        numbers = Documents(self.content, self.files).numbers
         for video, by_language in by_video.items():
-            name = self._name("video", video)
+            self._plan_path_files(video, by_language, numbers)
             for language, paths in by_language.items():
-                suffix, ids = language.upper(), [path.id for path in paths]
-                # Each language has its own file: two languages need not have the same chains.
-                self._add("path", f"Path/Path_{suffix}/{name}.json", ids, video=video, languages=[language])
-                streamed = [path_id for path_id in ids if path_id in new]
+                streamed = [path.id for path in paths if path.id in new]
                 if streamed:
-                    streaming = f"Streaming/Streaming_{suffix}/{name}.json"
+                    streaming = f"Streaming/Streaming_{language.upper()}/{self._name('video', video)}.json"
                     self._add("streaming", streaming, streamed, video=video, language=language)
 
+    def _plan_path_files(self, video: str, by_language: dict[str, list[DialoguePath]], numbers: dict[str, int]) -> None:
+        """One file for all languages, as the release has it; a file for each where they do not walk alike."""
+        name, languages = self._name("video", video), sorted(by_language)
+        ids = {language: [path.id for path in by_language[language]] for language in languages}
+        walks = [
+            [[(numbers.get(step.ref.unit_id), step.ref.turn_index) for step in path.steps] for path in paths]
+            for paths in by_language.values()
+        ]
+        is_new = not any(file.kind == "path" and file.extra["video"] == video for file in self.files)
+        if is_new and self.spoken[video] == set(languages) and all(walk == walks[0] for walk in walks):
+            first_of, *others = languages
+            path = f"Path/{name}.json"
+            index = self._add("path", path, ids[first_of], video=video, languages=languages)
+            if others:
+                twins = [path_id for language in others for path_id in ids[language]]
+                file = self.files[index]
+                self.files[index] = file.model_copy(update={"extra": {**file.extra, "twins": twins}})
+            return
+        for language in languages:
+            path = f"Path/Path_{language.upper()}/{name}.json"
+            self._add("path", path, ids[language], video=video, languages=[language])
+
     def _part_languages(self, by_video: dict[str, dict[str, list[DialoguePath]]]) -> None:
-        """Give each language its own Path file where one file for all no longer says the same."""
-        languages_of: dict[str, set[str]] = defaultdict(set)
-        for chain in self.content.chains:
-            languages_of[chain.video_id].add(self._language(chain))
+        """Take up again the paths of a file for all languages that no longer says the same."""
         for file in self.content.source_files_of(FORMAT, "path"):
             video, languages = file.extra["video"], file.extra["languages"]
             for_all = layout.Place.of(file.path).language is None
-            if for_all and (video in by_video or languages_of[video] != set(languages)):
+            if for_all and (video in by_video or self.spoken[video] != set(languages)):
                 self.files.remove(file)
                 self.places.clear()
                 for path_id in reversed([*file.records, *file.extra.get("twins", ())]):
@@ -310,9 +330,9 @@ class Writer:
         if unit == "path":
             path = self.paths[unit_id]  # type: ignore[index]
             chain = self.chains.get(ChainId(path.steps[0].ref.unit_id)) if path.steps else None
-            return path.video_id, self._language(chain) if chain else layout.DEFAULT_LANGUAGE
+            return path.video_id, language_of(chain) if chain else layout.DEFAULT_LANGUAGE
         chain = self.chains[ChainId(unit_id)]
-        return chain.video_id, self._language(chain)
+        return chain.video_id, language_of(chain)
 
     def _plan_scores(self) -> None:
         covered: set[tuple[str, str, str, str]] = set()
@@ -350,75 +370,30 @@ class Writer:
             return score.unit_id in self.paths
         return score.unit in ("chain", "turn") and score.unit_id in self.chains
 
-    # ── what has no place in the layout ───────────────────────────────────────────────────────────────────────────
 
-    def _what_is_lost(self) -> None:
-        content = self.content
-        for what, rows in (
-            ("entities, events and facts", [*content.entities, *content.events, *content.facts]),
-            ("graphs", content.graphs),
-            ("reviews", content.reviews),
-            ("rubrics", content.rubrics),
-            ("video files", content.media),
-        ):
-            self._lose(len(rows), f"{what} are left out")
-        self._lose(sum(row.extra.get("file") is None for row in content.rejected), "refused records are left out")
-        described = [
-            video
-            for video in content.videos
-            if any((video.sha256, video.duration_s, video.frame_rate, video.licence, video.source, video.summaries))
-        ]
-        self._lose(len(described), "videos with lengths, hashes, licences or summaries, which are left out")
-        used = {chain.clip_id for chain in content.chains}
-        used |= {clip for file in self.files for clips in file.extra.get("clips", ()) for clip in clips}
-        self._lose(sum(clip.id not in used for clip in content.clips), "clips of no chain are left out")
-        self._lose(
-            sum(clip.interval is None for clip in content.clips if clip.id in used), "clips without times are left out"
-        )
-        turns = [turn for chain in content.chains for turn in chain.turns]
-        ends = {clip.id: clip.interval.end_s if clip.interval else None for clip in content.clips}
-        asked = sum(
-            turn.asked_at_s is not None and turn.asked_at_s != (ends.get(chain.clip_id) if chain.clip_id else None)
-            for chain in content.chains
-            for turn in chain.turns
-        )
-        self._lose(asked, "turns asked at another time than the end of their clip")
-        self._lose(
-            sum(len(turn.references) > 1 for turn in turns),
-            "turns with several references, of which the first is written",
-        )
-        self._lose(sum(not turn.references for turn in turns), "turns without a reference, written as an empty answer")
-        self._lose(
-            sum(map(_has_more, turns)),
-            "turns with options, evidence, checklists, rubrics, keys or other labels, which are left out",
-        )
-        states = Counter(answer.state for answer in content.answers)
-        failed = states[AnswerState.FAILED] + states[AnswerState.NOT_ASKED]
-        self._lose(failed, "answers that failed or were not asked, written as their text alone")
-        reasons = sum(
-            score.value is None and score.reason != ABSENT and "value" not in score.extra
-            for score in content.scores
-            if not any(file.kind.startswith("judged") for file in self.files)
-        )
-        self._lose(reasons, "scores without a value, whose reason is left out")
+def _at_chain_times(path: DialoguePath) -> DialoguePath:
+    """A path of ours, whose steps take place when their chains do: the layout has no other times."""
+    steps = tuple(
+        step.model_copy(update={"extra": {}, "turn": None if step.turn is None else _plain(step.turn)})
+        for step in path.steps
+    )
+    return path.model_copy(update={"extra": {}, "steps": steps})
 
 
-def _as_chain(dialogue: Dialogue) -> QAChain:
-    clip_id = dialogue.clip_ids[0] if len(dialogue.clip_ids) == 1 else None
-    return QAChain(id=ChainId(dialogue.id), video_id=dialogue.video_id, clip_id=clip_id, turns=dialogue.turns)
+def _plain(turn: Turn) -> Turn:
+    return Turn(question=turn.question, references=turn.references, labels=turn.labels)
+
+
+def _are_places(ids: list[str], stem: str) -> bool:
+    """True for chains that are named by their place, in order."""
+    tails = [chain_id.removeprefix(stem) for chain_id in ids]
+    places = [int(tail) for tail in tails if re.fullmatch("0|[1-9][0-9]{0,3}", tail)]
+    return len(places) == len(ids) and places == sorted(set(places))
 
 
 def _places_between(ids: list[str], stem: str) -> list[int]:
     """The places that chains named by their place leave empty; none where they are named otherwise."""
-    tails = [chain_id.removeprefix(stem) for chain_id in ids]
-    places = [int(tail) for tail in tails if re.fullmatch("0|[1-9][0-9]{0,3}", tail)]
-    if len(places) < len(ids) or places != sorted(set(places)):
+    if not _are_places(ids, stem):
         return []
+    places = [int(chain_id.removeprefix(stem)) for chain_id in ids]
     return sorted(set(range(max(places))) - set(places))
-
-
-def _has_more(turn: Turn) -> bool:
-    return bool(
-        turn.options or turn.evidence or turn.checklist or turn.rubric or turn.key or turn.extra
-        or set(turn.labels) - {LANGUAGE}
-    )  # fmt: skip

@@ -1,8 +1,9 @@
 """VDAct in: dialogues, split lists, released model outputs, activity graphs, summaries.
 
-Any part of the release may be given alone. A *scenario* is a video; its dialogues have identifiers of the
-scenario's five digits and two more. Activities are videos of their own, of which a scenario is composed. Model outputs
-carry question and reference in every row, so dialogues are known even where `dialogue.json` is missing.
+Any part of the release may be given alone. A *scenario* is a video; its dialogues have identifiers of the scenario's
+five digits and two more. The activities that a scenario is composed of are clips of its video; an activity that no
+scenario names is a video. Model outputs carry question and reference in every row, so dialogues are known even where
+`dialogue.json` is missing.
 """
 
 import re
@@ -10,19 +11,20 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from reeltalk.errors import InputError
+from reeltalk.formats.left_out import FILE_FIELDS, fields_like_ours
 from reeltalk.graph.rdf import quads_from_triples
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, SourceFile
-from reeltalk.schema.record import Json
+from reeltalk.schema.record import Json, Name
 from reeltalk.store.content import Content
 from reeltalk.store.documents import SourceModel, parse, placed, read_json, read_text, visible_files
 from reeltalk.store.tables import ANSWERS
@@ -34,6 +36,7 @@ LARGEST_MEMBER_BYTES: Final = 256 << 20
 """An archive's member beyond this is refused: the release's largest has under 100 KB."""
 
 SPLIT_FILE: Final = re.compile(r"(?P<split>[a-z]+)_ids\.txt")
+SCENE_FOLDER: Final = re.compile(r"scene\d+")
 SUMMARY_FOLDER: Final = re.compile(r"scenario_(?P<kind>template|refine)_summaries")
 
 
@@ -70,6 +73,18 @@ def scenario_of(dialogue_id: str) -> VideoId:
     return VideoId(dialogue_id[:-SCENARIO_SUFFIX_DIGITS])
 
 
+def activity_of(path: str) -> str:
+    """The activity that a path of `activity_videos` names, as its graph is called.
+
+    The official inference code takes it from the file's name and a folder above, as `scene1`; without such a folder it
+    is the file's name.
+    """
+    *folders, name = PurePosixPath(path).parts
+    scene = next((folder for folder in folders if SCENE_FOLDER.fullmatch(folder)), None)
+    stem = PurePosixPath(name).stem
+    return f"{stem.split('_')[0].replace(' ', '_')}_{scene}" if scene else stem
+
+
 def read(source: Path) -> Content:
     """Read a release folder, a part of it, or one file.
 
@@ -86,6 +101,10 @@ class _Reader:
     videos: dict[str, dict[str, Any]] = field(default_factory=dict)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
     splits: dict[str, tuple[str, str]] = field(default_factory=dict)
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    """The activities of each scenario, in order."""
+    rooms: dict[str, str] = field(default_factory=dict)
+    """Start rooms by activity."""
 
     def read(self) -> Content:
         root = self.source if self.source.is_dir() else self.source.parent
@@ -106,6 +125,7 @@ class _Reader:
                 "(*.nt or a zip of them) or scenario summaries",
             )
         self.content.dialogues = list(self.dialogues.values())
+        self._place_activities()
         for scenario, (split, _) in self.splits.items():
             self._video(scenario)["split"] = split
         with placed(self.source, "$"):
@@ -194,27 +214,47 @@ class _Reader:
                 self.dialogues[row.id] = Dialogue(id=DialogueId(row.id), video_id=scenario, turns=turns, extra=extra)
                 self._video(scenario).setdefault("file", row.scenario_video)
             ids.append(row.id)
-        self._add_file(name, "dialogues", ids)
+        own = fields_like_ours(
+            one.extra
+            for dialogue_id in ids
+            for one in (self.dialogues[dialogue_id], *self.dialogues[dialogue_id].turns)
+        )
+        self._add_file(name, "dialogues", ids, **({FILE_FIELDS: own} if own else {}))
 
     def _read_scenario_activities(self, name: str, path: Path, value: dict[str, list[str]]) -> None:
         for scenario, activities in value.items():
-            self._video(scenario)
             for index, activity in enumerate(activities):
-                self._video(activity)
-                with placed(path, f"$.{scenario}[{index}]"):
+                parse(Name, activity, file=path, place=f"$.{scenario}[{index}]")
+            self._video(scenario)
+            self.parts[scenario] = activities
+        self._add_file(name, "scenario activities", value)
+
+    def _read_initial_rooms(self, name: str, path: Path, value: dict[str, str]) -> None:
+        self.rooms |= value
+        self._add_file(name, "initial rooms", value)
+
+    def _place_activities(self) -> None:
+        """Activities become clips of the scenarios that name them; what no scenario names is a video."""
+        for dialogue in self.dialogues.values():
+            if named := dialogue.extra.get("activity_videos"):
+                self.parts.setdefault(dialogue.video_id, [activity_of(path) for path in named])
+        for scenario, activities in self.parts.items():
+            for index, activity in enumerate(activities):
+                room = {"initial_room": self.rooms[activity]} if activity in self.rooms else {}
+                with placed(self.source, f"activity {index} of scenario {scenario}"):
                     self.content.clips.append(
                         Clip(
                             id=ClipId(f"{scenario}/{index}"),
                             video_id=VideoId(scenario),
-                            extra={"activity": activity},
+                            extra={"activity": activity, **room},
                         )
                     )
-        self._add_file(name, "scenario activities", value)
-
-    def _read_initial_rooms(self, name: str, path: Path, value: dict[str, str]) -> None:
-        for activity, room in value.items():
-            self._video(activity).setdefault("extra", {})["initial_room"] = room
-        self._add_file(name, "initial rooms", value)
+        inside = {activity for activities in self.parts.values() for activity in activities}
+        for activity in (*self.content.graphs, *self.rooms):
+            if activity not in inside:
+                video = self._video(activity)
+                if activity in self.rooms:
+                    video["extra"] = {"initial_room": self.rooms[activity]}
 
     def _read_zip(self, name: str, path: Path) -> None:
         try:
@@ -245,7 +285,6 @@ class _Reader:
             quads, has_pseudo = quads_from_triples(text, name=graph, file=where)
             self.content.graphs[graph] = quads
             pseudo.append(has_pseudo)
-            self._video(graph)
         self._add_file(
             name,
             "graphs",

@@ -4,20 +4,42 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
+from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
-from reeltalk.formats.layout import chain_as_dialogue
+from reeltalk.formats.left_out import (
+    MADE_ON_THE_WAY,
+    UNHELD,
+    added_since_import,
+    fields_left_out,
+    labels_left_out,
+    named_by_sources,
+    of_the_source,
+    tables_left_out,
+)
 from reeltalk.formats.vdact_read import FORMAT, SCENARIO_SUFFIX_DIGITS, SPLIT_FILE, turn_number
 from reeltalk.graph.rdf import triples_from_quads
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
+from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
+
+DIALOGUES: Final = "data/dialogue"
+SUMMARIES: Final = {"template": "scenario_template_summaries", "refine": "VDEval/scenario_refine_summaries"}
+"""Where the release has the summaries of each kind."""
+SCENARIO: Final = re.compile("[0-9]{5}")
+MOST_DIALOGUES: Final = 99
+ADDED: Final = ("chains", "linkages", "paths", "scores", *(name for name in UNHELD if name != "rejected"))
+"""Tables that a release does not fill."""
 
 
 def write(content: Content, folder: Path) -> list[str]:
@@ -40,8 +62,10 @@ class _Writer:
         return self.lost
 
     def _write_files(self, files: list[SourceFile]) -> None:
+        self.lost += added_since_import(self.content, FORMAT, ADDED)
+        fields = named_by_sources(files)
         videos = {video.id: video for video in self.content.videos}
-        dialogues = {dialogue.id: dialogue for dialogue in self.content.dialogues}
+        dialogues = {dialogue.id: _as_in_source(dialogue, fields) for dialogue in self.content.dialogues}
         for file in files:
             path = self.folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +81,8 @@ class _Writer:
                         activities[clip.video_id].append(clip.extra["activity"])
                 path.write_text(write_json(activities), encoding="utf-8")
             elif file.kind == "initial rooms":
-                rooms = {record: videos[VideoId(record)].extra["initial_room"] for record in file.records}
+                rooms = self._rooms()
+                rooms = {record: rooms[record] for record in file.records}
                 path.write_text(write_json(rooms), encoding="utf-8")
             elif file.kind == "answers":
                 path.write_text(_output_text(self._output_rows(file, dialogues)), encoding="utf-8")
@@ -68,6 +93,14 @@ class _Writer:
                 self._write_members(
                     path, [(name, videos[VideoId(Path(name).stem)].summaries[kind]) for name in file.records]
                 )
+
+    def _rooms(self) -> dict[str, Json]:
+        """Start rooms, of activities that are parts of scenarios and of those that are videos."""
+        rooms = {
+            video.id: video.extra["initial_room"] for video in self.content.videos if "initial_room" in video.extra
+        }
+        clips = (clip.extra for clip in self.content.clips)
+        return {**rooms, **{extra["activity"]: extra["initial_room"] for extra in clips if "initial_room" in extra}}
 
     def _graph(self, file: SourceFile, index: int) -> str:
         name = Path(file.records[index]).name.removesuffix(".nt").removesuffix(".ttl")
@@ -106,97 +139,163 @@ class _Writer:
         return [rows[record].pop(0) for record in file.records]
 
     def _write_default_layout(self) -> None:
-        units = [*self.content.dialogues, *(chain_as_dialogue(chain) for chain in self.content.chains)]
-        names = _vdact_ids(units)
-        renamed = sum(names[unit.id] != unit.id for unit in units)
-        if renamed:
-            self.lost.append(
-                f"{renamed:,} dialogues or chains have new identifiers: VDAct's are a scenario's and two digits"
-            )
-        for label, count in (
-            ("clips", len(self.content.clips)),
-            ("linkages", len(self.content.linkages)),
-            ("paths", len(self.content.paths)),
-            ("entities, events and facts", len(self.content.entities + self.content.events + self.content.facts)),
-            ("scores", len(self.content.scores)),
-            ("reviews", len(self.content.reviews)),
-            ("chains became dialogues:", len(self.content.chains)),
-            (
-                "dialogues known in part lose the numbers of their turns:",
-                sum(any(turn.position is not None for turn in unit.turns) for unit in units),
-            ),
-            (
-                "turns with several references, of which the first is written:",
-                sum(len(turn.references) > 1 for unit in units for turn in unit.turns),
-            ),
-            (
-                "turns with options, times, evidence, checklists, rubrics, keys or labels of other vocabularies:",
-                sum(_has_more(turn) for unit in units for turn in unit.turns),
-            ),
-        ):
-            if count:
-                self.lost.append(f"{label} {count:,}" if label.endswith(":") else f"{label} are left out: {count:,}")
-        renamed_units = {unit.id: unit.model_copy(update={"id": names[unit.id]}) for unit in units}
-        if units:
-            rows = [_dialogue_row(unit) for unit in renamed_units.values()]
-            (self.folder / "dialogue.json").write_text(write_json(rows), encoding="utf-8")
-        split_of = {video.id: video.split for video in self.content.videos}
-        by_split: dict[str, list[str]] = defaultdict(list)
-        for unit in units:
-            if split := split_of.get(unit.video_id):
-                by_split[split].append(names[unit.id])
-        for split, ids in by_split.items():
-            if SPLIT_FILE.fullmatch(f"{split}_ids.txt") and all(name.isdigit() for name in ids):
-                (self.folder / f"{split}_ids.txt").write_text("".join(f"{name}\n" for name in ids), encoding="utf-8")
-            else:
-                self.lost.append(f"split '{split}' is left out: its name or its identifiers do not fit a split list")
-        self._write_default_answers(renamed_units)
-        if not units and not self.content.graphs:
+        content = self.content
+        scenarios = _scenarios(content.videos)
+        names = _dialogue_ids(content.dialogues, scenarios)
+        written = {row.id: row for row in content.dialogues if row.id in names}
+        self._lose(
+            len(content.dialogues) - len(written), f"dialogues beyond the {MOST_DIALOGUES} of a scenario are left out"
+        )
+        self._lose(sum(names[key] != key for key in written), "dialogues with new identifiers, <scenario><two digits>")
+        self._write_dialogues(list(written.values()), names, scenarios)
+        self._write_splits(names, scenarios)
+        self._write_default_answers(written, names)
+        self._write_summaries(scenarios)
+        for name, quads in content.graphs.items():
+            self._write_text(f"kg_activity/{name}.ttl.nt", triples_from_quads(quads, pseudo=True))
+        self._what_is_lost(list(written.values()))
+        if not any(self.folder.iterdir()):
             self.lost.append("the benchmark holds nothing that this layout can hold")
-        for name, quads in self.content.graphs.items():
-            (self.folder / "kg_activity").mkdir(exist_ok=True)
-            text = triples_from_quads(quads, pseudo=True)
-            (self.folder / "kg_activity" / f"{name}.ttl.nt").write_text(text, encoding="utf-8")
 
-    def _write_default_answers(self, units: dict[DialogueId, Dialogue]) -> None:
-        by_model: dict[str, list[dict[str, Json]]] = defaultdict(list)
-        paths = 0
-        for answer in self.content.answers:
-            unit = units.get(DialogueId(answer.unit_id))
-            if answer.unit == "path" or unit is None or answer.turn_index >= len(unit.turns):
-                paths += 1
+    def _lose(self, count: int, what: str) -> None:
+        if count:
+            self.lost.append(f"{what}: {count:,}")
+
+    def _write_text(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def _write_dialogues(
+        self, dialogues: list[Dialogue], names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]
+    ) -> None:
+        parts = _activities(self.content.clips)
+        files = {video.id: video.file or f"{video.id}.mp4" for video in self.content.videos}
+        rows = [
+            {
+                "id": names[dialogue.id],
+                "turns": [{"question": turn.question, "answer": _reference(turn)} for turn in dialogue.turns],
+                "scenario_video": files.get(dialogue.video_id, f"{dialogue.video_id}.mp4"),
+                "activity_videos": [f"activities/{activity}.mp4" for activity in parts.get(dialogue.video_id, ())],
+            }
+            for dialogue in dialogues
+        ]
+        if rows:
+            self._write_text(f"{DIALOGUES}/dialogue.json", write_json(rows))
+        talked = {dialogue.video_id for dialogue in dialogues}
+        named = sum(len(parts.get(video, ())) for video in talked)
+        self._lose(
+            named, "activities that activity_videos names, which are parts of a video and have no files of their own"
+        )
+        self._lose(sum(video not in talked for video in scenarios), "videos without dialogues are left out")
+
+    def _write_splits(self, names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]) -> None:
+        split_of = {scenarios[video.id]: video.split for video in self.content.videos}
+        by_split: dict[str, list[str]] = defaultdict(list)
+        for name in names.values():
+            if split := split_of.get(name[:-SCENARIO_SUFFIX_DIGITS]):
+                by_split[split].append(name)
+        for split, ids in by_split.items():
+            if SPLIT_FILE.fullmatch(f"{split}_ids.txt"):
+                self._write_text(f"{DIALOGUES}/{split}_ids.txt", "".join(f"{name}\n" for name in ids))
             else:
-                by_model[answer.model].append(_output_row(answer, unit, answer.turn_index + 1))
-        if paths:
-            self.lost.append(f"answers along paths are left out: {paths:,}")
+                self.lost.append(f"split '{split}' is left out: a list of it cannot be called so")
+
+    def _write_summaries(self, scenarios: Mapping[str, str]) -> None:
+        for video in self.content.videos:
+            for kind, folder in SUMMARIES.items():
+                if kind in video.summaries:
+                    self._write_text(f"{folder}/{scenarios[video.id]}.txt", video.summaries[kind])
+
+    def _write_default_answers(
+        self, units: Mapping[DialogueId, Dialogue], names: Mapping[DialogueId, DialogueId]
+    ) -> None:
+        by_model: dict[str, list[dict[str, Json]]] = defaultdict(list)
+        unfit = 0
+        for answer in self.content.answers:
+            unit = units.get(DialogueId(answer.unit_id)) if answer.unit == "dialogue" else None
+            if unit is None or answer.turn_index >= len(unit.turns):
+                unfit += 1
+                continue
+            plain = answer.model_copy(update={"extra": {}})
+            renamed = unit.model_copy(update={"id": names[unit.id]})
+            by_model[answer.model].append(_output_row(plain, renamed, answer.turn_index + 1))
+        self._lose(unfit, "answers to what is left out are left out")
         for model, rows in by_model.items():
             name = re.sub(r"[^\w.+-]", "_", model)
             if name != model:
                 self.lost.append(f"model '{model}' is written as '{name}'")
-            (self.folder / "results").mkdir(exist_ok=True)
-            (self.folder / "results" / f"{name}.json").write_text(_output_text(rows), encoding="utf-8")
+            self._write_text(f"results/{name}.json", _output_text(rows))
+
+    def _what_is_lost(self, dialogues: list[Dialogue]) -> None:
+        content = self.content
+        parts = {clip.id for clip in content.clips if isinstance(clip.extra.get("activity"), str)}
+        clips = sum(clip.id not in parts for clip in content.clips)
+        self._lose(clips, "clips that are no activities are left out")
+        self.lost += fields_left_out(
+            "clips of activities", (c for c in content.clips if c.id in parts), {"id", "video_id"}
+        )
+        self.lost += tables_left_out(content, ("chains", "linkages", "paths", "scores", *MADE_ON_THE_WAY, *UNHELD))
+        held = {"id", "file", "split", "summaries"}
+        self.lost += fields_left_out("videos", content.videos, held)
+        more = sum(bool(set(video.summaries) - set(SUMMARIES)) for video in content.videos)
+        self._lose(more, "videos with summaries of other kinds, which are left out")
+        self.lost += fields_left_out("dialogues", dialogues, {"id", "video_id", "turns"})
+        turns = [turn for dialogue in dialogues for turn in dialogue.turns]
+        several = sum(len(turn.references) > 1 for turn in turns)
+        self._lose(several, "turns with several references, of which the first is written")
+        unanswered = sum(not turn.references for turn in turns)
+        self._lose(unanswered, "turns without a reference, written as an empty answer")
+        self.lost += fields_left_out("turns", turns, {"question", "references", "labels"})
+        self.lost += labels_left_out(turns, ())
 
 
-def _has_more(turn: Turn) -> bool:
-    other_labels = set(turn.labels) - {"vdact.question_type"}
-    return bool(
-        turn.options or turn.evidence or turn.asked_at_s is not None or turn.checklist or turn.rubric or turn.key
-        or other_labels
-    )  # fmt: skip
+def _as_in_source(dialogue: Dialogue, fields: Collection[str]) -> Dialogue:
+    """A dialogue with those fields of `extra` alone that its source has."""
+    turns = tuple(turn.model_copy(update={"extra": of_the_source(turn.extra, fields)}) for turn in dialogue.turns)
+    return dialogue.model_copy(update={"extra": of_the_source(dialogue.extra, fields), "turns": turns})
 
 
-def _vdact_ids(units: list[Dialogue]) -> dict[DialogueId, DialogueId]:
-    """Each unit's identifier in VDAct: its own where it has the form, else numbered by video and order."""
-    if all(unit.id[:-SCENARIO_SUFFIX_DIGITS] == unit.video_id and unit.id.isdigit() for unit in units):
-        return {unit.id: unit.id for unit in units}
-    scenarios: dict[VideoId, int] = {}
-    counts: Counter[VideoId] = Counter()
+def _scenarios(videos: Iterable[Video]) -> dict[str, str]:
+    """The five digits of each video: its own identifier where it is of five digits, else the next that is free."""
+    own = {video.id for video in videos if SCENARIO.fullmatch(video.id)}
+    free = (name for number in count(1) if (name := f"{number:05d}") not in own)
+    return {video.id: video.id if video.id in own else next(free) for video in videos}
+
+
+def _dialogue_ids(dialogues: Iterable[Dialogue], scenarios: Mapping[str, str]) -> dict[DialogueId, DialogueId]:
+    """Each dialogue's identifier in VDAct: its own where it has the form, else the scenario's next that is free."""
+    waiting: list[Dialogue] = []
     names: dict[DialogueId, DialogueId] = {}
-    for unit in units:
-        number = scenarios.setdefault(unit.video_id, len(scenarios) + 1)
-        counts[unit.video_id] += 1
-        names[unit.id] = DialogueId(f"{number:05d}{counts[unit.video_id]:02d}")
-    return names
+    for dialogue in dialogues:
+        scenario, suffix = dialogue.id[:-SCENARIO_SUFFIX_DIGITS], dialogue.id[-SCENARIO_SUFFIX_DIGITS:]
+        if scenario == scenarios.get(dialogue.video_id) and re.fullmatch("[0-9]{2}", suffix):
+            names[dialogue.id] = dialogue.id
+        else:
+            waiting.append(dialogue)
+    taken = set(names.values())
+    for dialogue in waiting:
+        stem = scenarios.get(dialogue.video_id)
+        places = (DialogueId(f"{stem}{number:02d}") for number in range(1, MOST_DIALOGUES + 1) if stem)
+        name = next((place for place in places if place not in taken), None)
+        if name is not None:
+            names[dialogue.id] = name
+            taken.add(name)
+    return {dialogue.id: names[dialogue.id] for dialogue in dialogues if dialogue.id in names}
+
+
+def _activities(clips: Iterable[Clip]) -> dict[str, list[str]]:
+    """The activities of each video, in the order of their times."""
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for clip in clips:
+        activity = clip.extra.get("activity")
+        if isinstance(activity, str):
+            found[clip.video_id].append((clip.interval.start_s if clip.interval else 0.0, activity))
+    return {video: [name for _, name in sorted(parts, key=itemgetter(0))] for video, parts in found.items()}
+
+
+def _reference(turn: Turn) -> str:
+    return turn.references[0] if turn.references else ""
 
 
 def _dialogue_row(dialogue: Dialogue) -> dict[str, Json]:

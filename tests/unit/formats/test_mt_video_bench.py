@@ -198,7 +198,11 @@ def test_records_that_no_file_holds_are_added_to_the_files_of_their_task(v2: Con
         id=DialogueId("summary/market_walk/9"),
         video_id=VideoId("market_walk"),
         task="summary",
-        turns=(Turn(question="And now?", references=("The end.",)),),
+        turns=(
+            Turn(
+                question="And now?", references=("The end.",), labels={"mt_video_bench.ability": ("Scene Reasoning",)}
+            ),
+        ),
     )
     v2.dialogues.append(new)
     assert written(v2, tmp_path / "out") == []
@@ -207,41 +211,98 @@ def test_records_that_no_file_holds_are_added_to_the_files_of_their_task(v2: Con
     assert len(again.dialogues) == len(v2.dialogues)
 
 
-def test_content_of_another_origin_is_written_and_its_losses_are_listed(tmp_path: Path) -> None:
+def test_content_of_another_origin_is_written_as_far_as_it_fits_and_the_rest_is_counted(tmp_path: Path) -> None:
     video = VideoId("v1")
+    task = {"mt_video_bench.task": ("summary",)}
+    item = ChecklistItem(question="Is it named?", expected=True, extra={"rests_on": "mug1"})
     content = Content(
         videos=[Video(id=video, duration_s=9.0), Video(id=VideoId("unused"))],
         clips=[Clip(id=ClipId("c"), video_id=video)],
         chains=[QAChain(id=ChainId("chain"), video_id=video, turns=(Turn(question="A?", references=("a", "b")),))],
-        dialogues=[Dialogue(id=DialogueId("d"), video_id=video, turns=(Turn(question="B?", asked_at_s=1.0),))],
+        dialogues=[
+            Dialogue(
+                id=DialogueId("d"),
+                video_id=video,
+                task="summary",
+                extra={"writer": "graph", "scene": "s"},
+                turns=(
+                    Turn(question="B?", asked_at_s=1.0, extra={"form": "b/1", "rests_on": 1}),
+                    Turn(question="Why?", references=("c",), labels={"cogme.thinking": ("Reasoning",)}),
+                    Turn(
+                        question="C?",
+                        references=("c", "d"),
+                        labels=task,
+                        checklist=Checklist(items=(item,), extra={"writer": "graph"}),
+                    ),
+                ),
+            ),
+            Dialogue(id=DialogueId("free"), video_id=video, turns=(Turn(question="D?", references=("d",)),)),
+        ],
         answers=[
             Answer(model="m/x", unit="chain", unit_id="chain", turn_index=0, text="a"),
             Answer(model="m/x", unit="dialogue", unit_id="d", turn_index=0, text="", state=AnswerState.FAILED),
+            Answer(model="m/x", unit="dialogue", unit_id="free", turn_index=0, text="a"),
             Answer(model="m/x", unit="path", unit_id="p", turn_index=0, text="a"),
         ],
         scores=[JudgedScore(unit="chain", unit_id="chain", model="m/x", judge="j", criterion="SA", value=3.0)],
     )
-    lost = written(content, tmp_path / "out")
-    assert lost == [
-        "chains became dialogues: 1",
-        "dialogues without a task, written to mtqa/other.json: 2",
-        "dialogues with new identifiers, <task>/<video>/<event>: 2",
-        "answers along paths are left out: 1",
+    assert written(content, tmp_path / "out") == [
+        "dialogues of none of the six tasks are left out: 1",
+        "dialogues with new identifiers, <task>/<video>/<event>: 1",
+        "answers to what is left out are left out: 3",
         "answers whose state their text does not show, as it must here: 1",
         "scores other than a round's checklist accuracy are left out: 1",
         "clips are left out: 1",
-        "videos with another path than <name>.mp4, or with lengths, splits or summaries, which are left out: 1",
+        "chains are left out: 1",
+        "rounds of none of the six tasks, whose Ability is a basic capability: 2",
         "videos without dialogues are left out: 1",
+        "videos lose their duration_s: 1",
+        "dialogues lose their extra: 1",
         "turns with several references, of which the first is written: 1",
         "turns without a reference, written as an empty answer: 1",
-        "turns with options, times, evidence, rubrics, keys or other labels, which are left out: 1",
+        "turns lose their asked_at_s: 1",
+        "turns lose their extra: 1",
+        "turns lose their labels of cogme.thinking: 1",
     ]
-    again = read(tmp_path / "out")
-    assert [(row.id, row.turns[0].question) for row in again.dialogues] == [("other/v1/1", "B?"), ("other/v1/2", "A?")]
-    assert [(row.model, row.unit_id, row.text) for row in again.answers] == [
-        ("m/x", "other/v1/1", ""),
-        ("m/x", "other/v1/2", "a"),
+    found = {name: json.loads(text) for name, text in documents(tmp_path / "out").items()}
+    assert found["mtqa/summary.json"] == {
+        "v1": [
+            {
+                "event_index": "1",
+                "mtqa": {
+                    "Round 1": {"User": "B?", "Assistant": "", "Ability": "Scene Understanding"},
+                    "Round 2": {"User": "Why?", "Assistant": "c", "Ability": "Scene Reasoning"},
+                    "Round 3": {"User": "C?", "Assistant": "c", "Ability": "Summary"},
+                },
+            }
+        ]
+    }
+    rows = [{"round index": 3, "Q1": "Is it named?", "A1": "Yes"}]
+    assert found["checklist/summary_CheckList.json"] == {"v1": {"1": rows}}
+    assert found["model_answers/m/x/summary.json"] == {"v1": {"1": [""]}}
+    assert len(found) == 3
+
+
+def test_what_our_stages_add_to_an_imported_round_stays_here(samples: Path, tmp_path: Path) -> None:
+    shutil.copytree(samples / "mt-video-bench-v2", tmp_path / "in")
+    path = tmp_path / "in" / MTQA
+    document = json.loads(path.read_text("utf-8"))
+    document["market_walk"][0]["mtqa"]["Round 1"]["kind"] = "the source's own"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    content = read(tmp_path / "in")
+    content.dialogues = [
+        row.model_copy(
+            update={
+                "turns": tuple(
+                    turn.model_copy(update={"extra": {**turn.extra, "tags_verified": False, "writer": "m"}})
+                    for turn in row.turns
+                )
+            }
+        )
+        for row in content.dialogues
     ]
+    write(content, tmp_path / "out")
+    assert json.loads((tmp_path / "out" / MTQA).read_text("utf-8")) == document
 
 
 DAMAGED: list[tuple[str, list[str | int], Any, str, str]] = [
@@ -313,7 +374,6 @@ def test_answers_without_their_dialogues_are_refused(samples: Path) -> None:
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
 NAME = st.from_regex(r"[A-Za-z0-9\u4e00-\u4e20](?:[A-Za-z0-9 ._-]{0,6}[A-Za-z0-9])?", fullmatch=True)
 LABELS: st.SearchStrategy[dict[str, tuple[str, ...]]] = st.one_of(
-    st.just({}),
     st.sampled_from(list(Task)).map(lambda task: {"mt_video_bench.task": (task.value,)}),
     st.just({"mt_video_bench.ability": ("Counting",)}),
 )
@@ -392,7 +452,8 @@ def test_content_that_the_layout_can_express_comes_back(
     content: Content, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("out")
-    assert write(content, folder) == []
+    lost = write(content, folder)
+    assert lost == ([] if content.dialogues else ["the benchmark holds nothing that this layout can hold"])
     if not content.dialogues:
         with pytest.raises(ReeltalkError, match="nothing of MT-Video-Bench"):
             read(folder)
