@@ -119,9 +119,9 @@ def forecast(
 def _prompt_characters(name: str, settings: ConstructSettings) -> int:
     known = prompts(settings.language)
     if name == "dialogue":
-        parts = [prompt for prompt in known.values() if prompt.name.startswith("dialogue")]
-        # One of the tasks' own parts is sent with the common one.
-        return round(sum(len(prompt.text) for prompt in parts) / max(1, len(parts)) * 2)
+        # A task's own part and its example are sent with the common part.
+        of_tasks = sum(len(known[f"{part}_{task.value}"].text) for part in ("dialogue", "example") for task in Task)
+        return len(known[name].text) + round(of_tasks / len(Task))
     return len(known[name].text)
 
 

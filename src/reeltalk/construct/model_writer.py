@@ -106,6 +106,7 @@ class ModelWriter:
             ChainReply,
             seen=self._context(video, (interval,)),
             parts={"advice": self._writer.part("advice", {"reasons": reasons}) if advice else ""},
+            check=self._writer.refused("chain", ChainReply, lambda reply: (*reply.questions, *reply.answers)),
         )
         if asked.record is None:
             return unwritten(asked)
@@ -260,6 +261,8 @@ class ModelWriter:
                 extra=self._made,
             )
 
+        example = f"example_{task.value}"
+        is_copy = self._writer.refused(example, DialogueReply, _rounds_said)
         cross_scene = ""
         if scene.kind == "cross":
             cross_scene = self._writer.part("dialogue_cross_scene", {"joined_by": "\n".join(scene.joined_by)})
@@ -269,11 +272,11 @@ class ModelWriter:
             seen=self._context(video, intervals),
             data={"caption": scene.caption},
             parts={
-                "task": self._writer.part(f"dialogue_{task.value}"),
+                "task": f"{self._writer.part(f'dialogue_{task.value}')}\n\n{self._writer.part(example)}",
                 "cross_scene": cross_scene,
                 "number": str(number + 1),
             },
-            check=lambda reply: "; ".join(structural(made(reply), task)) or None,
+            check=lambda reply: "; ".join(structural(made(reply), task)) or is_copy(reply),
         )
         return unwritten(asked) if asked.record is None else made(asked.record)
 
@@ -326,6 +329,10 @@ class ModelWriter:
         if not found:
             return Unwritten(f"scene {scene.id!r} has no clips")
         return tuple(sorted(found, key=lambda interval: (interval.start_s, interval.end_s)))
+
+
+def _rounds_said(reply: DialogueReply) -> list[str]:
+    return [text for round_ in reply.rounds for text in (round_.user, round_.assistant)]
 
 
 def _interval(clip: Clip) -> Interval | Unwritten:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from reeltalk.construct.examples import copied, examples_in
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
 from reeltalk.schema.dialogue import Turn
@@ -72,6 +73,21 @@ class PromptedModel:
         """
         fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
         return self._prompts[name].fill(**fields)
+
+    def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
+        """What says of a draft that it copies an example of a prompt, if it does.
+
+        Args:
+            name: Of the prompt that holds the examples.
+            kind: Type of the replies.
+            texts: What a reply says, text by text.
+        """
+        examples = [texts(example) for example in examples_in(self._prompts[name], kind)]
+
+        def why(draft: T) -> str | None:
+            return next(filter(None, (copied(texts(draft), example) for example in examples)), None)
+
+        return why
 
     def ask(
         self,

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from reeltalk.construct.examples import examples_in
 from reeltalk.construct.linting import lint
 from reeltalk.construct.model_linking import Linked
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import PROMPTS, Seen, prompts, without_fences
 from reeltalk.construct.quality import written_linkages
-from reeltalk.construct.replies import Ability
+from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
 from reeltalk.construct.writers import Judged, Language, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
@@ -418,6 +419,29 @@ def test_a_dialogue_is_labelled_round_by_round() -> None:
     other = one.dialogue(VIDEO, SCENE, Task.ANSWER_REFUSAL, number=1)
     assert isinstance(other, Dialogue)
     assert other.id != found.id
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_chain_that_copies_the_example_is_asked_for_again(language: Language) -> None:
+    (example,) = examples_in(prompts(language)["chain"], ChainReply)
+    model = Scripted(example.model_dump(), chain_reply(), name="copier")
+    assert isinstance(writer(model, language=language).chain(VIDEO, CLIP), QAChain)
+    assert "it repeats the example in place of this video" in model.prompt()
+    found = writer(Scripted(example.model_dump(), example.model_dump()), language=language).chain(VIDEO, CLIP)
+    assert isinstance(found, Unwritten)
+    assert "it repeats the example" in found.reason
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("task", Task)
+def test_a_dialogue_that_copies_the_example_of_its_task_is_asked_for_again(language: Language, task: Task) -> None:
+    (example,) = examples_in(prompts(language)[f"example_{task.value}"], DialogueReply)
+    reply = example.model_dump(mode="json")
+    model = Scripted(reply, reply)
+    found = writer(model, language=language).dialogue(VIDEO, SCENE, task, number=0)
+    assert isinstance(found, Unwritten)
+    assert "it repeats the example" in found.reason
+    assert example.rounds[0].user in model.prompt(0)
 
 
 def test_a_dialogue_that_breaks_its_rules_is_asked_for_again() -> None:
