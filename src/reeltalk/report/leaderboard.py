@@ -22,7 +22,7 @@ from reeltalk.report.columns import (
     is_reference,
     kind_of,
 )
-from reeltalk.schema.runs import CurvePoint, ModelInfo, SummaryRow, is_withheld
+from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
 from reeltalk.store.runs import INFO, SUMMARY, Run
 
 DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
@@ -372,7 +372,7 @@ def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
     return Cell(row, None, False, low is None or high is None or high >= low)
 
 
-def why_no_value(run: Run, row: SummaryRow) -> str:
+def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
     """Why there is no number.
 
     Args:
@@ -383,14 +383,14 @@ def why_no_value(run: Run, row: SummaryRow) -> str:
     if stated:
         return stated[0]
     due = row.n + row.unscored
-    why = f" ({reasons_told(row)})" if row.reasons else ""
+    why = f" ({reasons_told(row)})" if isinstance(row, SummaryRow) and row.reasons else ""
     if row.over_scored is not None:
         if not is_withheld(row.n, row.unscored):
             return f"withheld: more than 2 % of a part of it, or of its judgings, are unscored{why}"
         return f"withheld: {row.unscored:,} of {due:,} are unscored, more than 2 %{why}"
     if row.unscored:
         return f"none of {due:,} has a score{why}"
-    if row.not_applicable:
+    if isinstance(row, SummaryRow) and row.not_applicable:
         return f"it applies to none of {row.not_applicable:,}"
     return "the run does not say why"
 

@@ -138,10 +138,32 @@ def test_a_number_that_is_withheld_is_not_shown(laid: Laid) -> None:
     cell = table.own[0].cells[0]
     assert cell is not None
     assert (cell.value, cell.withheld) == (None, True)
+    assert cell.reason is not None
+    assert cell.reason.startswith("withheld: more than 2 %")
+
+
+def test_a_group_that_is_withheld_says_how_much_is_missing(laid: Laid) -> None:
+    gap = GroupRow(model="alpha", metric="svbench.OS", by="kind", group="path", n=30, unscored=10, over_scored=50.0)
+    table = laid("svbench", [row("svbench.OS", 60.0)], [kind("svbench.OS", "chain", 70.0), gap])["table-2"]
+    cells = {(c.label, c.mode): cell for c, cell in zip(table.table.columns, table.own[0].cells, strict=True)}
+    found = cells["OS", "streaming"]
+    assert found is not None
+    assert (found.withheld, found.unscored) == (True, 10)
+    assert found.reason == "withheld: 10 of 40 are unscored, more than 2 %"
+    quoted = cells["OS", "dialogue"]
+    assert quoted is not None
+    assert (quoted.withheld, quoted.reason) == (False, None)
 
 
 def test_a_model_without_a_value_has_no_row(laid: Laid) -> None:
     assert laid("cogme", [row("cogme", None)]) == {}
+
+
+def test_a_model_whose_judging_failed_throughout_has_a_row_that_says_so(laid: Laid) -> None:
+    failed = row("mtv", None).model_copy(update={"n": 0, "unscored": 12, "reasons": {"no reply": 12}})
+    cell = laid("mt-video-bench", [failed])["v2-table-2"].own[0].cells[0]
+    assert cell is not None
+    assert (cell.value, cell.withheld, cell.reason) == (None, False, "none of 12 has a score (no reply: 12)")
 
 
 def test_equal_settings_leave_what_nobody_can_check(laid: Laid) -> None:
@@ -243,6 +265,30 @@ def test_the_page_marks_published_rows_and_calls_none_the_best(make_run: RunMake
     assert "98.0–100.0" in body
     assert "No published result of it has a measure that reeltalk has too." in html
     assert "published.html" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_marks_what_is_withheld_with_how_much_is_missing(make_run: RunMaker, tmp_path: Path) -> None:
+    gap = row("mtv", None, over_scored=61.0).model_copy(update={"unscored": 10, "reasons": {"<no> reply": 10}})
+    official = row("mtv.compat", 64.0).model_copy(update={"unscored": 10})
+    run = make_run("run", models=["alpha"], values=[0.5], summary=[gap, official])
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site", settings=ReportSettings(published=("mt-video-bench",)))
+    html = (tmp_path / "site" / "published.html").read_text(encoding="utf-8")
+    assert "Some numbers are withheld" in html
+    body = html[html.index('id="mt-video-bench-v2-table-2"') :]
+    own = body[body.index('class="ours"') : body.index('class="theirs"')]
+    assert ">withheld</a>" in own
+    assert "61.0" not in own
+    assert 'title="withheld: 10 of 50 are unscored, more than 2 % (&lt;no&gt; reply: 10)"' in own
+    assert "10 of 50 unscored" in own
+    assert re.search(r"64\.00.*n = 40, <span class=\"gap\">10 unscored", own), "the official script leaves gaps out"
+
+
+def test_the_page_has_no_note_where_nothing_is_withheld(make_run: RunMaker, tmp_path: Path) -> None:
+    run = make_run("run", models=["alpha"], values=[0.5], summary=[row("mtv", 60.0)])
+    (tmp_path / "site").mkdir()
+    write_report([run], tmp_path / "site", settings=ReportSettings(published=("mt-video-bench",)))
+    assert "withheld" not in (tmp_path / "site" / "published.html").read_text(encoding="utf-8")
 
 
 def test_no_page_is_written_where_nothing_published_is_asked_for(make_run: RunMaker, tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.evaluate.judging.protocol import COMPAT
-from reeltalk.report.leaderboard import Leaderboard, ModelRow, key_of
+from reeltalk.report.leaderboard import Leaderboard, ModelRow, key_of, why_no_value
 from reeltalk.report.published.reasons import OwnNumber, Reason, parts_of, reasons
 from reeltalk.report.published.records import Column, PublishedBenchmark, PublishedTable, Row
 from reeltalk.schema.runs import GroupRow, SummaryRow
+from reeltalk.store.runs import Run
 
 KIND_OF_MODE: Final = {"dialogue": ("chain", "dialogue"), "streaming": ("path",)}
 """Kinds of judged units by SVBench's modes, the first one preferred."""
@@ -23,8 +24,17 @@ class OwnCell:
     low: float | None
     high: float | None
     n: int
+    unscored: int = 0
+    """Items that should have a score and have none."""
     withheld: bool = False
     """True where too many items are unscored for a value to be quoted."""
+    reason: str | None = None
+    """Why there is no value."""
+
+    @property
+    def is_due(self) -> bool:
+        """True where there is a number, or one that should be there is missing; false for one that applies nowhere."""
+        return self.value is not None or self.withheld or self.unscored > 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,12 @@ class Beside:
     tables: tuple[BesideTable, ...]
     """Those in which some own number stands."""
 
+    @property
+    def withheld(self) -> bool:
+        """True where some own number is withheld."""
+        rows = (row for table in self.tables for row in table.own)
+        return any(cell is not None and cell.withheld for row in rows for cell in row.cells)
+
 
 def beside(board: Leaderboard, benchmark: PublishedBenchmark, *, imported: frozenset[str] | None = None) -> Beside:
     """Lay published numbers beside those of runs.
@@ -94,8 +110,8 @@ def beside(board: Leaderboard, benchmark: PublishedBenchmark, *, imported: froze
         for index, model in enumerate(board.models):
             for official in (False, True):
                 picked = [_pick(model, column, groups[id(model.run)], official) for column in table.columns]
-                cells = tuple(None if pick is None else _cell(pick) for pick in picked)
-                if any(cell is not None and (cell.value is not None or cell.withheld) for cell in cells):
+                cells = tuple(None if pick is None else _cell(pick, model.run) for pick in picked)
+                if any(cell is not None and cell.is_due for cell in cells):
                     rows.append(OwnRow(index, model.name, model.floor is not None, official, cells))
                     numbers += [_number(index, model, pick, official) for pick in picked if pick is not None]
         if rows:
@@ -154,10 +170,12 @@ def _official(column: Column) -> str:
     return ".".join([family, *rest, COMPAT] if family == "svbench" else [family, COMPAT, *rest])
 
 
-def _cell(pick: _Pick) -> OwnCell:
+def _cell(pick: _Pick, run: Run) -> OwnCell:
     row, scale = pick.group if pick.group is not None else pick.row, pick.column.scale
     value, low, high = (None if end is None else end * scale for end in (row.value, row.low, row.high))
-    return OwnCell(value, low, high, row.n, withheld=row.value is None and row.over_scored is not None)
+    withheld = row.value is None and row.over_scored is not None
+    reason = why_no_value(run, row) if row.value is None else None
+    return OwnCell(value, low, high, row.n, row.unscored, withheld, reason)
 
 
 def _number(index: int, model: ModelRow, pick: _Pick, official: bool) -> OwnNumber:
