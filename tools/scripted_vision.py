@@ -96,6 +96,10 @@ def _drafts(text: str, draw: int) -> dict[str, Any]:
     return {"drafts": [draft]}
 
 
+def _standing(text: str, draw: int) -> dict[str, Any]:
+    return {"stands": "Yes" if draw % 2 else "No", "reason": "it means the thing from the scene before"}
+
+
 def _caption(text: str, draw: int) -> dict[str, Any]:
     colour, thing, place = _picked(draw)
     return {"caption": f"A person takes a {colour} {thing} from the {place} and tidies the room."}
@@ -162,6 +166,7 @@ _REPLIES = {
     "QualityReply": _quality,
     "LinkageReply": _linkages,
     "RewriteReply": _drafts,
+    "StandingReply": _standing,
     "CaptionReply": _caption,
     "MergeReply": _merge,
     "SuitabilityReply": _suitability,

@@ -1,17 +1,18 @@
 """SVBench's line: chains, linkages with drafts of rewriting, paths."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from reeltalk.construct.quality import unwritten_gate, written_chain, written_linkages
-from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
-from reeltalk.construct.writers import Unwritten
+from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.paths import PathStatistics, Walker
+from reeltalk.schema.paths import PathStatistics, Walker, landings, links_of
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.standing import Entered, Standing, by_rule
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 
 
@@ -81,50 +82,47 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     return list({rewrite.id: rewrite for rewrite in rewrites}.values())
 
 
-def walked(
-    settings: ConstructSettings, videos: Sequence[Video], chains: dict[str, list[QAChain]], linkages: Sequence[Linkage]
-) -> tuple[list[DialoguePath], PathStatistics]:
-    """The paths of all videos, and what became of the walks.
+def write_paths(run: Run) -> Made:
+    """Seeded walks, fixed in the benchmark, and for every link whether a walk can land where it leads."""
+    chains = chains_by_video(run)
+    linkages, rewrites = list(run.benchmark.read(LINKAGES)), list(run.benchmark.read(REWRITES))
 
-    Args:
-        settings: How many paths, how likely a jump, and the seed.
-        videos: In the order in which their paths are written.
-        chains: By video, in the order of time.
-        linkages: Of all of them.
-    """
-    statistics = PathStatistics()
-    paths: list[DialoguePath] = []
-    for video in videos:
+    def walk(video: Video) -> tuple[list[DialoguePath], list[GateResult]]:
         own = chains.get(video.id, [])
         names = {chain.id for chain in own}
-        linked = [linkage for linkage in linkages if linkage.source.unit_id in names]
-        walker = Walker(own, linked, jump_probability=settings.jump_probability)
-        paths += walker.paths(video.id, count=settings.paths, seed=settings.seed, statistics=statistics)
-    return paths, statistics
+        linked = [row for row in linkages if {row.source.unit_id, row.target.unit_id} <= names]
+        found = landings(own, links_of(own, linked, rewrites), partial(_stands, run, video))
+        settings, statistics = run.settings, PathStatistics()
+        jumps = [landing.jump for landing in found if landing.jump is not None]
+        walker = Walker(own, jumps, jump_probability=settings.jump_probability)
+        paths = walker.paths(video.id, count=settings.paths, seed=settings.seed, statistics=statistics)
+        gates = [landing.gate for landing in found]
+        if own and len(paths) < settings.paths:
+            few = f"{len(paths)} different among {settings.paths} walks; there are {statistics.walks:,} in all"
+            gates.append(
+                GateResult(
+                    gate="paths",
+                    unit="video",
+                    unit_id=video.id,
+                    outcome=GateOutcome.FLAGGED,
+                    reason=few,
+                    value=len(paths),
+                )
+            )
+        return paths, gates
+
+    made = Made({PATHS: []})
+    for paths, gates in run.each("walking", run.videos(), walk):
+        made.rows[PATHS] += signed(paths, f"walk:{run.settings.seed}")
+        made.gates += gates
+    return made
 
 
-def write_paths(run: Run) -> Made:
-    """Seeded walks, fixed in the benchmark."""
-    chains = chains_by_video(run)
-    known = {chain.id for own in chains.values() for chain in own}
-    linkages = [linkage for linkage in run.ours(LINKAGES) if linkage.source.unit_id in known]
-    paths, _ = walked(run.settings, run.videos(), chains, linkages)
-    counts: dict[str, int] = {}
-    for path in paths:
-        counts[path.video_id] = counts.get(path.video_id, 0) + 1
-    short = [
-        GateResult(
-            gate="paths",
-            unit="video",
-            unit_id=video.id,
-            outcome=GateOutcome.FLAGGED,
-            reason=f"{counts.get(video.id, 0)} different paths of {run.settings.paths}",
-            value=counts.get(video.id, 0),
-        )
-        for video in run.videos()
-        if chains.get(video.id) and counts.get(video.id, 0) < run.settings.paths
-    ]
-    return Made({PATHS: signed(paths, f"walk:{run.settings.seed}")}, short)
+def _stands(run: Run, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+    """What the writer says, where it can tell more than the rule does."""
+    if isinstance(run.writer, ChecksEntrances):
+        return run.writer.stands(video, entered, before, after)
+    return by_rule(entered)
 
 
 CHAIN_STEPS = (
@@ -156,8 +154,8 @@ CHAIN_STEPS = (
     StepSpec(
         "paths",
         write_paths,
-        reads=(VIDEOS, CLIPS, CHAINS, LINKAGES),
+        reads=(VIDEOS, CLIPS, CHAINS, LINKAGES, REWRITES),
         writes=(PATHS,),
-        settings=("limit", "seed", "paths", "jump_probability"),
+        settings=("language", "limit", "seed", "paths", "jump_probability"),
     ),
 )

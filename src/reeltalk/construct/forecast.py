@@ -20,7 +20,8 @@ JUDGED_ROUNDS: Final = 3.0
 """Rounds of a dialogue that get a checklist."""
 SCENES_A_CLIP: Final = 0.7
 REPLIES: Final = {
-    "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "caption": 120, "suitability": 60,
+    "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "standing": 50, "caption": 120,
+    "suitability": 60,
     "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500, "probe": 30,
 }  # fmt: skip
 """Tokens of a usual reply."""
@@ -92,6 +93,7 @@ def forecast(
         ("chains", "tags", count, False, round(turns)),
         ("linkages", "linkages", pairs, False, round(2 * turns)),
         ("linkages", "rewrite", pairs * settings.pairs, False, round(2 * turns)),
+        ("paths", "standing", pairs * settings.pairs, False, round(2 * turns)),
         ("scenes", "caption", count, True, 0),
         ("scenes", "merge", 2 * pairs, False, 240),
         ("scenes", "suitability", scenes * len(Task), True, 120),

@@ -27,6 +27,17 @@ from reeltalk.schema.ids import ChainId, DialogueId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.standing import (
+    FOLLOWING,
+    NO_DRAFT,
+    Entered,
+    Standing,
+    by_rule,
+    follows,
+    is_graph_written,
+    refers_back,
+    resolves,
+)
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SIGNATURE = "graph"
@@ -165,6 +176,21 @@ class GraphWriter:
         kept = made[: self.settings.drafts]
         _check(part, [rewrite.draft for rewrite in kept], kept[0].id)
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
+
+    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+        """By what turns refer to; in the chain's own words also where both clips together give the same answer."""
+        turns = (*entered.before[-1:], entered.turn, *entered.following)
+        found = self._part(video, [before.clip_id or "", after.clip_id or ""])
+        if isinstance(found, Unwritten) or not all(map(is_graph_written, turns)):
+            return by_rule(entered)
+        checker = found[1].checker
+        if entered.reworded:
+            _check(found[1], [entered.turn], after.id)
+        elif refers_back(entered.turn) and (
+            not resolves(entered.before[-1], entered.turn) or checker.disagreements([entered.turn])
+        ):
+            return Standing(False, NO_DRAFT)
+        return Standing(True) if follows(turns[1:]) else Standing(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """Where the person is and what he does first."""

@@ -15,6 +15,7 @@ from reeltalk.construct.writers import Language
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.standing import REFERENCE_WORDS, REFERENCE_WORDS_ZH
 
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -23,16 +24,6 @@ Found = Iterator[tuple[int, str]]
 
 GATE: Final = "lint"
 
-REFERENCE_WORDS: Final = re.compile(
-    r"\b(he|him|his|himself|she|hers?|herself|it|its|itself|they|them|their|theirs|themselves|this|that|these|those|"
-    # "How many people are there?" refers to nothing.
-    r"(?<!is )(?<!are )(?<!was )(?<!were )there|here|then|same|such|both|neither|one|ones|another|others?|else|next|"
-    r"afterwards?|again|former|latter|instead)\b|\b(before|after)\b(?=\s*(?:[?,.]|$))",
-    re.IGNORECASE,
-)
-REFERENCE_WORDS_ZH: Final = re.compile(
-    "他|她|它|这|那|此|其|(?<!应)该|之后|之前|然后|接着|随后|后来|同样|两者|前者|后者|另一|另外|再次|自己|彼此|对方|上述"
-)
 _NUMERAL_ZH: Final = "[0-9０-９一二三四五六七八九十百零两]+"
 FORBIDDEN: Final = {
     "a point in time": re.compile(

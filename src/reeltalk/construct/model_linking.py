@@ -12,7 +12,7 @@ from typing import Final
 
 from reeltalk.construct.matching import MatchSettings, Unmatched, match_turn
 from reeltalk.construct.prompting import PromptedModel, Seen, numbered, prompts, unwritten
-from reeltalk.construct.replies import LinkageReply, RewriteReply
+from reeltalk.construct.replies import LinkageReply, RewriteReply, StandingReply
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
@@ -21,6 +21,7 @@ from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.rewriting import Rewrite, catalogue
+from reeltalk.schema.standing import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entered, Standing, refers_back
 
 MATCH_GATE: Final = "linkage.match"
 SKILL_LABEL: Final = "svbench.skill"
@@ -139,6 +140,34 @@ def rewritten(
         )
         for position, draft in enumerate(asked.record.drafts)
     ]
+
+
+def model_standing(judge: PromptedModel, entered: Entered) -> Standing:
+    """Whether a path can enter a chain in its middle, as a model sees it.
+
+    Args:
+        judge: Reads what is asked and what is skipped.
+        entered: Both.
+
+    Raises:
+        ModelError: There is no reply to be had.
+        BudgetError: A limit would be passed.
+    """
+    if not entered.reworded and refers_back(entered.turn):
+        return Standing(False, NO_DRAFT)
+    asked = judge.ask(
+        "standing",
+        StandingReply,
+        data={
+            "before": numbered(entered.before),
+            "skipped": numbered(entered.skipped),
+            "asked": numbered((entered.turn, *entered.following)),
+        },
+    )
+    if asked.record is None:
+        return Standing(False, NO_REPLY, raw=asked.replies)
+    stands = asked.record.stands == "Yes"
+    return Standing(stands, None if stands else MODEL_SAYS, said=None if stands else asked.record.reason)
 
 
 def evidence_of(linkage: Linkage, before: QAChain, after: QAChain) -> tuple[Interval, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from reeltalk.construct.checklists import checklist_of
 from reeltalk.construct.matching import DEFAULT_MATCH, MatchSettings
-from reeltalk.construct.model_linking import Linked, evidence_of, linked, rewritten
+from reeltalk.construct.model_linking import Linked, evidence_of, linked, model_standing, rewritten
 from reeltalk.construct.prompting import ContextOf, PromptedModel, given, numbered, prompts, unwritten
 from reeltalk.construct.replies import (
     Ability,
@@ -34,6 +34,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.standing import Entered, Standing
 
 TEXT_ONLY: Final = "writer:text-only"
 """In the signature of a writer that sees no pictures."""
@@ -169,6 +170,17 @@ class ModelWriter:
         """
         seen = self._context(video, evidence_of(linkage, before, after))
         return rewritten(self._writer, seen, linkage, before, after, signature=self.signature)
+
+    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+        """As the judge sees it, who reads what the path has asked, what it skips, and what it asks from there.
+
+        A turn in the chain's own words that refers back by its wording is not asked about: it does not stand.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        return model_standing(self._judge, entered)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """What happens in a clip, in two to four sentences.

@@ -123,6 +123,13 @@ class RewriteReply(ReplyType):
     drafts: Annotated[tuple[DraftReply, ...], Field(min_length=1, max_length=3)]
 
 
+class StandingReply(ReplyType):
+    """Whether questions stand where a path skips the turns before them."""
+
+    stands: YesNo
+    reason: Said
+
+
 class CaptionReply(ReplyType):
     """A description of a clip or an object."""
 

@@ -37,9 +37,9 @@ class ConstructSettings(BaseModel):
     drafts: Positive = 1
     """Drafts of rewriting that are kept for each linkage."""
     paths: Annotated[int, Field(ge=0)] = 5
-    """Dialogue paths a video (SVBench's test split)."""
+    """Walks drawn a video (SVBench's test split has 5 paths); equal walks are one path."""
     jump_probability: Share = 0.8
-    """How likely a path jumps at a linked turn (SVBench)."""
+    """How likely a walk jumps at a linked turn from which it can land (SVBench)."""
     quality: Annotated[float, Field(ge=0, le=100)] = 90.0
     """Lowest overall quality that passes (SVBench); a chain below goes back to its writer."""
     attempts: Annotated[int, Field(ge=0)] = 2

@@ -31,7 +31,7 @@ REVIEWED: Final = "review apply"
 """The stage of tables that hold what people settled."""
 SETTLED_BY_PEOPLE: Final = frozenset({"chains", "linkages", "dialogues"})
 """Steps that would write such tables anew. Paths and checks are drawn and made again after a review."""
-UNITS: Final = {"chains": "chain", "dialogues": "dialogue", "scenes": "scene"}
+UNITS: Final = {"chains": "chain", "linkages": "linkage", "dialogues": "dialogue", "scenes": "scene"}
 """What the rows of a step are called where a check is about one."""
 _SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
 
@@ -99,7 +99,7 @@ def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
     if spec.name == "gates":
         chosen["probe"] = run.probe_name
         chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
-    elif spec.name != "paths":
+    else:
         chosen[WRITER] = run.writer.signature
     if run.settings.targets is not None and "targets" in chosen:
         # What the file says counts, not where it lies on this machine.

@@ -12,6 +12,7 @@ from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
 from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.standing import Entered, Standing
 
 T = TypeVar("T")
 Language = Literal["en", "zh"]
@@ -92,6 +93,22 @@ class Writer(Protocol):
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Five yes/no items by which an answer to the turn is judged: four expected Yes, one No."""
+        ...
+
+
+@runtime_checkable
+class ChecksEntrances(Protocol):
+    """A writer that can tell more than the rule does whether a path can enter a chain in its middle."""
+
+    def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+        """Whether the turn that a path lands on, and all that follow it there, stand without the skipped turns.
+
+        Args:
+            video: Whose chains they are.
+            entered: What is asked, and what is skipped.
+            before: The chain that the path leaves.
+            after: The chain that it enters.
+        """
         ...
 
 

@@ -22,7 +22,7 @@ from reeltalk.graph.question import Question
 from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
-from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.record import Json
 
@@ -242,6 +242,8 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         "answer_type": question.answer_type,
         "answer_key": question.key,
         "params": dict(question.params),
+        REFERS_TO: _name(question.anchor, story) if asked.rests else None,
+        SPEAKS_OF: [name for name in (question.focus_object, _name(question.focus_event, story)) if name is not None],
     }
     return Turn(
         question=asked.text,
@@ -298,6 +300,14 @@ _THINGS: Final = frozenset({"o", "t", "absent"})
 _ACTS: Final = ("do", "other")
 """How slots begin that hold an act, perhaps on an object."""
 _THING: Final = re.compile(rf"\bthe (?!(?:{'|'.join(map(plain_name, sorted(ROOMS)))}|splits)$)")
+
+
+def _name(what: str | int | None, story: Story) -> str | None:
+    """An object's name, or that of the event with this place in a story: the same in every story that holds it."""
+    if not isinstance(what, int):
+        return what
+    event = story.events[what]
+    return f"{story.graphs[event.part].name}#{event.index}"
 
 
 def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:

@@ -6,8 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
+import numpy as np
+
+from reeltalk.metrics.clustered import clustered_mean
+from reeltalk.metrics.proportions import Proportion, wilson
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.paths import LANDING, WALK
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
 
@@ -25,6 +30,24 @@ class Lengths:
     def turns_a_unit(self) -> float:
         """Rounds of a chain or dialogue."""
         return self.turns / self.units if self.units else 0.0
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """How often walks jump where they can, and how many links they can jump along."""
+
+    stated: float | None
+    """The probability that was asked for."""
+    drawn: int
+    """All walks; equal ones are one path."""
+    of_drawn: Proportion
+    """Jumps of all walks drawn, with Wilson's interval: every chance is decided by a draw of its own."""
+    of_paths: Proportion
+    """Jumps of the different paths, with an interval clustered by video: which walks differ is no draw of its own."""
+    links: int
+    """Pairs of turns that linkages relate, where construction has looked at them."""
+    landed: int
+    """Those that a walk can land at."""
 
 
 @dataclass
@@ -47,6 +70,10 @@ class Counted:
     scenes: Counter[str] = field(default_factory=Counter)
     paths: int = 0
     path_turns: int = 0
+    jumps: Jumps | None = None
+    """None where no walks were drawn here."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Links that no walk can land at, by reason."""
     gates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Checks by gate and outcome."""
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -98,15 +125,43 @@ def counted(benchmark: Benchmark) -> Counted:
             found.tasks[dialogue.task or "none", str(dialogue.extra.get("kind", "single"))] += 1
             found.checklists += sum(turn.checklist is not None for turn in dialogue.turns)
     found.scenes.update(scene.kind for scene in benchmark.read(SCENES))
-    for path in benchmark.read(PATHS):
-        found.paths += 1
-        found.path_turns += len(path.steps)
+    paths = list(benchmark.read(PATHS))
+    found.paths, found.path_turns = len(paths), sum(len(path.steps) for path in paths)
     for gate in benchmark.read(GATES):
         found.gates[gate.gate, gate.outcome.value] += 1
+        if gate.gate.endswith(f":{LANDING}") and gate.outcome is not GateOutcome.PASSED:
+            found.refused[gate.reason or "no reason given"] += 1
         if gate.outcome is GateOutcome.UNWRITTEN:
             found.reasons[gate.gate, gate.reason or "no reason given"] += 1
             found.malformed += bool(gate.raw)
+    found.jumps = _jumps(benchmark, paths, found)
     return found
+
+
+def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: Counted) -> Jumps | None:
+    walks = [(path.video_id, walk) for path in paths if (walk := path.extra.get(WALK)) is not None]
+    if not walks:
+        return None
+    drawn = [(int(walk["drawn"]), int(walk["jumps"]), int(walk["chances"])) for _, walk in walks]
+    jumps, chances = sum(walk[1] for walk in drawn), sum(walk[2] for walk in drawn)
+    low, high = None, None
+    if chances:
+        jumped = np.concatenate([np.repeat([1.0, 0.0], [taken, seen - taken]) for _, taken, seen in drawn])
+        video = [name for (name, _), (_, _, seen) in zip(walks, drawn, strict=True) for _ in range(seen)]
+        kept = clustered_mean(jumped, video)
+        # An interval of a share ends at 0 and 1.
+        low = max(0.0, kept.low) if kept.low is not None else None
+        high = min(1.0, kept.high) if kept.high is not None else None
+    landing = {outcome: n for (gate, outcome), n in found.gates.items() if gate.endswith(f":{LANDING}")}
+    entry = benchmark.manifest.files.get(PATHS.file_name)
+    return Jumps(
+        stated=entry.settings.get("jump_probability") if entry is not None else None,
+        drawn=sum(walk[0] for walk in drawn),
+        of_drawn=wilson(sum(n * taken for n, taken, _ in drawn), sum(n * seen for n, _, seen in drawn)),
+        of_paths=Proportion(jumps, chances, jumps / chances if chances else None, low, high),
+        links=sum(landing.values()),
+        landed=landing.get(GateOutcome.PASSED.value, 0),
+    )
 
 
 def _types(turns: Iterable[Turn]) -> Counter[str]:
@@ -135,6 +190,8 @@ def lines(found: Counted) -> Iterable[str]:
         yield f"checklists: {found.checklists:,} of five items"
     if found.paths:
         yield f"paths: {found.paths:,}, {found.path_turns / found.paths:.1f} turns each"
+    if found.jumps is not None:
+        yield from jump_lines(found.jumps, found.refused)
     for gate in dict.fromkeys(gate for gate, _ in sorted(found.gates)):
         outcomes = ", ".join(f"{outcome} {n:,}" for (name, outcome), n in sorted(found.gates.items()) if name == gate)
         yield f"{gate}: {outcomes}"
@@ -142,6 +199,29 @@ def lines(found: Counted) -> Iterable[str]:
         yield f"unusable replies: {found.malformed:,} units are unwritten for them; all are kept in the table of gates"
     for (gate, reason), n in found.reasons.most_common(12):
         yield f"  {gate}: {n:,} times, {reason}"
+
+
+def jump_lines(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
+    """How often walks jump, and why links are no chance to, as lines of text.
+
+    Args:
+        jumps: Of walks that were drawn.
+        refused: Links that no walk can land at, by reason.
+    """
+    stated = f", stated as {jumps.stated:g}" if jumps.stated is not None else ""
+    yield f"walks drawn: {jumps.drawn:,}; equal walks are one path"
+    yield f"jumps where a walk can jump{stated}: {_share(jumps.of_drawn)} in the walks drawn, counted as often as drawn"
+    yield f"jumps in the different paths, each counted once: {_share(jumps.of_paths)}"
+    yield f"links that a walk can land at: {jumps.landed:,} of {jumps.links:,}"
+    for reason, n in refused.most_common():
+        yield f"  no chance to jump: {n:,} links, {reason}"
+
+
+def _share(of: Proportion) -> str:
+    if of.share is None:
+        return "no chance"
+    interval = f" [{of.low:.2f}, {of.high:.2f}]" if of.low is not None and of.high is not None else ""
+    return f"{of.share:.2f}{interval} of {of.trials:,} chances"
 
 
 def _shown(of: Lengths) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.metrics.counting import counted
+from reeltalk.metrics.counting import counted, jump_lines
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Scene, Video
@@ -129,6 +129,7 @@ def write_construction(
         outcomes=[outcome.value for outcome in GateOutcome],
         gates=[(gate, [found.gates[gate, outcome.value] for outcome in GateOutcome]) for gate in gates],
         reasons=found.reasons.most_common(),
+        jump_lines=[line.strip() for line in jump_lines(found.jumps, found.refused)] if found.jumps else [],
         raw=raw[:REPLIES_SHOWN],
         raw_count=len(raw),
         videos=videos,

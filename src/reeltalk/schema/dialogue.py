@@ -109,7 +109,13 @@ REWORDING: Final = ("question", "references", "options", "correct_option")
 MADE_FOR_WORDING: Final = ("checklist", "rubric", "key")
 """Fields that were made for one question and reference of a turn, and say nothing about others."""
 KNOWN_ANSWER: Final = "answer_key"
-GRAPH_FACTS: Final = ("kind", "form", "answer_type", KNOWN_ANSWER, "params", "shows", "rests_on")
+REFERS_TO: Final = "refers_to"
+"""In a turn's `extra`: the thing or event that its *it* or *that* means; None where it names all that it asks about."""
+SPEAKS_OF: Final = "speaks_of"
+"""In a turn's `extra`: the things and events that *it* or *that* may mean in the turn after."""
+GRAPH_FACTS: Final = (
+    "kind", "form", "answer_type", KNOWN_ANSWER, "params", "shows", "rests_on", REFERS_TO, SPEAKS_OF,
+)  # fmt: skip
 """What a turn that a graph wrote says in `extra` about the fact that it asks for."""
 
 

@@ -1,45 +1,282 @@
 """Dialogue paths: walks along question chains and linkages through one video (SVBench, arXiv 2502.10810).
 
 The walking rule, which the paper leaves open in part: a walk begins at the first turn of the first chain. At a turn
-from which linkages lead on, it jumps with the given probability to the target of one of them, chosen uniformly, and
-the rest of its chain is skipped; otherwise it goes on to the next turn of the chain. After the last turn of a chain
-it goes to the first turn of the next. It ends after the last turn of the last chain. Paths are drawn once and
-fixed in the benchmark; a model is never evaluated on jumps of its own.
+from which a linkage leads on that a walk can land at, it jumps with the given probability to the target of one of
+them, chosen uniformly, and the rest of its chain is skipped; otherwise it goes on to the next turn of the chain. After
+the last turn of a chain it goes to the first turn of the next. It ends after the last turn of the last chain. Paths are
+drawn once and fixed in the benchmark; a model is never evaluated on jumps of its own.
+
+**Where a walk lands.** The turn that it lands on is asked as the linkage's draft words it: one that people settled,
+else the first that is coherent with its neighbours; without such a draft, in the chain's own words. In the middle of a
+chain it lands only where that turn and all that follow it there stand without the turns that are skipped
+(`standing`). A linkage where none of this holds is no chance to jump.
+
+**How often it jumps.** Walks are drawn independently, as many as are asked for, and none is drawn again: each jumps at
+every chance with the stated probability, so that all draws together do. To leave equal walks out by drawing others in
+their place, as long as there are any, would fill a benchmark with rare walks, which are those that jump less. Equal
+walks become one path that keeps how often it was drawn (`WALK` in its `extra`); the share of jumps among the draws is
+that of the paths, each counted as often as it was drawn. Among the different paths alone it is lower.
 """
 
 import random
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
 from reeltalk.errors import BrokenInvariantError
-from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, TurnRef
+from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import PathId, derive_id
+from reeltalk.schema.record import Json
+from reeltalk.schema.rewriting import Rewrite
+from reeltalk.schema.standing import Entered, Standing, by_rule
 
-TRIES: Final = 20
-"""Walks drawn for a path before it is given up that it differs from those there are."""
+WALK: Final = "walk"
+"""In a path's `extra`: `drawn`, how many of the walks drawn were this one, and the `chances` and `jumps` of one."""
+LANDING: Final = "landing"
+"""The gate of links: whether a walk can land where they lead."""
+ASKED: Final = "asked"
+"""In the `extra` of such a gate: the entrances that were looked at by signature, and whether they stand."""
+BEFORE: Final = "it did not stand when the benchmark's own paths were drawn"
+ANYWAY: Final = "it leads where a walk goes anyway"
+"""Why a link is no chance to jump that leads from a chain's last turn to the first of the next, in its own words."""
+ACCEPTED: Final = "accepted"
+"""In a rewrite's `extra`: true where people settled on it, so that paths along its linkage ask it so."""
 
 Place = tuple[str, int]
+"""A chain and the index of one of its turns."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Where a linkage leads, and how the turn is asked there."""
+
+    source: Place
+    target: Place
+    turn: Turn | None = None
+    """The turn as a draft words it; None in the chain's own words."""
+
+
+Walk = tuple[tuple[Place, Jump | None], ...]
+"""Every turn of a walk, each with the jump by which it was reached."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """All linkages between the same two turns. That there are several makes no jump more likely."""
+
+    source: Place
+    target: Place
+    drafts: tuple[Rewrite, ...] = ()
+    """Coherent drafts of its relations: what people settled, then by position."""
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What was found about a link."""
+
+    link: Link
+    jump: Jump | None
+    """None where a walk cannot land."""
+    standing: Standing
+    asked: tuple[tuple[str, bool], ...] = ()
+    """Signatures of the entrances that were looked at, and whether they stand."""
+
+    @property
+    def gate(self) -> GateResult:
+        """What was found, as a row of the benchmark."""
+        if self.jump is not None:
+            outcome = GateOutcome.PASSED
+        else:
+            outcome = GateOutcome.UNCHECKED if self.standing.raw else GateOutcome.FLAGGED
+        said: dict[str, Json] = {"said": self.standing.said} if self.standing.said else {}
+        return GateResult(
+            gate=LANDING,
+            unit="linkage",
+            unit_id=derive_id("link", self.link.source, self.link.target),
+            outcome=outcome,
+            reason=self.standing.reason,
+            raw=self.standing.raw,
+            extra={"source": [*self.link.source], "target": [*self.link.target], ASKED: dict(self.asked), **said},
+        )
+
+
+Decide = Callable[[Entered, QAChain, QAChain], Standing]
+"""Says whether an entrance stands; the chains are the one that the link leads from and the one that it leads to."""
 
 
 @dataclass
 class PathStatistics:
-    """What became of the walks of a benchmark."""
+    """What became of the links and walks of a benchmark."""
 
     paths: int = 0
+    """Different walks that were drawn."""
+    drawn: int = 0
+    """All walks that were drawn."""
+    walks: int = 0
+    """Different walks that there are, in all videos together."""
     turns: int = 0
+    """Of the different paths."""
     jumps: int = 0
     chances: int = 0
-    """Turns at which a walk could have jumped."""
-    shortfall: int = 0
-    """Paths that a video has too few different walks for."""
+    """Turns of all walks drawn at which they could have jumped."""
+    links: int = 0
+    """Pairs of turns that linkages relate."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Links that a walk cannot land at, by reason; they are no chance to jump."""
     lengths: list[int] = field(default_factory=list)
 
     @property
     def jump_rate(self) -> float | None:
-        """Jumps per chance, or None without a chance."""
+        """Jumps per chance of all walks drawn, or None without a chance."""
         return self.jumps / self.chances if self.chances else None
+
+    def count(self, landings: Iterable[Landing]) -> None:
+        """Add what was found about links.
+
+        Args:
+            landings: One for each link.
+        """
+        for landing in landings:
+            self.links += 1
+            if landing.jump is None:
+                self.refused[landing.standing.reason or ""] += 1
+
+
+def links_of(chains: Sequence[QAChain], linkages: Iterable[Linkage], rewrites: Iterable[Rewrite]) -> list[Link]:
+    """The links between some chains, with their drafts, in the order of their sources.
+
+    Args:
+        chains: Those of one video, in the order of time.
+        linkages: Relations between their turns.
+        rewrites: Drafts for them, and for others.
+
+    Raises:
+        BrokenInvariantError: A linkage leads to no turn, or not forward.
+    """
+    number: dict[str, int] = {chain.id: n for n, chain in enumerate(chains)}
+    found: dict[tuple[Place, Place], set[str]] = defaultdict(set)
+    for linkage in linkages:
+        for ref in (linkage.source, linkage.target):
+            if ref.unit_id not in number or ref.turn_index >= len(chains[number[ref.unit_id]].turns):
+                raise BrokenInvariantError(f"a linkage names turn {ref.turn_index} of '{ref.unit_id}': no such turn")
+        if number[linkage.target.unit_id] <= number[linkage.source.unit_id]:
+            raise BrokenInvariantError(f"a linkage of '{linkage.source.unit_id}' does not lead to a later chain")
+        found[_ends(linkage)].add(linkage.relation)
+    drafts: dict[tuple[Place, Place], list[Rewrite]] = defaultdict(list)
+    for rewrite in rewrites:
+        if rewrite.coherent and rewrite.linkage.relation in found.get(_ends(rewrite.linkage), ()):
+            drafts[_ends(rewrite.linkage)].append(rewrite)
+    ordered = sorted(found, key=lambda ends: [(number[name], turn) for name, turn in ends])
+    return [
+        Link(*ends, tuple(sorted(drafts[ends], key=lambda row: (not row.extra.get(ACCEPTED), row.position))))
+        for ends in ordered
+    ]
+
+
+def _ends(linkage: Linkage) -> tuple[Place, Place]:
+    source, target = linkage.source, linkage.target
+    return (source.unit_id, source.turn_index), (target.unit_id, target.turn_index)
+
+
+def landings(chains: Sequence[QAChain], links: Sequence[Link], decide: Decide) -> list[Landing]:
+    """Where walks land, link by link: at the first draft that stands, else at the chain's own words if these do.
+
+    Links are decided in the order of their sources, for how a turn can be reached says what was asked before it. A
+    draft that people settled stands, for they looked at the turns around it; so does the first turn of a chain in its
+    own words, for nothing is skipped there.
+
+    Args:
+        chains: Those of one video, in the order of time.
+        links: As `links_of` gives them.
+        decide: Says of each other entrance whether it stands.
+    """
+    by_id: dict[str, QAChain] = {chain.id: chain for chain in chains}
+    onward: dict[str, str] = dict(pairwise(chain.id for chain in chains if chain.turns))
+    reached: dict[Place, list[Jump]] = defaultdict(list)
+    found: list[Landing] = []
+    for link in links:
+        landing = _landing(by_id, link, reached, decide)
+        (name, turn), (there, index) = link.source, link.target
+        if landing.jump and landing.jump.turn is None and index == 0 and onward.get(name) == there:
+            if turn == len(by_id[name].turns) - 1:
+                landing = Landing(link, None, Standing(False, ANYWAY))
+        found.append(landing)
+        if landing.jump is not None:
+            reached[link.target].append(landing.jump)
+    return found
+
+
+def found_before(gates: Iterable[GateResult]) -> Decide:
+    """Decides as was decided when the benchmark's own paths were drawn; by the rule where something else is asked now.
+
+    Args:
+        gates: The benchmark's.
+    """
+    known: dict[str, bool] = {}
+    for gate in gates:
+        if gate.gate.endswith(f":{LANDING}"):
+            known |= gate.extra.get(ASKED, {})
+
+    def decide(entered: Entered, before: QAChain, after: QAChain) -> Standing:
+        stands = known.get(entered.signature)
+        return by_rule(entered) if stands is None else Standing(stands, None if stands else BEFORE)
+
+    return decide
+
+
+def _landing(
+    chains: Mapping[str, QAChain], link: Link, reached: Mapping[Place, Sequence[Jump]], decide: Decide
+) -> Landing:
+    (name, index), histories = link.target, _histories(chains, link.source, reached)
+    turns = chains[name].turns
+    asked: list[tuple[str, bool]] = []
+    first: Standing | None = None
+    for draft in (*link.drafts, None):
+        jump = Jump(link.source, link.target, draft.draft if draft else None)
+        if (draft is None and index == 0) or (draft is not None and draft.extra.get(ACCEPTED)):
+            return Landing(link, jump, Standing(True), tuple(asked))
+        standing = Standing(True)
+        for history in histories:
+            entered = Entered(
+                before=history,
+                skipped=turns[:index],
+                turn=draft.draft if draft else turns[index],
+                following=turns[index + 1 :],
+                reworded=draft is not None,
+            )
+            standing = decide(entered, chains[link.source[0]], chains[name])
+            if not standing.raw:
+                asked.append((entered.signature, standing.stands))
+            if not standing.stands:
+                break
+        if standing.stands:
+            return Landing(link, jump, standing, tuple(asked))
+        # What is wrong with the best draft says more than that the chain's own words refer to skipped turns.
+        first = first or standing
+    assert first is not None
+    return Landing(link, None, first, tuple(asked))
+
+
+def _histories(
+    chains: Mapping[str, QAChain], source: Place, reached: Mapping[Place, Sequence[Jump]]
+) -> list[tuple[Turn, ...]]:
+    """What a path may have asked of the source's chain by then: the turns that all paths share, in each wording.
+
+    They are those after the last turn at which a path may have entered the chain, with that turn itself where it is
+    asked in one way only. The source itself is always among them, in each of its wordings.
+    """
+    name, index = source
+    turns = chains[name].turns
+    worded = [jump.turn for jump in reached.get(source, ()) if jump.turn is not None]
+    entrance = index
+    while entrance and not reached.get((name, entrance)):
+        entrance -= 1
+    ambiguous = any(jump.turn is not None for jump in reached.get((name, entrance), ()))
+    own = turns[min(index, entrance + ambiguous) : index + 1]
+    return [own, *((turn,) for turn in worded)]
 
 
 class Walker:
@@ -47,91 +284,96 @@ class Walker:
 
     Args:
         chains: Its chains, in the order of time.
-        linkages: Relations between their turns.
+        jumps: Where a walk can land.
         jump_probability: How likely a jump is where one can be made, 0 to 1.
-
-    Raises:
-        BrokenInvariantError: A linkage leads to no turn, or not forward.
     """
 
-    def __init__(
-        self, chains: Sequence[QAChain], linkages: Iterable[Linkage], *, jump_probability: float = 0.8
-    ) -> None:
+    def __init__(self, chains: Sequence[QAChain], jumps: Iterable[Jump], *, jump_probability: float = 0.8) -> None:
         self.chains, self.jump_probability = tuple(chains), jump_probability
-        place: dict[str, int] = {chain.id: n for n, chain in enumerate(self.chains)}
-        self._targets: dict[Place, list[Place]] = defaultdict(list)
-        for linkage in linkages:
-            for ref in (linkage.source, linkage.target):
-                if ref.unit_id not in place or ref.turn_index >= len(self.chains[place[ref.unit_id]].turns):
-                    raise BrokenInvariantError(
-                        f"a linkage names turn {ref.turn_index} of '{ref.unit_id}': no such turn"
-                    )
-            if place[linkage.target.unit_id] <= place[linkage.source.unit_id]:
-                raise BrokenInvariantError(f"a linkage of '{linkage.source.unit_id}' does not lead to a later chain")
-            target = (linkage.target.unit_id, linkage.target.turn_index)
-            source = (linkage.source.unit_id, linkage.source.turn_index)
-            # The same two turns may be linked by several relations; that makes no jump more likely.
-            if target not in self._targets[source]:
-                self._targets[source].append(target)
-        self._place = place
+        self._number: dict[str, int] = {chain.id: n for n, chain in enumerate(self.chains)}
+        self._jumps: dict[Place, list[Jump]] = defaultdict(list)
+        for jump in jumps:
+            self._jumps[jump.source].append(jump)
 
-    def walk(self, draw: random.Random, statistics: PathStatistics | None = None) -> tuple[Place, ...]:
-        """One walk: chain and index of every turn.
+    def walk(self, draw: random.Random, statistics: PathStatistics | None = None) -> Walk:
+        """One walk.
 
         Args:
             draw: Decides the jumps.
             statistics: Where chances and jumps are counted.
         """
-        steps: list[Place] = []
-        chain, turn = 0, 0
-        while chain < len(self.chains):
-            if turn >= len(self.chains[chain].turns):
-                chain, turn = chain + 1, 0
-                continue
-            here = (self.chains[chain].id, turn)
-            steps.append(here)
-            targets = self._targets.get(here)
-            if targets:
-                jumps = draw.random() < self.jump_probability
+        steps: list[tuple[Place, Jump | None]] = []
+        here, by = self._onward(0, 0), None
+        while here is not None:
+            steps.append((here, by))
+            jumps, by = self._jumps.get(here), None
+            if jumps:
+                goes = draw.random() < self.jump_probability
                 if statistics is not None:
                     statistics.chances += 1
-                    statistics.jumps += jumps
-                if jumps:
-                    name, turn = targets[draw.randrange(len(targets))]
-                    chain = self._place[name]
+                    statistics.jumps += goes
+                if goes:
+                    by = jumps[draw.randrange(len(jumps))]
+                    here = by.target
                     continue
-            turn += 1
+            here = self._onward(self._number[here[0]], here[1] + 1)
         return tuple(steps)
 
+    def _onward(self, number: int, turn: int) -> Place | None:
+        """The turn of a chain, or the first of the next that has any, or None after the last."""
+        while number < len(self.chains) and turn >= len(self.chains[number].turns):
+            number, turn = number + 1, 0
+        return (self.chains[number].id, turn) if number < len(self.chains) else None
+
+    def different_walks(self) -> int:
+        """How many different walks there are."""
+        counts: dict[Place, int] = {}
+        for number in range(len(self.chains) - 1, -1, -1):
+            for turn in range(len(self.chains[number].turns) - 1, -1, -1):
+                here = (self.chains[number].id, turn)
+                onward = self._onward(number, turn + 1)
+                ways = [jump.target for jump in self._jumps.get(here, ())]
+                ways += [onward] if onward is not None else []
+                counts[here] = sum(counts[place] for place in ways) if ways else 1
+        start = self._onward(0, 0)
+        return counts[start] if start is not None else 0
+
     def paths(self, video_id: str, *, count: int, seed: int, statistics: PathStatistics) -> list[DialoguePath]:
-        """Different paths of a video, as many as there are up to `count`.
+        """The different ones of `count` walks, each with how often it was drawn.
 
         Args:
             video_id: The video.
-            count: How many; SVBench's test split has 5 a video.
+            count: How many are drawn; SVBench's test split has 5 a video.
             seed: Decides the walks.
             statistics: Counts are added to it.
         """
         draw = random.Random(f"paths {seed} {video_id}")
-        found: list[tuple[Place, ...]] = []
-        for _ in range(count):
-            for _ in range(TRIES):
-                walked = PathStatistics()
-                walk = self.walk(draw, walked)
-                if walk and walk not in found:
-                    found.append(walk)
-                    statistics.jumps += walked.jumps
-                    statistics.chances += walked.chances
-                    break
+        found: dict[tuple[Any, ...], tuple[Walk, PathStatistics]] = {}
+        drawn: Counter[tuple[Any, ...]] = Counter()
+        for _ in range(count if self._onward(0, 0) else 0):
+            one = PathStatistics()
+            walk = self.walk(draw, one)
+            key = tuple((place, jump is not None) for place, jump in walk)
+            found.setdefault(key, (walk, one))
+            drawn[key] += 1
+            statistics.chances += one.chances
+            statistics.jumps += one.jumps
+        statistics.drawn += drawn.total()
         statistics.paths += len(found)
-        statistics.turns += sum(map(len, found))
-        statistics.lengths += map(len, found)
-        statistics.shortfall += count - len(found) if self.chains else 0
+        statistics.walks += self.different_walks()
+        statistics.turns += sum(len(walk) for walk, _ in found.values())
+        statistics.lengths += [len(walk) for walk, _ in found.values()]
         return [
             DialoguePath(
-                id=PathId(derive_id("path", video_id, seed, number, walk)),
+                id=PathId(derive_id("path", video_id, seed, number, [place for place, _ in walk])),
                 video_id=self.chains[0].video_id,
-                steps=tuple(PathStep(ref=TurnRef(unit_id=name, turn_index=turn)) for name, turn in walk),
+                steps=tuple(_steps(walk)),
+                extra={WALK: {"drawn": drawn[key], "chances": one.chances, "jumps": one.jumps}},
             )
-            for number, walk in enumerate(found)
+            for number, (key, (walk, one)) in enumerate(found.items())
         ]
+
+
+def _steps(walk: Walk) -> Iterator[PathStep]:
+    for (name, turn), jump in walk:
+        yield PathStep(ref=TurnRef(unit_id=name, turn_index=turn), turn=jump.turn if jump else None)

@@ -12,7 +12,8 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, 
 from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
-from reeltalk.schema.paths import PathStatistics, Walker
+from reeltalk.schema.paths import PathStatistics, Walker, found_before, landings, links_of
+from reeltalk.schema.standing import finds_its_reference
 from reeltalk.store.content import Content
 
 Mode = Literal["dialogue", "streaming", "single"]
@@ -104,8 +105,19 @@ def _paths(content: Content, choice: Choice, clips: dict[str, Interval], videos:
         steps: list[Step] = []
         for index, step in enumerate(path.steps):
             turn, interval = _resolved(step, chains, dialogues, clips, path)
-            asked_at_s = _asked_at(turn, interval)
-            steps.append(Step("path", path.id, index, turn, asked_at_s, interval, source=step.ref.unit_id))
+            before = (path.steps[index - 1].ref, steps[-1].turn) if index else None
+            steps.append(
+                Step(
+                    "path",
+                    path.id,
+                    index,
+                    turn,
+                    _asked_at(turn, interval),
+                    interval,
+                    source=step.ref.unit_id,
+                    understood=finds_its_reference(before, step, turn),
+                )
+            )
         found.append(Script(path.id, path.video_id, tuple(steps)))
     return found
 
@@ -129,8 +141,9 @@ def _resolved(
 
 
 def _redrawn(content: Content, choice: Choice, clips: dict[str, Interval]) -> list[DialoguePath]:
-    """New paths of every video that has chains."""
+    """New paths of every video that has chains. They land where the benchmark's own paths may, else by the rule."""
     assert choice.rejump is not None
+    decide = found_before(content.gates)
     by_video: dict[str, list[QAChain]] = defaultdict(list)
     for chain in content.chains:
         by_video[chain.video_id].append(chain)
@@ -139,7 +152,9 @@ def _redrawn(content: Content, choice: Choice, clips: dict[str, Interval]) -> li
         ordered = _in_time(chains, clips)
         own = {chain.id for chain in ordered}
         linkages = [linkage for linkage in content.linkages if linkage.source.unit_id in own]
-        drawn = Walker(ordered, linkages).paths(
+        found_landings = landings(ordered, links_of(ordered, linkages, content.rewrites), decide)
+        jumps = [landing.jump for landing in found_landings if landing.jump is not None]
+        drawn = Walker(ordered, jumps).paths(
             video_id, count=choice.paths_per_video, seed=choice.rejump, statistics=PathStatistics()
         )
         # Named apart from the benchmark's own, whatever seed those were drawn with.

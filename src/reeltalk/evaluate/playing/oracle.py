@@ -1,7 +1,8 @@
 """The upper bound where a video's facts are known: answers from its graphs, found by SPARQL, never from references.
 
 It is told which fact a turn asks for (`kind` and `params` of a turn that a graph wrote), as no other player is; a turn
-without them is read by its wording. What it cannot find again it leaves unanswered.
+without them is read by its wording. What it cannot find again it leaves unanswered, and so it does with a turn of a
+path that refers to one that the path has skipped: the graph would know what is meant, and nobody else could.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,10 @@ class OraclePlayer:
         Args:
             script: What is played.
         """
-        told = [[step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params")] for step in script.steps]
+        told = [
+            [step.clips, step.turn.extra.get("kind"), step.turn.extra.get("params"), step.understood]
+            for step in script.steps
+        ]
         known = self._videos.get(script.video_id)
         if known is None:
             return told
@@ -104,6 +108,8 @@ class OraclePlayer:
         known = self._videos.get(seen.video_id)
         if known is None:
             return Said(text=None, reason="the video has no graph")
+        if not seen.step.understood:
+            return Said(text=None, reason="the question refers to a turn that its path has skipped")
         if seen.video_id != self._of:
             # Only the last video's stories are kept: a store takes memory, and videos are played one after the other.
             self._parts, self._of = {}, seen.video_id

@@ -26,6 +26,8 @@ class Step:
     task: str | None = None
     source: str | None = None
     """The chain or dialogue that a step of a path is a turn of; its unit by default."""
+    understood: bool = True
+    """False where it refers to a turn that its path has skipped, so that nobody can tell what it asks for."""
 
     @property
     def source_id(self) -> str:

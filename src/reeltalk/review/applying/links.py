@@ -9,12 +9,11 @@ from reeltalk.review.applying.settled import DoneUnit, Settled
 from reeltalk.review.applying.verdicts import Said, verdicts
 from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.ids import derive_id
+from reeltalk.schema.paths import ACCEPTED
 from reeltalk.schema.record import Json
 from reeltalk.schema.review import Decision, FieldEdit
 from reeltalk.schema.rewriting import Rewrite, catalogue
 
-ACCEPTED: Final = "accepted"
-"""In a rewrite's `extra`: true where people settled on it, so that paths along its linkage ask it so."""
 SKILLS: Final = "skills"
 """In a linkage's `extra`: the skills that people say it exercises."""
 FREE: Final = "free"
@@ -132,7 +131,13 @@ def word_paths(made: NextRevision) -> None:
     """Let paths that jump along a linkage ask the later question as people settled it for that linkage."""
     for row in made.content.rewrites:
         if row.extra.get(ACCEPTED):
-            _word_paths(made, (row.linkage.source, row.linkage.target), lambda step: step.turn is None, row.draft)
+            refs = (row.linkage.source, row.linkage.target)
+            drafts = [
+                other.draft
+                for other in made.content.rewrites
+                if (other.linkage.source, other.linkage.target) == refs and not other.extra.get(ACCEPTED)
+            ]
+            _word_paths(made, refs, lambda step, of=drafts: step.turn is None or step.turn in of, row.draft)
 
 
 def _word_paths(made: NextRevision, refs: tuple[TurnRef, TurnRef], is_meant: Any, turn: Turn | None) -> None:

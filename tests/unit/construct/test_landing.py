@@ -1,0 +1,247 @@
+"""Paths that are written: what each turn refers to was asked on the same path, and its reference is its answer."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scripted_vision
+
+from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.model_writer import ModelWriter
+from reeltalk.construct.prompting import Seen
+from reeltalk.construct.settings import ConstructSettings, Step
+from reeltalk.construct.stage import construct
+from reeltalk.construct.step import Run
+from reeltalk.evaluate.playing.modes import Choice, scripts
+from reeltalk.graph import phrases
+from reeltalk.graph.asking import stories
+from reeltalk.graph.checking import Checker
+from reeltalk.llm import Message, Reply
+from reeltalk.metrics.counting import counted, lines
+from reeltalk.parallel import LocalExecutor
+from reeltalk.schema.dialogue import DialoguePath, QAChain, Turn, TurnRef
+from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.paths import WALK
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, CLIPS, GATES, LINKAGES, PATHS, REWRITES
+
+Asked = tuple[TurnRef, Turn]
+STEPS: tuple[Step, ...] = ("chains", "linkages", "paths")
+
+
+def asked_on(path: DialoguePath, chains: dict[str, QAChain]) -> list[Asked]:
+    return [(step.ref, step.turn or chains[step.ref.unit_id].turns[step.ref.turn_index]) for step in path.steps]
+
+
+def landings_of(path: list[Asked]) -> Iterator[tuple[Asked, Asked]]:
+    """Turns in the middle of a chain that a jump leads to, each with the turn before it."""
+    for one, other in pairwise(path):
+        if one[0].unit_id != other[0].unit_id and other[0].turn_index:
+            yield one, other
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory, constructed: Path) -> Path:
+    """Told scenarios with many walks a video."""
+    folder = tmp_path_factory.mktemp("walked") / "household"
+    shutil.copytree(constructed, folder)
+    benchmark, settings = Benchmark.open(folder), ConstructSettings(paths=30)
+    construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["paths"])
+    return folder
+
+
+class TestOfAGraph:
+    def test_each_turn_asked_with_its_path_s_history_has_its_reference_as_its_answer(self, walked: Path) -> None:
+        benchmark = Benchmark.open(walked)
+        texts = {video.id: found for video, _, found in stories(benchmark)}
+        chains: dict[str, QAChain] = {chain.id: chain for chain in benchmark.read(CHAINS)}
+        jumped = resolved = 0
+        for path in benchmark.read(PATHS):
+            own = texts[path.video_id]
+            order = list(own)
+            before: list[Asked] = []
+            for ref, turn in asked_on(path, chains):
+                clip = chains[ref.unit_id].clip_id or ""
+                names = [clip]
+                if turn != chains[ref.unit_id].turns[ref.turn_index]:
+                    names.insert(0, chains[before[-1][0].unit_id].clip_id or "")
+                    assert order.index(names[0]) < order.index(clip)
+                assert Checker({name: own[name] for name in names}).disagreements([turn]) == []
+                if "/ref/" in turn.extra["form"]:
+                    assert turn.extra["refers_to"] in before[-1][1].extra["speaks_of"]
+                    here = [other for place, other in before if place.unit_id == ref.unit_id]
+                    since = here or [before[-1][1]]
+                    assert self.is_told(turn, since, Checker({clip: own[clip]})), [t.question for t in (*since, turn)]
+                    resolved += 1
+                before.append((ref, turn))
+            jumped += len(list(landings_of(before)))
+        assert resolved > 50
+        assert jumped > 5
+
+    def is_told(self, turn: Turn, since: Sequence[Turn], checker: Checker) -> bool:
+        """Whether what a question means was named since its path came to the clip, read from words and the graph."""
+        params = turn.extra["params"]
+        said = " ".join(f"{before.question} {before.references[0]}" for before in since).casefold()
+        if "object" in params:
+            return phrases.noun(params["object"]).removeprefix("the ") in said
+        # Questions about an act hold its place among all, or what it is.
+        act = params.get("signature") or checker.answer("next_action", {"event": params["event"] - 1})
+        things = [thing for thing in act.split("|")[1:] if thing]
+        return all(phrases.noun(f"{thing}1").removeprefix("the ") in said for thing in things)
+
+    def test_paths_ask_coherent_drafts_and_nothing_else_in_place_of_a_chain(self, walked: Path) -> None:
+        benchmark = Benchmark.open(walked)
+        chains: dict[str, QAChain] = {chain.id: chain for chain in benchmark.read(CHAINS)}
+        drafts = {
+            (row.linkage.source, row.linkage.target, row.draft.to_json())
+            for row in benchmark.read(REWRITES)
+            if row.coherent
+        }
+        for path in benchmark.read(PATHS):
+            asked = asked_on(path, chains)
+            for (ref, _), step, (there, turn) in zip(asked, path.steps[1:], asked[1:], strict=False):
+                assert step.turn is None or (ref, there, turn.to_json()) in drafts
+            for one, other in landings_of(asked):
+                assert (one[0], other[0], other[1].to_json()) in drafts or "/ref/" not in other[1].extra["form"]
+
+    def test_links_that_cannot_be_landed_on_are_no_chance_and_are_told(self, walked: Path) -> None:
+        benchmark = Benchmark.open(walked)
+        found = counted(benchmark)
+        ends = {(row.source, row.target) for row in benchmark.read(LINKAGES)}
+        assert found.jumps is not None
+        assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
+        assert found.jumps.landed > 0
+        assert found.refused.total() > 0
+        walks = [path.extra[WALK] for path in benchmark.read(PATHS)]
+        assert found.jumps.drawn == sum(walk["drawn"] for walk in walks)
+        assert found.jumps.of_drawn.trials == sum(walk["drawn"] * walk["chances"] for walk in walks)
+        assert (found.jumps.stated, len(walks)) == (0.8, found.paths)
+        low, high = found.jumps.of_drawn[3:]
+        assert low is not None
+        assert high is not None
+        assert low - 0.05 <= 0.8 <= high + 0.05
+        told = "\n".join(lines(found))
+        assert "stated as 0.8" in told
+        assert all(f"{n:,} links, {reason}" in told for reason, n in found.refused.items())
+        landed = {
+            (tuple(row.extra["source"]), tuple(row.extra["target"]))
+            for row in benchmark.read(GATES)
+            if row.gate == "paths:landing" and row.outcome is GateOutcome.PASSED
+        }
+        for path in benchmark.read(PATHS):
+            places = [(step.ref.unit_id, step.ref.turn_index) for step in path.steps]
+            for one, other in pairwise(places):
+                assert one[0] == other[0] or other[1] == 0 or (one, other) in landed
+
+    def test_new_paths_land_where_the_benchmark_s_own_may(self, walked: Path) -> None:
+        content = Benchmark.open(walked).content()
+        drawn = [
+            script
+            for seed in range(3)
+            for script in scripts(content, Choice(mode="streaming", split="all", rejump=seed))
+        ]
+        assert all(step.understood for script in drawn for step in script.steps)
+        questions = {row.draft.question for row in content.rewrites}
+        assert any(step.turn.question in questions for script in drawn for step in script.steps)
+
+    def test_what_rests_on_skipped_turns_is_not_understood(self, walked: Path) -> None:
+        content = Benchmark.open(walked).content()
+        for number, path in enumerate(content.paths):
+            content.paths[number] = path.model_copy(
+                update={"steps": tuple(step.model_copy(update={"turn": None}) for step in path.steps)}
+            )
+        played = scripts(content, Choice(mode="streaming", split="all"))
+        assert any(not step.understood for script in played for step in script.steps)
+
+
+class Vision:
+    """The scripted vision model, called in this process; what it was asked about standing is kept."""
+
+    name, sees_images, sampling = "vision-1", True, {"temperature": 0.0}
+
+    def __init__(self) -> None:
+        self.standing: list[tuple[list[list[str]], bool]] = []
+
+    def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
+        assert schema is not None
+        name = str(schema["title"])
+        said = [{"role": message.role, "content": message.text} for message in messages]
+        body: dict[str, Any] = {"messages": said, "response_format": {"json_schema": {"name": name}}}
+        text = scripted_vision.reply(body)
+        if name == "StandingReply":
+            fenced = re.findall(r"^=====\n(.*?)\n=====$", messages[-1].text, re.DOTALL | re.MULTILINE)
+            asked = [re.findall(r"^\d+\. Q: (.+)$", part, re.MULTILINE) for part in fenced]
+            self.standing.append((asked, json.loads(text)["stands"] == "Yes"))
+        return Reply(text, self.name, 1, 1, False)
+
+    def close(self) -> None:
+        return
+
+
+@pytest.fixture(scope="module")
+def vision() -> Vision:
+    return Vision()
+
+
+@pytest.fixture(scope="module")
+def written(household: Path, tmp_path_factory: pytest.TempPathFactory, vision: Vision) -> Benchmark:
+    folder = tmp_path_factory.mktemp("model") / "household"
+    shutil.copytree(household, folder)
+    benchmark, settings = Benchmark.open(folder), ConstructSettings(paths=20)
+    clips: dict[Any, Clip] = {clip.id: clip for clip in benchmark.read(CLIPS)}
+    writer = ModelWriter(vision, context=look, clips=clips)
+    construct(Run(benchmark, settings, writer, LocalExecutor(1)), STEPS)
+    return Benchmark.open(folder)
+
+
+class TestOfAModel:
+    def test_a_path_enters_a_chain_only_where_the_model_says_that_it_stands(
+        self, written: Benchmark, vision: Vision
+    ) -> None:
+        chains: dict[str, QAChain] = {chain.id: chain for chain in written.read(CHAINS)}
+        stands = [asked for asked, yes in vision.standing if yes]
+        assert stands
+        assert len(stands) < len(vision.standing)
+        entered = 0
+        for path in written.read(PATHS):
+            asked = asked_on(path, chains)
+            for index, (one, other) in enumerate(pairwise(asked), 1):
+                if (one, other) not in list(landings_of([one, other])):
+                    continue
+                turns = chains[other[0].unit_id].turns
+                skipped = [turn.question for turn in turns[: other[0].turn_index]]
+                on = [other[1].question, *(turn.question for turn in turns[other[0].turn_index + 1 :])]
+                history = [turn.question for _, turn in asked[:index]]
+                assert any(
+                    history[-len(before) :] == before and (left_out, goes_on) == (skipped, on)
+                    for before, left_out, goes_on in stands
+                ), (history[-1], on)
+                entered += 1
+        assert entered
+
+    def test_coherent_drafts_of_the_model_are_asked_with_their_references(self, written: Benchmark) -> None:
+        drafts = {row.draft.to_json() for row in written.read(REWRITES) if row.coherent}
+        turns = [step.turn for path in written.read(PATHS) for step in path.steps if step.turn is not None]
+        assert turns
+        assert all(turn.to_json() in drafts and turn.references for turn in turns)
+
+    def test_what_the_model_says_is_kept_and_not_asked_again(self, written: Benchmark, vision: Vision) -> None:
+        rows = [row for row in written.read(GATES) if row.gate == "paths:landing"]
+        refused = [row for row in rows if row.outcome is GateOutcome.FLAGGED]
+        assert any(row.extra.get("said") for row in refused)
+        asked = len(vision.standing)
+        played = scripts(written.content(), Choice(mode="streaming", split="all", rejump=5))
+        assert played
+        assert len(vision.standing) == asked
+
+
+def look(_: Video, intervals: Sequence[Interval]) -> Seen:
+    return Seen(tuple(b"jpeg" for _ in intervals), tuple(interval.start_s for interval in intervals), "")
