@@ -5,7 +5,7 @@ import json
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -24,6 +24,7 @@ from reeltalk.formats.left_out import (
 )
 from reeltalk.formats.vdact_read import FORMAT, SCENARIO_SUFFIX_DIGITS, SPLIT_FILE, turn_number
 from reeltalk.graph.rdf import triples_from_quads
+from reeltalk.graph.source import graph_of_clip
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
@@ -169,7 +170,7 @@ class _Writer:
     def _write_dialogues(
         self, dialogues: list[Dialogue], names: Mapping[DialogueId, DialogueId], scenarios: Mapping[str, str]
     ) -> None:
-        parts = _activities(self.content.clips)
+        parts = _activities(self.content)
         files = {video.id: video.file or f"{video.id}.mp4" for video in self.content.videos}
         rows = [
             {
@@ -229,7 +230,7 @@ class _Writer:
 
     def _what_is_lost(self, dialogues: list[Dialogue]) -> None:
         content = self.content
-        parts = {clip.id for clip in content.clips if isinstance(clip.extra.get("activity"), str)}
+        parts = {clip.id for clip in content.clips if _activity(clip, content.graphs)}
         clips = sum(clip.id not in parts for clip in content.clips)
         self._lose(clips, "clips that are no activities are left out")
         self.lost += fields_left_out(
@@ -284,14 +285,18 @@ def _dialogue_ids(dialogues: Iterable[Dialogue], scenarios: Mapping[str, str]) -
     return {dialogue.id: names[dialogue.id] for dialogue in dialogues if dialogue.id in names}
 
 
-def _activities(clips: Iterable[Clip]) -> dict[str, list[str]]:
-    """The activities of each video, in the order of their times."""
+def _activities(content: Content) -> dict[str, list[str]]:
+    """The activities of each video by the names of their graphs, in the order of their times."""
     found: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for clip in clips:
-        activity = clip.extra.get("activity")
-        if isinstance(activity, str):
-            found[clip.video_id].append((clip.interval.start_s if clip.interval else 0.0, activity))
+    for clip in content.clips:
+        if name := _activity(clip, content.graphs):
+            found[clip.video_id].append((clip.interval.start_s if clip.interval else 0.0, name))
     return {video: [name for _, name in sorted(parts, key=itemgetter(0))] for video, parts in found.items()}
+
+
+def _activity(clip: Clip, graphs: Container[str]) -> str | None:
+    own = clip.extra.get("activity")
+    return graph_of_clip(clip, graphs) or (own if isinstance(own, str) else None)
 
 
 def _reference(turn: Turn) -> str:
