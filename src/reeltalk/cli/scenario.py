@@ -1,6 +1,7 @@
 """Commands on scenarios: compose, check, join."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,13 +73,37 @@ def compose(
     for line in done.not_checkable:
         print(f"not checkable: {line}")
     if done.estimated:
-        print(
-            f"estimated: the durations of {done.estimated:,} activities, at {settings.seconds_per_event:g} s an event"
-        )
+        print(f"estimated: the durations of {done.estimated:,} activities, from the mean times of their actions")
+        if done.unmeasured:
+            print(f"  events of other actions, at {settings.seconds_per_event:g} s each: {done.unmeasured:,}")
     for constraint in check(done.candidates, cards, settings):
         print(f"candidates, {constraint.line}")
+    _show_lengths(done.sampled, cards, settings)
     print(f"{len(done.candidates):,} candidates ({PAPER_CANDIDATES:,} in the paper), {len(done.sampled):,} in {out}")
     return 0
+
+
+def _show_lengths(
+    scenarios: "dict[str, tuple[str, ...]]", cards: "dict[str, ActivityCard]", settings: ComposeSettings
+) -> None:
+    """How many activities, events and seconds the scenarios have, beside VDAct's."""
+    from reeltalk.graph.activity_facts import released_lengths
+    from reeltalk.graph.statistics import PAPER_SCENARIO, PAPER_SCENARIO_S
+
+    if not scenarios:
+        return
+    here, released = Counter(map(len, scenarios.values())), released_lengths()
+    for number in sorted({*here, *released}):
+        share, there = here[number] / len(scenarios), released.get(number, 0) / sum(released.values())
+        print(f"of {number} activities: {here[number]:,}, {share:.1%} ({there:.1%} of VDAct's released)")
+    events = sum(cards[name].events for scenario in scenarios.values() for name in scenario) / len(scenarios)
+    length_s = sum(
+        cards[name].length_s(settings.seconds_per_event) for scenario in scenarios.values() for name in scenario
+    ) / len(scenarios)
+    print(
+        f"a scenario has {events:.2f} events ({PAPER_SCENARIO[0]} in the paper) and lasts {length_s:.0f} s "
+        f"({PAPER_SCENARIO_S} s)"
+    )
 
 
 def _cards(graphs: Path, initial_rooms: Path | None, activities: Path | None) -> "dict[str, ActivityCard]":

@@ -66,13 +66,15 @@ def stats(
     if not joined:
         return 0
     placed = st.placements(joined)
-    if not placed:
-        print("Figure 2a: not known, no graph states its activity's category")
+    if not placed.counts:
+        print("Figure 2a: not known, neither graphs nor the names of activities give categories")
         return 0
-    width = max(map(len, placed.values()))
+    width = max(map(len, placed.counts.values()))
     print(f"\n{'Figure 2a':<20}" + "".join(f"{_ordinal(n + 1):>8}" for n in range(width)))
-    for category, row in placed.items():
+    for category, row in placed.counts.items():
         print(f"{category:<20}" + "".join(f"{count:>8,}" for count in row))
+    if placed.source:
+        print(placed.source)
     return 0
 
 

@@ -69,7 +69,12 @@ def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
 
 
 def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
-    """Mean optical flow between frames a second apart, in one shot."""
+    """Mean optical flow between frames a second apart, in one shot: on our scale, which is not Open-Sora's.
+
+    Args:
+        settings: Bounds; the defaults are SVBench's numbers, which were meant for Open-Sora's scale.
+        mean_px: Mean length of the DIS flow, in pixels of a picture whose longer side is 256; None was not measured.
+    """
     low, high = settings.min_flow_px, settings.max_flow_px
     if mean_px is None:
         return FilterResult(

@@ -31,9 +31,9 @@ class CurateSettings(BaseModel):
     max_brisque: float | None = None
     """Worst no-reference quality score, 0 to 100; measured always, applied where a value is given."""
     min_flow_px: NonNegative = 0.5
-    """Least mean optical flow a second, in pixels at a width of 256 (SVBench)."""
+    """Least mean optical flow: our scale (DIS, frames a second apart, pixels at a width of 256), SVBench's number."""
     max_flow_px: NonNegative = 100.0
-    """Most mean optical flow a second (SVBench)."""
+    """Most mean optical flow, on our scale; SVBench's number, which is for Open-Sora's."""
     min_shots: Annotated[int, Field(ge=1)] = 5
     """Fewest shots of a video (SVBench)."""
     max_shots: Annotated[int, Field(ge=1)] = 15

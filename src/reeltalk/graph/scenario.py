@@ -5,16 +5,19 @@ composes them.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from reeltalk.errors import SettingError
 from reeltalk.graph.activity import ActivityGraph, agent_of
+from reeltalk.graph.activity_facts import action_time, category_of, released_lengths
 from reeltalk.graph.telling import initial_room
 from reeltalk.graph.vocabulary import ROOMS, class_of, told_name
 from reeltalk.store.documents import SourceModel, parse, read_json
@@ -22,6 +25,8 @@ from reeltalk.store.documents import SourceModel, parse, read_json
 VIEWS: Final = frozenset({"switching", "fixed"})
 """Views that VDAct allows: the indoor camera that switches, and a fixed one in a corner of the room."""
 PAPER_CANDIDATES: Final = 3021
+EVENT_SPREAD_S: Final = 4.4
+"""Standard deviation of the lengths of VDAct's events, for one whose action was not measured."""
 _NUMBER = re.compile(r"\d*(_scene\d+)?$")
 Scenario = tuple[str, ...]
 
@@ -35,6 +40,8 @@ class ComposeSettings(BaseModel):
     """Fewest activities of a scenario."""
     max_activities: Annotated[int, Field(ge=2)] = 5
     """Most activities of a scenario."""
+    lengths: Literal["vdact", "uniform"] = "vdact"
+    """How many activities: as often as in VDAct's 1,000 released scenarios, filling the time; or each number alike."""
     min_duration_s: Annotated[float, Field(ge=0)] = 60.0
     """Shortest scenario."""
     max_duration_s: Annotated[float, Field(gt=0)] = 300.0
@@ -46,13 +53,32 @@ class ComposeSettings(BaseModel):
     max_shared: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of the longer of two scenarios' activities that both may have."""
     seconds_per_event: Annotated[float, Field(gt=0)] = 6.2
-    """Estimated length of an event, where a graph gives no times: 248 s for 40.26 events in the paper's tables."""
+    """Estimated length of an event without a time whose action was not measured: the mean of VDAct's events."""
     attempts: Annotated[int, Field(ge=1)] = 40
     """Walks that are tried for each activity in each round."""
     sample: Annotated[int, Field(ge=1)] | None = None
     """Draw this many of the candidates; all by default."""
     seed: int = 17
     """Seed of the walks and of the sample."""
+
+    @property
+    def length_shares(self) -> dict[int, float]:
+        """Shares of scenarios by number of activities, within the bounds; they add up to 1.
+
+        Raises:
+            SettingError: VDAct released no scenario of as many activities.
+        """
+        within = range(self.min_activities, self.max_activities + 1)
+        released = released_lengths()
+        if self.lengths == "uniform":
+            return dict.fromkeys(within, 1 / len(within))
+        if unknown := [number for number in within if number not in released]:
+            raise SettingError(
+                f"VDAct released no scenarios of {unknown[-1]} activities: keep within {min(released)} to "
+                f"{max(released)}, or use --lengths uniform"
+            )
+        total = sum(released[number] for number in within)
+        return {number: released[number] / total for number in within}
 
     @model_validator(mode="after")
     def _ranges(self) -> "ComposeSettings":
@@ -65,7 +91,10 @@ class ComposeSettings(BaseModel):
 
 @dataclass(frozen=True)
 class ActivityCard:
-    """What composing needs to know of an activity; None is unknown."""
+    """What composing needs to know of an activity; None is unknown.
+
+    `measured_s` and `spread_s` are the estimate of the events whose actions were measured, all but `unmeasured`.
+    """
 
     name: str
     environment: str
@@ -75,6 +104,9 @@ class ActivityCard:
     duration_s: float | None = None
     views: frozenset[str] | None = None
     category: str | None = None
+    measured_s: float = 0.0
+    spread_s: float = 0.0
+    unmeasured: int | None = None
 
     @cached_property
     def kind(self) -> str:
@@ -83,7 +115,17 @@ class ActivityCard:
 
     def length_s(self, seconds_per_event: float) -> float:
         """Its duration, estimated from its events where it is not known."""
-        return self.events * seconds_per_event if self.duration_s is None else self.duration_s
+        if self.duration_s is not None:
+            return self.duration_s
+        return self.measured_s + (self.events if self.unmeasured is None else self.unmeasured) * seconds_per_event
+
+    @property
+    def error_s(self) -> float:
+        """Standard error of `length_s`; 0 where the duration is known."""
+        if self.duration_s is not None:
+            return 0.0
+        unmeasured = self.events if self.unmeasured is None else self.unmeasured
+        return math.hypot(self.spread_s, EVENT_SPREAD_S * math.sqrt(unmeasured))
 
 
 class _CardRow(SourceModel):
@@ -115,6 +157,7 @@ def cards(
     for name, graph in graphs.items():
         row = rows.get(name, _CardRow())
         start = row.start_room or (initial_rooms or {}).get(name) or initial_room(graph)
+        times = [time for event in graph.events if (time := action_time(event)) is not None]
         made[name] = ActivityCard(
             name=name,
             environment=graph.scene,
@@ -123,7 +166,10 @@ def cards(
             end_room=row.end_room or _end_room(graph, start),
             duration_s=row.duration_s or graph.duration_s,
             views=frozenset(row.views) if row.views is not None else None,
-            category=row.category or graph.category,
+            category=row.category or category_of(graph),
+            measured_s=sum(time.mean_s for time in times),
+            spread_s=math.hypot(*(time.spread_s for time in times)),
+            unmeasured=len(graph.events) - len(times),
         )
     return made
 

@@ -2,14 +2,21 @@
 
 Composing is greedy, since the paper gives no order: activities are shuffled by the seed, and in up to `max_first`
 rounds each begins one more scenario, a random walk over the activities that can follow. With A activities, F =
-`max_first`, T = `attempts` and L = `max_activities` that is at most A·F·T walks of L steps, each step one lookup in an
-index by environment and room: O(A·F·T·L), linear in A, never the product of all activities.
+`max_first`, T = `attempts` and L = `max_activities` that is at most A·F·T·L walks of L steps, each step one lookup in
+an index by environment and room: O(A·F·T·L²), linear in A, never the product of all activities.
+
+VDAct's released scenarios of three, four and five activities all last about 250 s, of the 300 s that the paper allows,
+so the short ones consist of long activities. Hence a scenario's number of activities is drawn first, as often as in the
+released ones, and a walk ends below the largest number where the activity that would come next no longer fits. Where no
+walk of that number fills the time so, one that leaves time is taken; where there is none at all, another number is
+drawn.
 """
 
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, Scenario, adjacent
 
@@ -32,11 +39,14 @@ class Composed:
     """Constraints for which the activities lack what is needed, and how many of them do."""
     unusable: dict[str, int] = field(default_factory=dict)
     """Activities that cannot be in any scenario, by reason."""
+    unmeasured: int = 0
+    """Events of activities with an estimated duration whose actions were not measured."""
 
 
-TOO_SHORT, TOO_LONG, FIRST, PAIR, SHARED, AGAIN, FEW = (
+TOO_SHORT, TOO_LONG, ROOM_LEFT, FIRST, PAIR, SHARED, AGAIN, FEW = (
     "too short",
     "too long",
+    "time left for another activity",
     "first activity used too often",
     "adjacent pair used too often",
     "shares too much with another scenario",
@@ -57,6 +67,9 @@ def compose(
         known: Activities by name.
         settings: Bounds and seed.
         progress: Called with rounds done of rounds.
+
+    Raises:
+        SettingError: VDAct released no scenarios of as many activities as the bounds ask for.
     """
     unusable: Counter[str] = Counter()
     usable = []
@@ -74,7 +87,7 @@ def compose(
     candidates = {f"{number:05d}": scenario for number, scenario in enumerate(search.accepted, 1)}
     sampled = candidates
     if settings.sample is not None and settings.sample < len(candidates):
-        drawn = sorted(random.Random(f"{settings.seed} sample").sample(sorted(candidates), settings.sample))
+        drawn = _draw(candidates, settings, settings.sample)
         sampled = {f"{number:05d}": candidates[name] for number, name in enumerate(drawn, 1)}
     lacking = [
         (sum(card.views is None for card in usable), "allowed views"),
@@ -88,13 +101,42 @@ def compose(
         estimated=sum(card.duration_s is None for card in usable),
         not_checkable=tuple(f"{what}: unknown for {n:,} of {len(usable):,} activities" for n, what in lacking if n),
         unusable=dict(unusable),
+        unmeasured=sum(card.unmeasured or 0 for card in usable if card.duration_s is None),
     )
+
+
+def _draw(candidates: Mapping[str, Scenario], settings: ComposeSettings, count: int) -> list[str]:
+    """Names of a sample; by VDAct's lengths, each number of activities has its share, if there are as many."""
+    drawing = random.Random(f"{settings.seed} sample")
+    if settings.lengths == "uniform":
+        return sorted(drawing.sample(sorted(candidates), count))
+    drawn: set[str] = set()
+    for number, wanted in apportion(settings.length_shares, count).items():
+        having = sorted(name for name, scenario in candidates.items() if len(scenario) == number)
+        drawn.update(drawing.sample(having, min(wanted, len(having))))
+    rest = sorted(set(candidates) - drawn)
+    return sorted(drawn.union(drawing.sample(rest, count - len(drawn))))
+
+
+def apportion(shares: Mapping[int, float], count: int) -> dict[int, int]:
+    """Whole numbers in the proportion of shares, by largest remainder.
+
+    Args:
+        shares: Add up to 1.
+        count: What the numbers add up to.
+    """
+    parts = {key: int(share * count) for key, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda key: (parts[key] - shares[key] * count, key))
+    for key in by_remainder[: count - sum(parts.values())]:
+        parts[key] += 1
+    return parts
 
 
 class _Search:
     def __init__(self, usable: Sequence[ActivityCard], settings: ComposeSettings) -> None:
         self.usable, self.settings = usable, settings
         self.random = random.Random(settings.seed)
+        self._shares = settings.length_shares
         self.accepted: list[Scenario] = []
         self.walks: Counter[str] = Counter()
         self._known = {card.name: card for card in usable}
@@ -120,40 +162,65 @@ class _Search:
                 break
 
     def _begin(self, card: ActivityCard) -> None:
+        if self.settings.lengths == "uniform":
+            self._find(card, lambda: self.random.randint(self.settings.min_activities, self.settings.max_activities))
+            return
+        left = dict(self._shares)
+        while left:
+            wanted = self.random.choices(list(left), list(left.values()))[0]
+            if self._find(card, partial(int, wanted)):
+                return
+            del left[wanted]
+
+    def _find(self, card: ActivityCard, length: Callable[[], int]) -> bool:
+        """Accept the first walk that obeys the constraints; one that leaves time only after all attempts."""
+        spare: Scenario | None = None
         for _ in range(self.settings.attempts):
             self.walks["tried"] += 1
-            scenario, problem = self._walk(card)
-            problem = problem or self._refuse(scenario)
+            scenario, problem = self._walk(card, length())
+            problem = problem if problem not in (None, ROOM_LEFT) else self._refuse(scenario) or problem
             if problem is None:
                 self._accept(scenario)
-                return
+                return True
+            if problem == ROOM_LEFT and spare is None:
+                spare = scenario
             self.walks[problem] += 1
+        if spare is not None:
+            self._accept(spare)
+        return spare is not None
 
-    def _walk(self, card: ActivityCard) -> tuple[Scenario, str | None]:
+    def _walk(self, card: ActivityCard, wanted: int) -> tuple[Scenario, str | None]:
+        """A walk of as many activities, and what speaks against it; with time left it is complete all the same."""
         s = self.settings
-        wanted = self.random.randint(s.min_activities, s.max_activities)
-        walk, kinds = [card], {card.kind}
+        walk = [card]
         length = card.length_s(s.seconds_per_event)
         while len(walk) < wanted:
-            end = walk[-1]
-            following = self._followers.get((end.environment, end.end_room or ""), [])
-            open_ = [c for c in following if c.kind not in kinds]
-            if not open_:
-                return (), FEW
-            # A pair that is used up is passed over, and counted, rather than ending the walk.
-            free = [c for c in open_ if self._pairs[end.name, c.name] < s.max_pair]
-            self.walks[f"steps passed over: {PAIR}"] += len(open_) - len(free)
-            if not free:
-                return (), PAIR
-            chosen = self.random.choice(free)
+            chosen, problem = self._next(walk)
+            if chosen is None:
+                return (), problem
             walk.append(chosen)
-            kinds.add(chosen.kind)
             length += chosen.length_s(s.seconds_per_event)
             if length > s.max_duration_s:
                 return (), TOO_LONG
         if length < s.min_duration_s:
             return (), TOO_SHORT
-        return tuple(c.name for c in walk), None
+        scenario = tuple(c.name for c in walk)
+        if s.lengths == "vdact" and wanted < max(self._shares):
+            chosen, _ = self._next(walk)
+            if chosen is not None and length + chosen.length_s(s.seconds_per_event) <= s.max_duration_s:
+                return scenario, ROOM_LEFT
+        return scenario, None
+
+    def _next(self, walk: Sequence[ActivityCard]) -> tuple[ActivityCard | None, str | None]:
+        end, kinds = walk[-1], {card.kind for card in walk}
+        following = self._followers.get((end.environment, end.end_room or ""), [])
+        open_ = [c for c in following if c.kind not in kinds]
+        if not open_:
+            return None, FEW
+        # A pair that is used up is passed over, and counted, rather than ending the walk.
+        free = [c for c in open_ if self._pairs[end.name, c.name] < self.settings.max_pair]
+        self.walks[f"steps passed over: {PAIR}"] += len(open_) - len(free)
+        return (self.random.choice(free), None) if free else (None, PAIR)
 
     def _refuse(self, scenario: Scenario) -> str | None:
         if scenario in self._seen:

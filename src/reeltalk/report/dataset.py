@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from reeltalk.graph.statistics import DialogueCounts, GraphCounts
+from reeltalk.graph.statistics import DialogueCounts, GraphCounts, Placements
 
 NOT_STATED: Final = "not stated"
 TENTHS: Final = 10
@@ -69,8 +69,8 @@ class GraphNumbers:
     """Means over activities."""
     scenario: GraphCounts | None
     """Means over scenarios; None where no video's clips have graphs."""
-    placed: dict[str, tuple[int, ...]]
-    """Activities of each category that stand first, second and so on; empty where no graph states its category."""
+    placed: Placements
+    """Activities of each category that stand first, second and so on."""
 
 
 @dataclass

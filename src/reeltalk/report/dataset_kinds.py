@@ -102,14 +102,14 @@ def _tags(found: DatasetNumbers) -> Panel:
 
 
 def activity_panels(found: DatasetNumbers) -> list[Panel]:
-    """Activities by category and position, where graphs state their category.
+    """Activities by category and position, where graphs or names give their category.
 
     Args:
         found: Numbers of a benchmark; what it has none of has no figure.
     """
-    if found.graphs is None or not found.graphs.placed:
+    if found.graphs is None or not found.graphs.placed.counts:
         return []
-    placed = found.graphs.placed
+    placed = found.graphs.placed.counts
     heads = [_ordinal(place + 1) for place in range(max(map(len, placed.values())))]
     return [
         Panel(
@@ -120,6 +120,7 @@ def activity_panels(found: DatasetNumbers) -> list[Panel]:
             ),
             ("Category", *heads),
             tuple((name, *(f"{n:,}" for n in counts)) for name, counts in placed.items()),
+            note=found.graphs.placed.source,
         )
     ]
 

@@ -177,6 +177,7 @@ def cards(house: House) -> dict[str, ActivityCard]:
 def _candidates(house: House, settings: FilmSettings) -> Iterator[tuple[str, ...]]:
     limits = ComposeSettings(
         max_activities=settings.max_activities,
+        lengths="uniform",
         min_duration_s=settings.min_duration_s,
         max_duration_s=settings.max_duration_s,
         seed=settings.seed * 10_000 + house.number,

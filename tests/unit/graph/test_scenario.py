@@ -10,11 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reeltalk.cli import run
+from reeltalk.errors import SettingError
 from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.activity_facts import released_lengths
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards
 from reeltalk.graph.scenario_constraints import check
-from reeltalk.graph.scenario_search import Composed, compose
+from reeltalk.graph.scenario_search import Composed, apportion, compose
 from reeltalk.graph.source import read_scenarios
+from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
 
 ROOMS = ("kitchen", "bedroom", "bathroom")
 
@@ -44,6 +47,7 @@ bounds = st.builds(
     max_shared=st.sampled_from([0.0, 0.4, 0.5, 1.0]),
     sample=st.none() | st.integers(1, 5),
     attempts=st.just(10),
+    lengths=st.sampled_from(["vdact", "uniform"]),
 )
 
 
@@ -109,6 +113,72 @@ def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(
             assert (constraint.holds, constraint.fails, constraint.unknown) == (1000, 0, 0), constraint.line
         else:
             assert constraint.name in ("60 to 300 s", "views among fixed, switching")
+        # Published videos last 1 to 5 minutes, so a failing estimate is wrong.
+        assert constraint.fails <= 10, constraint.line
+
+
+@pytest.mark.parametrize("seed", [17, 1, 2])
+def test_composed_scenarios_are_as_large_as_the_released(
+    seed: int, shared: Path, released: dict[str, ActivityGraph], initial_rooms: dict[str, str]
+) -> None:
+    there = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
+    done = compose(cards(released, initial_rooms=initial_rooms), ComposeSettings(sample=1000, seed=seed))
+
+    def means(scenarios: dict[str, tuple[str, ...]]) -> GraphCounts:
+        return mean_counts([count_scenario([released[name] for name in names]) for names in scenarios.values()])
+
+    assert Counter(map(len, done.sampled.values())) == Counter(map(len, there.values()))
+    here, expected = means(done.sampled), means(there)
+    assert here.events == pytest.approx(expected.events, rel=0.03)
+    assert here.situations == pytest.approx(expected.situations, rel=0.03)
+    assert here.triples == pytest.approx(expected.triples, rel=0.03)
+    # All candidates have about the same lengths, before any sample.
+    lengths = Counter(map(len, done.candidates.values()))
+    for number, count in released_lengths().items():
+        assert lengths[number] / len(done.candidates) == pytest.approx(count / 1000, abs=0.02)
+
+
+def test_the_lengths_of_the_released_scenarios_are_stated_right(shared: Path) -> None:
+    there = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
+    assert Counter(map(len, there.values())) == released_lengths()
+
+
+def test_an_estimate_decides_only_beyond_its_error() -> None:
+    def verdict(length_s: float, spread_s: float) -> tuple[int, int, int]:
+        known = {
+            name: ActivityCard(name, "scene1", 5, "kitchen", "kitchen", None, VIEWS, None, length_s / 2, spread_s, 0)
+            for name in ("Cook1_scene1", "Eat1_scene1")
+        }
+        found = {c.name: c for c in check({"1": tuple(known)}, known, ComposeSettings())}["60 to 300 s"]
+        assert found.basis == "estimated"
+        return found.holds, found.fails, found.unknown
+
+    assert verdict(290, 10) == (1, 0, 0)
+    assert verdict(320, 10) == (0, 0, 1)
+    assert verdict(320, 1) == (0, 1, 0)
+    assert verdict(400, 10) == (0, 1, 0)
+    assert verdict(50, 10) == (0, 0, 1)
+    assert verdict(20, 1) == (0, 1, 0)
+
+
+def test_more_activities_than_vdact_released_need_uniform_lengths() -> None:
+    card = ActivityCard("Cook1_scene1", "scene1", 10, "kitchen", "kitchen")
+    with pytest.raises(SettingError, match=r"no scenarios of 7 activities.*--lengths uniform"):
+        compose({card.name: card}, ComposeSettings(max_activities=7))
+    assert compose({card.name: card}, ComposeSettings(max_activities=7, lengths="uniform")).candidates == {}
+
+
+@settings(max_examples=100)
+@given(
+    st.dictionaries(st.integers(2, 9), st.floats(0.01, 1), min_size=1).map(
+        lambda shares: {number: share / sum(shares.values()) for number, share in shares.items()}
+    ),
+    st.integers(0, 2000),
+)
+def test_apportioned_numbers_add_up_and_keep_their_shares(shares: dict[int, float], count: int) -> None:
+    parts = apportion(shares, count)
+    assert sum(parts.values()) == count
+    assert all(abs(parts[number] - share * count) < 1 for number, share in shares.items())
 
 
 def test_composing_706_activities_gives_as_many_as_the_paper(shared: Path, tmp_path: Path) -> None:
