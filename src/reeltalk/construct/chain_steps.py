@@ -10,7 +10,7 @@ from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.paths import PathStatistics, Walker, landings, links_of
+from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.standing import Entered, Standing, by_rule
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
@@ -89,16 +89,21 @@ def write_paths(run: Run) -> Made:
 
     def walk(video: Video) -> tuple[list[DialoguePath], list[GateResult]]:
         own = chains.get(video.id, [])
-        names = {chain.id for chain in own}
-        linked = [row for row in linkages if {row.source.unit_id, row.target.unit_id} <= names]
-        found = landings(own, links_of(own, linked, rewrites), partial(_stands, run, video))
         settings, statistics = run.settings, PathStatistics()
-        jumps = [landing.jump for landing in found if landing.jump is not None]
-        walker = Walker(own, jumps, jump_probability=settings.jump_probability)
-        paths = walker.paths(video.id, count=settings.paths, seed=settings.seed, statistics=statistics)
+        paths, found = draw_paths(
+            own,
+            linkages,
+            rewrites,
+            partial(_stands, run, video),
+            video_id=video.id,
+            count=settings.paths,
+            seed=settings.seed,
+            jump_probability=settings.jump_probability,
+            statistics=statistics,
+        )
         gates = [landing.gate for landing in found]
-        if own and len(paths) < settings.paths:
-            few = f"{len(paths)} different among {settings.paths} walks; there are {statistics.walks:,} in all"
+        if own and len(paths) < statistics.drawn:
+            few = f"{len(paths)} different among {statistics.drawn} walks; there are {statistics.walks:,} in all"
             gates.append(
                 GateResult(
                     gate="paths",

@@ -55,21 +55,22 @@ class GraphWriter:
     Args:
         benchmark: Has clips with graphs.
         settings: Lengths, seed and counts.
+        graphs_needed: False for paths alone: where a video has no graph, the rule decides where they land.
 
     Raises:
-        BenchmarkError: It has no graphs.
+        BenchmarkError: It has no graphs, and needs some.
         InputError: A graph or the file of target shares is malformed.
     """
 
     signature = SIGNATURE
     threads = 1
 
-    def __init__(self, benchmark: Benchmark, settings: ConstructSettings) -> None:
+    def __init__(self, benchmark: Benchmark, settings: ConstructSettings, *, graphs_needed: bool = True) -> None:
         self.settings = settings
         self._texts = {
             video.id: (video, clips, texts) for video, clips, texts in stories(benchmark, limit=settings.limit) if clips
         }
-        if not self._texts:
+        if not self._texts and graphs_needed:
             raise BenchmarkError(
                 f"{benchmark.path} has no video with graphs; 'reeltalk world film' makes some, or take --writer with "
                 "the name of a language model"

@@ -235,7 +235,8 @@ class Documents:
         chain = self.chains.get(step.ref.unit_id)
         clip = self.clips.get(chain.clip_id) if chain and chain.clip_id else None
         interval = clip.interval if clip else None
-        if step.turn is not None and step.turn.evidence:
+        # The evidence of a draft may lie in an earlier clip; only what was imported says when it is asked.
+        if step.turn is not None and step.turn.evidence and ("timestamps" in step.extra or interval is None):
             interval = step.turn.evidence[0]
         if interval is None:
             return [None, None]

@@ -35,6 +35,8 @@ from reeltalk.schema.standing import Entered, Standing, by_rule
 
 WALK: Final = "walk"
 """In a path's `extra`: `drawn`, how many of the walks drawn were this one, and the `chances` and `jumps` of one."""
+LANGUAGE: Final = "language"
+"""The vocabulary of a turn's `labels` that says what language it is in."""
 LANDING: Final = "landing"
 """The gate of links: whether a walk can land where they lead."""
 ASKED: Final = "asked"
@@ -377,3 +379,50 @@ class Walker:
 def _steps(walk: Walk) -> Iterator[PathStep]:
     for (name, turn), jump in walk:
         yield PathStep(ref=TurnRef(unit_id=name, turn_index=turn), turn=jump.turn if jump else None)
+
+
+def draw_paths(
+    chains: Sequence[QAChain],
+    linkages: Iterable[Linkage],
+    rewrites: Iterable[Rewrite],
+    decide: Decide,
+    *,
+    video_id: str,
+    count: int,
+    seed: int,
+    jump_probability: float = 0.8,
+    statistics: PathStatistics,
+) -> tuple[list[DialoguePath], list[Landing]]:
+    """The paths of a video, and what was found about its links. Chains of one language make paths of their own.
+
+    Args:
+        chains: Its chains, in the order of time.
+        linkages: Those of the benchmark.
+        rewrites: Drafts of the benchmark.
+        decide: Says whether a walk can enter a chain in its middle.
+        video_id: The video.
+        count: How many walks are drawn, in each language.
+        seed: Decides them.
+        jump_probability: How likely a jump is where one can be made, 0 to 1.
+        statistics: Counts are added to it.
+
+    Raises:
+        BrokenInvariantError: A linkage leads to no turn, or not forward.
+    """
+    spoken: dict[str, list[QAChain]] = defaultdict(list)
+    for chain in chains:
+        spoken[next((word for turn in chain.turns for word in turn.labels.get(LANGUAGE, ())), "")].append(chain)
+    linkages, rewrites = list(linkages), list(rewrites)
+    paths: list[DialoguePath] = []
+    found: list[Landing] = []
+    for language, own in spoken.items():
+        names = {chain.id for chain in own}
+        linked = [row for row in linkages if {row.source.unit_id, row.target.unit_id} <= names]
+        landed = landings(own, links_of(own, linked, rewrites), decide)
+        statistics.count(landed)
+        jumps = [landing.jump for landing in landed if landing.jump is not None]
+        walker = Walker(own, jumps, jump_probability=jump_probability)
+        name = f"{video_id}/{language}" if len(spoken) > 1 else video_id
+        paths += walker.paths(name, count=count, seed=seed, statistics=statistics)
+        found += landed
+    return paths, found

@@ -100,7 +100,7 @@ def construct(
             ConstructRun(
                 benchmark,
                 settings,
-                _writer(benchmark, writer, settings, asking, models, executor),
+                _writer(benchmark, writer, settings, asking, models, executor, paths_alone=set(steps) == {"paths"}),
                 executor,
                 progress,
                 runs=tuple(run.path if isinstance(run, Run) else Path(run) for run in runs),
@@ -126,11 +126,13 @@ def _writer(
     asking: AskSettings,
     models: WritingModels,
     executor: Executor,
+    *,
+    paths_alone: bool,
 ) -> Writer:
     if name == GRAPH:
-        if settings.language != "en":
+        if settings.language != "en" and not paths_alone:
             raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
-        return GraphWriter(benchmark, settings)
+        return GraphWriter(benchmark, settings, graphs_needed=not paths_alone)
     if name.startswith(PREFIX):
         own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
         return own

@@ -8,7 +8,7 @@ from typing import Any
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.at_hand import at_hand, media_of
-from reeltalk.evaluate.playing.modes import scripts
+from reeltalk.evaluate.playing.modes import rejumped, scripts
 from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.preset import Preset
 from reeltalk.evaluate.run_folder import FRAMES, REPLIES, RunFolder, is_whole
@@ -22,7 +22,9 @@ from reeltalk.evaluate.settings import (
 from reeltalk.evaluate.signing import planted_hash, scripts_hash, shown_hash
 from reeltalk.evaluate.stage import Progress, nulled_of
 from reeltalk.llm import Budget, ReplyStore
+from reeltalk.metrics.proportions import wilson
 from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.paths import PathStatistics
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.settings import check_counts
 from reeltalk.stages.asking import Tell, check_judging, judging_by, judging_within, named, silent, unseen
@@ -213,7 +215,10 @@ class _Evaluating:
         settings = self.settings.model_copy(update={"play": play})
         benchmark, preset, judging, limits = self.benchmark, self.preset, settings.judging, settings.limits
         content = benchmark.content()
-        chosen = scripts(content, choice_of(play, self.limit))
+        choice = choice_of(play, self.limit)
+        chosen = scripts(content, choice)
+        if choice.rejump is not None:
+            self.tell(_told_of(rejumped(content, choice)[1]))
         asked = [(script.video_id, step.turn) for script in chosen for step in script.steps if step.answered]
         check_judging(judging, settings.judge_model, asked, content, tell=self.tell)
         with (
@@ -297,3 +302,14 @@ class _Evaluating:
                     took=took,
                     tell=self.tell,
                 )
+
+
+def _told_of(walks: PathStatistics) -> str:
+    jumped = wilson(walks.jumps, walks.chances)
+    rate = "no turn from which a walk can jump"
+    if jumped.share is not None:
+        rate = f"jumps at {jumped.share:.2f} [{jumped.low:.2f}, {jumped.high:.2f}] of {walks.chances:,} chances"
+    return (
+        f"new paths: {walks.paths:,} different of {walks.drawn:,} walks drawn, {rate}, stated as 0.8; "
+        f"{walks.links - walks.refused.total():,} of {walks.links:,} links can be landed on"
+    )

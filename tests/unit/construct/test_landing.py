@@ -1,9 +1,11 @@
 """Paths that are written: what each turn refers to was asked on the same path, and its reference is its answer."""
 
+import asyncio
 import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,27 +13,31 @@ from typing import Any
 import pytest
 import scripted_vision
 
+from reeltalk.cli import run as command
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.prompting import Seen
+from reeltalk.construct.prompting import Seen as Shown
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
 from reeltalk.evaluate.playing.modes import Choice, scripts
+from reeltalk.evaluate.playing.oracle import OraclePlayer
+from reeltalk.evaluate.playing.player import Seen
 from reeltalk.graph import phrases
 from reeltalk.graph.asking import stories
 from reeltalk.graph.checking import Checker
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import counted, lines
 from reeltalk.parallel import LocalExecutor
-from reeltalk.schema.dialogue import DialoguePath, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import WALK
 from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.tables import CHAINS, CLIPS, GATES, LINKAGES, PATHS, REWRITES
+from reeltalk.store.content import Content
+from reeltalk.store.tables import CHAINS, CLIPS, GATES, LINKAGES, PATHS, REWRITES, TABLES
 
 Asked = tuple[TurnRef, Turn]
 STEPS: tuple[Step, ...] = ("chains", "linkages", "paths")
@@ -161,6 +167,73 @@ class TestOfAGraph:
         played = scripts(content, Choice(mode="streaming", split="all"))
         assert any(not step.understood for script in played for step in script.steps)
 
+    def test_the_oracle_leaves_what_rests_on_skipped_turns_unanswered(self, walked: Path) -> None:
+        benchmark = Benchmark.open(walked)
+        content, player = benchmark.content(), OraclePlayer.of(benchmark)
+        step = scripts(content, Choice(mode="streaming", split="all"))[0].steps[1]
+        asked = Seen(step.turn.question, (), (), (), None, (), step, content.paths[0].video_id)
+        assert asyncio.run(player.answer(asked, None)).text is not None  # type: ignore[arg-type]
+        lost = replace(asked, step=replace(step, understood=False))
+        assert "skipped" in str(asyncio.run(player.answer(lost, None)).reason)  # type: ignore[arg-type]
+
+    def test_an_export_asks_drafts_in_the_time_of_the_clip_that_they_are_asked_about(
+        self, walked: Path, tmp_path: Path
+    ) -> None:
+        assert command(["export", "svbench", str(walked), str(tmp_path / "svbench")]) == 0
+        benchmark = Benchmark.open(walked)
+        clips: dict[Any, Clip] = {clip.id: clip for clip in benchmark.read(CLIPS)}
+        chains: dict[str, QAChain] = {chain.id: chain for chain in benchmark.read(CHAINS)}
+        told: set[str] = set()
+        for file in (tmp_path / "svbench" / "Streaming").rglob("*.json"):
+            told |= {json.dumps(entry, sort_keys=True) for entry in json.loads(file.read_text(encoding="utf-8"))}
+        for path in benchmark.read(PATHS):
+            turns = [turn for _, turn in asked_on(path, chains)]
+            at = [clips[chains[step.ref.unit_id].clip_id].interval for step in path.steps]
+            entry = {
+                "questions": [turn.question for turn in turns],
+                "answers": [turn.references[0] for turn in turns],
+                "timestamps": [[interval.start_s, interval.end_s] for interval in at if interval],
+            }
+            assert json.dumps(entry, sort_keys=True) in told
+
+
+class TestOfAnImport:
+    def test_paths_are_drawn_by_the_rule_within_each_language_and_released_ones_stay(self, tmp_path: Path) -> None:
+        folder, content = tmp_path / "imported", Content()
+        content.videos.append(Video(id="film", duration_s=20.0))
+        for language, words in (
+            ("en", ("Who sings?", "Where is it?", "How many bells ring?")),
+            ("zh", ("谁在唱歌？",)),
+        ):
+            for number in range(2):
+                interval = Interval(start_s=10.0 * number, end_s=10.0 * number + 10)
+                clip, name = f"clip {number} {language}", f"film/{language}/{number}"
+                content.clips.append(Clip(id=clip, video_id="film", interval=interval))
+                turns = (Turn(question=word, references=("?",), labels={"language": (language,)}) for word in words)
+                content.chains.append(QAChain(id=name, video_id="film", clip_id=clip, turns=tuple(turns)))
+        for target in (1, 2):
+            ends = (TurnRef(unit_id=name, turn_index=turn) for name, turn in (("film/en/0", 0), ("film/en/1", target)))
+            content.linkages.append(Linkage(source=next(ends), target=next(ends), relation="Events"))
+        released = DialoguePath(
+            id="released", video_id="film", steps=tuple(PathStep(ref=row.target) for row in content.linkages)
+        )
+        content.paths.append(released)
+        benchmark = Benchmark.create(folder)
+        with benchmark.writing(stage="import", settings={}) as writer:
+            for name, rows in content.rows():
+                if rows:
+                    writer.add(TABLES[name], rows)
+        assert command(["construct", str(folder), "--steps", "paths", "--paths", "20"]) == 0
+        paths = list(Benchmark.open(folder).read(PATHS))
+        assert paths[0] == released
+        walks = {tuple((step.ref.unit_id, step.ref.turn_index) for step in path.steps) for path in paths[1:]}
+        en = [("film/en/0", 0), ("film/en/0", 1), ("film/en/0", 2)]
+        assert walks == {
+            (*en, ("film/en/1", 0), ("film/en/1", 1), ("film/en/1", 2)),
+            (en[0], ("film/en/1", 2)),
+            (("film/zh/0", 0), ("film/zh/1", 0)),
+        }
+
 
 class Vision:
     """The scripted vision model, called in this process; what it was asked about standing is kept."""
@@ -243,5 +316,5 @@ class TestOfAModel:
         assert len(vision.standing) == asked
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> Seen:
-    return Seen(tuple(b"jpeg" for _ in intervals), tuple(interval.start_s for interval in intervals), "")
+def look(_: Video, intervals: Sequence[Interval]) -> Shown:
+    return Shown(tuple(b"jpeg" for _ in intervals), tuple(interval.start_s for interval in intervals), "")

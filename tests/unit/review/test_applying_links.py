@@ -13,7 +13,7 @@ from reeltalk.review.applying.remapping import remap
 from reeltalk.review.applying.settled import DoneUnit, Settled, Work
 from reeltalk.review.applying.turns import apply_turns
 from reeltalk.review.applying.walks import settle_paths
-from reeltalk.schema.dialogue import Dialogue, QAChain
+from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.validate import check_content
@@ -185,6 +185,34 @@ def test_paths_ask_a_later_question_as_it_was_reworded_for_their_link() -> None:
     jump = next(path for path in again.content.paths if path.id == "jump")
     assert jump.steps[1].turn is None
     assert not any(row.extra.get("accepted") for row in again.content.rewrites)
+
+
+def on_path(content: Content, turn: Turn | None) -> None:
+    """Let the path `jump` ask a turn where it jumps."""
+    number = next(number for number, path in enumerate(content.paths) if path.id == "jump")
+    steps = list(content.paths[number].steps)
+    steps[1] = steps[1].model_copy(update={"turn": turn})
+    content.paths[number] = content.paths[number].model_copy(update={"steps": tuple(steps)})
+
+
+def test_what_people_settle_is_asked_in_place_of_a_draft() -> None:
+    content = full_content()
+    on_path(content, content.rewrites[1].draft)
+    kept = settled(content, pair(content, "a", "b", {"0-1": link("keep", "Plots")}))
+    assert next(path for path in kept.content.paths if path.id == "jump").steps[1].turn == content.rewrites[1].draft
+    value = link("keep", "Plots", method="Plots/x", question="And then?", references=["Then b1."], fits=True)
+    made = settled(content, pair(content, "a", "b", {"0-1": value}))
+    worded = next(path for path in made.content.paths if path.id == "jump").steps[1].turn
+    assert worded is not None
+    assert worded.question == "And then?"
+
+
+def test_a_path_goes_with_the_draft_that_it_landed_on() -> None:
+    content = full_content()
+    on_path(content, content.rewrites[1].draft)
+    made = settled(content, pair(content, "a", "b", {"0-1": link("keep", "Topics")}))
+    assert "jump" not in {path.id for path in made.content.paths}
+    assert any(row.record_id == "jump" and "took back the wording" in row.reason for row in made.content.rejected)
 
 
 def test_links_follow_turns_that_are_taken_out_in_the_same_revision() -> None:

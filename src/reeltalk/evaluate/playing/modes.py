@@ -12,7 +12,7 @@ from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, 
 from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
-from reeltalk.schema.paths import PathStatistics, Walker, found_before, landings, links_of
+from reeltalk.schema.paths import PathStatistics, draw_paths, found_before
 from reeltalk.schema.standing import finds_its_reference
 from reeltalk.store.content import Content
 
@@ -97,7 +97,7 @@ def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
 def _paths(content: Content, choice: Choice, clips: dict[str, Interval], videos: set[str]) -> list[Script]:
     chains: dict[str, QAChain] = {chain.id: chain for chain in content.chains}
     dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in content.dialogues}
-    played = content.paths if choice.rejump is None else _redrawn(content, choice, clips)
+    played = content.paths if choice.rejump is None else rejumped(content, choice)[0]
     found: list[Script] = []
     for path in played:
         if path.video_id not in videos:
@@ -140,26 +140,43 @@ def _resolved(
     return turn, tuple(clips[name] for name in names if name is not None and name in clips)
 
 
-def _redrawn(content: Content, choice: Choice, clips: dict[str, Interval]) -> list[DialoguePath]:
-    """New paths of every video that has chains. They land where the benchmark's own paths may, else by the rule."""
-    assert choice.rejump is not None
+def rejumped(content: Content, choice: Choice) -> tuple[list[DialoguePath], PathStatistics]:
+    """New paths of the videos that are played. They land where the benchmark's own paths may, else by the rule.
+
+    Args:
+        content: The benchmark.
+        choice: What of it; its `rejump` decides the walks.
+
+    Raises:
+        SettingError: There is no such split, or no seed.
+        BrokenInvariantError: A linkage leads to no turn, or not forward.
+    """
+    if choice.rejump is None:
+        raise SettingError("new paths need a seed: --rejump SEED")
+    statistics = PathStatistics()
+    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    videos = _videos(content, choice.split, {chain.video_id for chain in content.chains})
     decide = found_before(content.gates)
     by_video: dict[str, list[QAChain]] = defaultdict(list)
     for chain in content.chains:
-        by_video[chain.video_id].append(chain)
+        if chain.video_id in videos:
+            by_video[chain.video_id].append(chain)
     found: list[DialoguePath] = []
     for video_id, chains in by_video.items():
         ordered = _in_time(chains, clips)
-        own = {chain.id for chain in ordered}
-        linkages = [linkage for linkage in content.linkages if linkage.source.unit_id in own]
-        found_landings = landings(ordered, links_of(ordered, linkages, content.rewrites), decide)
-        jumps = [landing.jump for landing in found_landings if landing.jump is not None]
-        drawn = Walker(ordered, jumps).paths(
-            video_id, count=choice.paths_per_video, seed=choice.rejump, statistics=PathStatistics()
+        drawn, _ = draw_paths(
+            ordered,
+            content.linkages,
+            content.rewrites,
+            decide,
+            video_id=video_id,
+            count=choice.paths_per_video,
+            seed=choice.rejump,
+            statistics=statistics,
         )
         # Named apart from the benchmark's own, whatever seed those were drawn with.
         found += [path.model_copy(update={"id": PathId(derive_id("rejump", path.id))}) for path in drawn]
-    return found
+    return found, statistics
 
 
 def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QAChain]:

@@ -13,9 +13,12 @@ from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import NextRevision
 from reeltalk.review.applying.remapping import NO_STEP, PathChange, asked_before, steps_of
-from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, TurnRef
+from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
+from reeltalk.schema.paths import ACCEPTED
+from reeltalk.schema.standing import refers_back
 from reeltalk.schema.tagging import TagProposal
 
+NO_WORDING: Final = "review took back the wording with which it entered a chain in its middle"
 NO_WALK: Final = "review took out a turn or a linkage that it walked along"
 SAME_WALK: Final = "review left it the same walk as another path"
 
@@ -49,7 +52,7 @@ def settle_paths(made: NextRevision, changes: Sequence[PathChange]) -> None:
     reasons: dict[str, str] = {}
     walks = {_walk(change.after) for change in changes if change.after is change.before}
     for change in changes if is_touched else ():
-        reason = _why_gone(change, before, after)
+        reason = _why_gone(change, before, after) or _why_unsaid(made, change)
         if reason is None and change.after is not change.before:
             reason = SAME_WALK if (walk := _walk(change.after)) in walks else None
             walks.add(walk)
@@ -72,6 +75,26 @@ def _why_gone(change: PathChange, before: _Moves, after: _Moves) -> str | None:
     if not steps and earlier:
         return NO_STEP
     return NO_WALK if before.is_walk(earlier) and not after.is_walk(steps) else None
+
+
+def _why_unsaid(made: NextRevision, change: PathChange) -> str | None:
+    """Why a path cannot enter a chain in its middle any more, where the draft that it asked there is gone."""
+    path = next((path for path in made.content.paths if path.id == change.before.id), change.after)
+    drafted = {row.draft.to_json() for row in made.before.rewrites}
+    left = {(row.linkage.source, row.linkage.target) for row in made.content.rewrites if row.extra.get(ACCEPTED)}
+    turns: dict[str, Sequence[Turn]] = {chain.id: chain.turns for chain in made.content.chains}
+    kept = {(row.linkage.source, row.linkage.target, row.draft.to_json()) for row in made.content.rewrites}
+    for number, (one, two) in enumerate(pairwise(path.steps), 1):
+        was = change.before.steps[change.steps[number]].turn
+        skips = one.ref.unit_id != two.ref.unit_id and two.ref.turn_index > 0
+        if not skips or was is None or was.to_json() not in drafted or (one.ref, two.ref) in left:
+            continue
+        if two.turn is not None and (one.ref, two.ref, two.turn.to_json()) not in kept:
+            return NO_WORDING
+        # In the chain's own words, as people settled it, it may stand.
+        if two.turn is None and refers_back(turns[two.ref.unit_id][two.ref.turn_index]):
+            return NO_WORDING
+    return None
 
 
 def _follow(made: NextRevision, changes: Sequence[PathChange], reasons: dict[str, str]) -> None:
