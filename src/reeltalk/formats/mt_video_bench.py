@@ -6,6 +6,7 @@ their own and belong to turns here. Which version a source is, each `SourceFile`
 
 from pathlib import Path
 
+from reeltalk.formats.mt_video_bench_answers import AnswerReader
 from reeltalk.formats.mt_video_bench_read import Reader
 from reeltalk.formats.mt_video_bench_write import Writer
 from reeltalk.store.content import Content
@@ -18,6 +19,15 @@ def read(source: Path) -> Content:
         InputError: A file is damaged, contradicts another, or nothing of MT-Video-Bench lies at `source`.
     """
     return Reader(source).read()
+
+
+def read_answers(source: Path, about: Content) -> Content:
+    """Read models' answers that lie apart from the release, with the dialogues of a benchmark.
+
+    Raises:
+        InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.
+    """
+    return AnswerReader(source, about).read()
 
 
 def write(content: Content, folder: Path) -> list[str]:

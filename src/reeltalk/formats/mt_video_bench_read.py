@@ -55,6 +55,8 @@ class Reader:
     listed: dict[tuple[str, ...], str] = field(default_factory=dict)
     """Which file has a dialogue's checklists, a model's answers to it, a judge's results about it."""
     version: str = "v2"
+    elsewhere: str = "import the folder that holds mtqa/ as well"
+    """Where a dialogue may be that is not known."""
 
     def read(self) -> Content:
         """Read everything.
@@ -65,10 +67,7 @@ class Reader:
         files = self._collect()
         if not files:
             raise InputError("nothing of MT-Video-Bench here", file=self.source, hint=LOOKED_FOR)
-        for kind in ("mtqa", "checklist", "answers", "results", "summary"):
-            for file in files:
-                if file.kind == kind:
-                    getattr(self, f"_read_{kind}")(file)
+        self._read_kinds(files, "mtqa", "checklist", "answers", "results", "summary")
         self._assemble()
         documents = Documents(self.content)
         for file in files:
@@ -76,6 +75,12 @@ class Reader:
             record = record.model_copy(update={"extra": {"version": self.version, **record.extra}})
             self.content.source_files.append(with_form(record, file.value, documents.plain(record)))
         return self.content
+
+    def _read_kinds(self, files: list[SourceJson], *kinds: str) -> None:
+        for kind in kinds:
+            for file in files:
+                if file.kind == kind:
+                    getattr(self, f"_read_{kind}")(file)
 
     def _assemble(self) -> None:
         content = self.content
@@ -216,7 +221,7 @@ class Reader:
                 f"no mtqa file has task '{file.task}', video '{video}', event '{event}'",
                 file=file.path,
                 place=f"$.{video}.{event}",
-                hint="import the folder that holds mtqa/ as well",
+                hint=self.elsewhere,
             )
         return dialogue
 

@@ -44,10 +44,18 @@ class Writer:
     lost: list[str] = field(default_factory=list)
     files: list[SourceFile] = field(default_factory=list)
     dialogues: dict[str, Dialogue] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """The benchmark's identifiers of dialogues that have new ones."""
     left: list[Dialogue] = field(default_factory=list)
     """Those that no imported file holds, as they are in the benchmark."""
     basic: int = 0
     """Rounds that name no ability."""
+
+    def named(self) -> dict[str, str]:
+        """The dialogues that go out: what each is called in the layout, and in the benchmark."""
+        self.files = self.content.source_files_of(FORMAT)
+        self._choose()
+        return {name: self.names.get(name, name) for name in self.dialogues}
 
     def write(self) -> list[str]:
         """Write everything; one line for each thing that the layout cannot express."""
@@ -118,6 +126,7 @@ class Writer:
             names[dialogue.id] = DialogueId(f"{stem}{counts[stem]}")
             used.add(names[dialogue.id])
             written.append(dialogue.model_copy(update={"id": names[dialogue.id]}))
+        self.names = {new: old for old, new in names.items()}
         self._lose(len(names), "dialogues with new identifiers, <task>/<video>/<event>")
         self.left = [row for row in written if row.id not in covered]
         self.dialogues = {row.id: self._as_it_goes_out(row, is_source=row.id in covered) for row in written}

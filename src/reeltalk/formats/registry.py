@@ -18,6 +18,8 @@ class Format:
     name: str
     read: Callable[[Path], Content]
     """Read a file or folder. Raises `InputError` on damaged input; leaves nothing behind."""
+    read_answers: Callable[[Path, Content], Content]
+    """Read models' answers to a benchmark, which may lie apart from what they answer. Raises `InputError`."""
     write: Callable[[Content, Path], list[str]]
     """Write into an empty folder; returns one line for each thing that the layout cannot express."""
 
@@ -38,4 +40,11 @@ def load_format(name: str) -> Format:
             content: Content = module.read(source)
         return content
 
-    return Format(name, read, module.write)
+    def read_answers(source: Path, about: Content) -> Content:
+        if not hasattr(module, "read_answers"):
+            return read(source)
+        with placed(source, "$"):
+            answers: Content = module.read_answers(source, about)
+        return answers
+
+    return Format(name, read, read_answers, module.write)

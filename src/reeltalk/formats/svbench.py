@@ -6,6 +6,7 @@ a `Dialogue` file and named `<video>/<language>/<place in the list>`; the turns 
 
 from pathlib import Path
 
+from reeltalk.formats.svbench_answers import AnswerReader
 from reeltalk.formats.svbench_read import Reader
 from reeltalk.formats.svbench_write import Writer
 from reeltalk.store.content import Content
@@ -18,6 +19,15 @@ def read(source: Path) -> Content:
         InputError: A file is damaged, contradicts another, or nothing of SVBench lies at `source`.
     """
     return Reader(source).read()
+
+
+def read_answers(source: Path, about: Content) -> Content:
+    """Read models' answers that lie apart from the release, with the chains and paths of a benchmark.
+
+    Raises:
+        InputError: A file is damaged, is about another benchmark, or there are no answers at `source`.
+    """
+    return AnswerReader(source, about).read()
 
 
 def write(content: Content, folder: Path) -> list[str]:

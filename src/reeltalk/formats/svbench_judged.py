@@ -22,7 +22,7 @@ class JudgedReader(Records):
 
     def _read_answers(self, file: File) -> None:
         model, unit = self._model(file), file.place.unit
-        key = (file.video, file.language)
+        key = self.key_of(file, file.video, "file name")
         self.once(file, model, unit, *key)
         ids, empty = [], []
         for index, item in enumerate(rows_of(file)):
@@ -36,6 +36,10 @@ class JudgedReader(Records):
             ids.append(self._answered(file, place, model, unit, key, index, row))
         self.add_file(file, ids, empty=empty, model=model, unit=unit, video=file.video, language=file.language)
 
+    def key_of(self, file: File, video: str, place: str) -> tuple[str, str]:
+        """The video and the language of the chains that a file names."""
+        return video, file.language
+
     def _answered(
         self,
         file: File,
@@ -48,7 +52,8 @@ class JudgedReader(Records):
     ) -> str:
         pairs = list(zip(row.questions, row.gt_answers, strict=True))
         if unit == "path":
-            path = next((p for p in self.paths.get(key, ()) if p.id == f"{key[0]}/{key[1]}/path/{number}"), None)
+            paths = self.paths.get(key, [])
+            path = paths[number] if number < len(paths) else None
             if path is None:
                 raise InputError(
                     f"video '{key[0]}' has no path {number} in language '{key[1]}', counted from 0",
@@ -151,7 +156,8 @@ class JudgedReader(Records):
             row = parse(layout.JudgedChain, item, file=file.path, place=place)
             lists = {"questions": row.questions, "gt_answers": row.gt_answers, "answers": row.answers}
             refuse_unequal(lists, file, place)
-            key = (self.video(layout.video_id_of(row.video_name), file, f"{place}.video_name"), file.language)
+            at = f"{place}.video_name"
+            key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             unit_id = self._answered(file, place, model, unit, key, int(row.scene_id), row)
             self._refuse_repeat(file, f"{place}.scene_id", unit_id, ids)
             self._add_scores(file, place, (model, judge, unit, unit_id, None), row.scores, row.evaluation)
@@ -173,7 +179,8 @@ class JudgedReader(Records):
                 empty.append(index)
                 continue
             row = parse(layout.JudgedScene, item, file=file.path, place=place)
-            key = (self.video(layout.video_id_of(row.video_name), file, f"{place}.video_name"), file.language)
+            at = f"{place}.video_name"
+            key = self.key_of(file, self.video(layout.video_id_of(row.video_name), file, at), at)
             pairs = [(question.question, question.gt_answer) for question in row.scores]
             chain = self._chain_of_answers(file, place, key, int(row.scene_id), pairs)
             self._refuse_repeat(file, f"{place}.scene_id", chain.id, ids)

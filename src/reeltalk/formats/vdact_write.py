@@ -48,6 +48,11 @@ def write(content: Content, folder: Path) -> list[str]:
     return _Writer(content, folder).write()
 
 
+def exported_ids(content: Content) -> dict[DialogueId, DialogueId]:
+    """What each dialogue of a benchmark from elsewhere is called in an export, by its identifier."""
+    return _dialogue_ids(content.dialogues, _scenarios(content.videos))
+
+
 @dataclass
 class _Writer:
     content: Content

@@ -61,7 +61,8 @@ class GivenAnswers:
                 continue
             if format is None:
                 raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
-            content, sha256 = load_format(format).read(path), hash_source(path)
+            layout, sha256 = load_format(format), hash_source(path)
+            content = layout.read(path) if known is None else layout.read_answers(path, known)
             self._note_hash(path, sha256)
             sets = answer_sets(content, source=str(path), sha256=sha256, benchmark=known)
             if len(sources) == 1 and known is None:

@@ -96,7 +96,7 @@ def _planned_player(spec: str, content: Content, play: PlaySettings, answers_for
         if spec == "oracle" or kind == "mini" or (colon and kind in ("baseline", "python")):
             return None
         if colon and kind in ("answers", "human"):
-            answers, sha256 = read_answers(spec, answers_format)
+            answers, sha256 = read_answers(spec, answers_format, content)
             assert answers is not None
             return AnswersPlayer.of(answers, source=name, sha256=sha256)
         if colon and kind == "summary":

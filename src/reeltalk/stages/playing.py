@@ -76,7 +76,7 @@ def opened(
         MissingExtraError: What is needed to run it is not installed.
         BenchmarkError: It needs what the benchmark does not hold.
     """
-    answers, sha256 = read_answers(settings.model, settings.answers_format)
+    answers, sha256 = read_answers(settings.model, settings.answers_format, content)
     return opened_player(
         settings.model,
         benchmark,
@@ -197,8 +197,13 @@ def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
     return WrongAnswers([(unit.video_id, turn) for unit in units for turn in unit.turns], seed=play.seed)
 
 
-def read_answers(model: str, format: str | None) -> tuple[Content | None, str]:
+def read_answers(model: str, format: str | None, about: Content) -> tuple[Content | None, str]:
     """What `answers:PATH` or `human:PATH` names, and its hash; nothing for all other models.
+
+    Args:
+        model: The model's name.
+        format: Layout of the answers, unless they are a benchmark.
+        about: The benchmark that is played.
 
     Raises:
         SettingError: It is no benchmark, and no layout is given.
@@ -212,4 +217,4 @@ def read_answers(model: str, format: str | None) -> tuple[Content | None, str]:
         return found.content(), found.manifest.content_hash
     if format is None:
         raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
-    return load_format(format).read(path), hash_source(path)
+    return load_format(format).read_answers(path, about), hash_source(path)

@@ -65,7 +65,8 @@ def score(
         elif format is None:
             raise SettingError(f"{path} is no benchmark, so --format must name its layout, as '--format vdact'")
         else:
-            content, sha256 = load_format(format).read(path), hash_source(path)
+            layout, sha256 = load_format(format), hash_source(path)
+            content = layout.read(path) if known is None else layout.read_answers(path, known)
         warnings += content.warnings
         sets += answer_sets(content, source=str(path), sha256=sha256, benchmark=known, model=model)
     with _meteor("meteor" in settings.metrics, meteor_jar, tell) as meteor:
