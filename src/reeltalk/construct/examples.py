@@ -1,10 +1,12 @@
 """Worked examples in the writers' prompts, and drafts that copy them.
 
 An example shows the form of a reply on invented facts about another video. What a prompt holds as JSON of the reply's
-type is an example, also where the prompt is a user's own. A draft that repeats its content is not about the video.
+type is an example, else what it quotes, also where the prompt is a user's own. A draft that repeats its content is not
+about the video.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
@@ -16,6 +18,8 @@ from reeltalk.errors import shorten
 from reeltalk.llm import Prompt
 
 T = TypeVar("T")
+
+_QUOTED: Final = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d')
 
 MOST_SHARED: Final = 0.75
 """A text of whose content words this share stands in one text of an example repeats it."""
@@ -38,6 +42,15 @@ def examples_in(prompt: Prompt, kind: type[T]) -> tuple[T, ...]:
         kind: Type of the replies to it.
     """
     return tuple(_records(prompt.text, TypeAdapter(kind)))
+
+
+def quoted_in(prompt: Prompt) -> tuple[str, ...]:
+    """What a prompt quotes, as an example that it tells in prose does.
+
+    Args:
+        prompt: Any.
+    """
+    return tuple(straight or curved for straight, curved in _QUOTED.findall(prompt.text))
 
 
 def copied(draft: Sequence[str], example: Sequence[str]) -> str | None:

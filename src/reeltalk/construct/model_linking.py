@@ -94,8 +94,9 @@ def rewritten(
         names = [draft.method for draft in reply.drafts]
         if unknown := [name for name in names if name not in methods]:
             return f"{shorten(unknown[0])} is none of the methods {', '.join(methods)}"
-        return "two drafts use the same method" if len(set(names)) < len(names) else None
+        return "two drafts use the same method" if len(set(names)) < len(names) else is_copy(reply)
 
+    is_copy = writer.refused("rewrite", RewriteReply, _drafts_said)
     earlier, target = before.turns[linkage.source.turn_index], after.turns[linkage.target.turn_index]
     asked = writer.ask(
         "rewrite",
@@ -140,6 +141,10 @@ def rewritten(
         )
         for position, draft in enumerate(asked.record.drafts)
     ]
+
+
+def _drafts_said(reply: RewriteReply) -> list[str]:
+    return [text for draft in reply.drafts for text in (draft.question, draft.answer)]
 
 
 def model_standing(judge: PromptedModel, entered: Entered) -> Standing:

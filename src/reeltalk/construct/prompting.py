@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from reeltalk.construct.examples import copied, examples_in
+from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
 from reeltalk.schema.dialogue import Turn
@@ -82,7 +82,8 @@ class PromptedModel:
             kind: Type of the replies.
             texts: What a reply says, text by text.
         """
-        examples = [texts(example) for example in examples_in(self._prompts[name], kind)]
+        prompt = self._prompts[name]
+        examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
 
         def why(draft: T) -> str | None:
             return next(filter(None, (copied(texts(draft), example) for example in examples)), None)

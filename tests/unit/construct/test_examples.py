@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.examples import copied, examples_in
+from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.linting import lint
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
@@ -70,6 +70,21 @@ def test_a_form_with_blanks_is_no_example(tmp_path: Path) -> None:
     path.write_text('<!-- caption v1 -->\nGive {"text": "…"} or {"caption": "A dog."} {and [no] {"caption":\n')
     assert examples_in(Prompt.load(path), CaptionReply) == (CaptionReply(caption="A dog."),)
     assert examples_in(prompts("en")["caption"], ChainReply) == ()
+
+
+def test_an_example_in_prose_is_what_a_prompt_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "rewrite.md"
+    path.write_text(
+        '<!-- rewrite v1 -->\nA draft: "What becomes of the clay pot from the cart?" "A boy kicks over the clay pot." '
+        "\u7b54\u6848\uff1a\u201c\u4e00\u4e2a\u7537\u5b69\u201d",
+        encoding="utf-8",
+    )
+    quoted = quoted_in(Prompt.load(path))
+    assert quoted == (
+        "What becomes of the clay pot from the cart?", "A boy kicks over the clay pot.", "\u4e00\u4e2a\u7537\u5b69",
+    )  # fmt: skip
+    assert copied(["Who is it that kicks the clay pot over?", "A boy kicks the clay pot over."], quoted) is not None
+    assert copied(["What becomes of the mug?", "A boy washes it."], quoted) is None
 
 
 @both_languages
