@@ -80,14 +80,20 @@ def _linkages(text: str, draw: int) -> dict[str, Any]:
         "questionsAfter": [after[y][0] for _, y, _ in pairs] + [broken],
         "answersAfter": [after[y][1] for _, y, _ in pairs] + [broken],
         "relationship": [name for _, _, name in pairs] + ["Objects"],
+        "shared": [_shared(before[: x + 1], after[: y + 1]) for x, y, _ in pairs] + [broken],
     }
+
+
+def _shared(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> str:
+    """The longest word that two parts of chains have in common."""
+    one, other = (set(re.findall(r"\w+", " ".join(map(" ".join, turns)).lower())) for turns in (before, after))
+    return max(sorted(one & other), key=len, default="nothing")
 
 
 def _drafts(text: str, draw: int) -> dict[str, Any]:
     methods = re.findall(r"^- ([A-Z]\w+/\w+):", text, re.MULTILINE)
     draft = {
         "method": methods[draw % len(methods)],
-        "skill": "STS",
         "question": "How does that compare with what he did in the scene before?",
         "answer": "He is slower now than he was in the scene before.",
         "coherent": bool(draw % 3),

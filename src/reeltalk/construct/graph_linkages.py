@@ -1,176 +1,346 @@
-"""Linkages and their rewriting from graphs: relations by what two turns share, drafts that SPARQL has checked."""
+"""Linkages and their rewriting from graphs: relations by what two turns share, drafts that SPARQL has checked.
+
+A linkage says in `extra` what it rests on. A draft takes the place of the later turn on a path that comes along the
+linkage: the turns of its own chain before it were not asked there, so it names all that it asks about.
+"""
 
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
+from reeltalk.construct.facts import Told, is_news, told_facts
 from reeltalk.construct.graph_video import Part
-from reeltalk.graph.linked import METHODS, linked_questions
-from reeltalk.graph.question import Question
+from reeltalk.graph.linked import DULL, POSED, linked_questions
+from reeltalk.graph.question import LASTING, Question, event_key
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import ROOMS, class_of
 from reeltalk.graph.wording import turn_of, word
-from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.labels import Relation
 from reeltalk.schema.record import Json
-from reeltalk.schema.rewriting import Rewrite, catalogue
+from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalogue
 
 SHOWS: Final = "shows"
-RESTS_ON: Final = "rests_on"
 MOST_OF_A_TURN: Final = 2
 """Linkages that begin or end at one turn."""
 MOST_EVIDENCE: Final = 2
 """A turn whose evidence is longer is about no event in particular."""
 
-_KINDS: Final = {
-    Relation.QUANTITY: frozenset({"times", "things_count", "duration"}),
-    Relation.ENVIRONMENT: frozenset({"which_room", "where_put", "where_from", "puts_back", "room_start", "room_end"}),
-    Relation.PEOPLE: frozenset({"posture", "clothes_colour", "which_room"}),
-    Relation.EVENTS: frozenset(
-        {"next_action", "previous_action", "first_in_room", "use", "thing_after", "why_walk", "why_room", "order"}
-    ),
-}
+_OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
+"""Kinds about a thing whatever is done with it: what is done in their evidence is not what they are about."""
+_OF_PLACES: Final = frozenset({"which_room", "where_put", "where_from", "puts_back", "first_in_room"})
+"""Kinds that ask about the surroundings."""
+_UNDOES: Final = frozenset(
+    {("open", "close"), ("close", "open"), ("switchOn", "switchOff"), ("switchOff", "switchOn"), ("grab", "put")}
+    | {("grab", "putIn"), ("put", "grab"), ("putIn", "grab")}
+)
+"""Acts on one thing of which the later takes up what the earlier one led to."""
 
 
-def shows(question: Question) -> dict[str, Json]:
-    """What a chain's turn is about, as its `extra` keeps it: objects, actions and what it rests on."""
+def shows(question: Question, story: Story) -> dict[str, Json]:
+    """What a turn is about, as its `extra` keeps it: objects, actions, and events by their activity and place in it."""
     near = question.evidence if len(question.evidence) <= MOST_EVIDENCE else ()
-    objects = {event.main for event in near} | {target for event in near for target in event.targets}
+    about = near if question.kind not in _OF_THINGS else ()
+    objects = {event.main for event in about} | {target for event in about for target in event.targets}
     named = (*objects, question.focus_object, question.params.get("object"), question.anchor)
     return {
         SHOWS: {
-            "objects": sorted({name for name in named if isinstance(name, str)}),
-            "actions": sorted({event.action for event in near} - {"walk", "stand", "turnTo"}),
-        },
-        RESTS_ON: question.anchor,
+            "objects": sorted({name for name in named if isinstance(name, str) and class_of(name) not in ROOMS}),
+            "actions": sorted({event.action for event in about} - DULL),
+            "events": [f"{story.graphs[event.part].name}#{event.index}" for event in about],
+        }
     }
 
 
-def relations(earlier: Turn, later: Turn) -> list[Relation]:
-    """The relations between two turns that a graph wrote, by what they share."""
-    one, other = (turn.extra.get(SHOWS, {}) for turn in (earlier, later))
-    kinds = (earlier.extra.get("kind"), later.extra.get("kind"))
-    found = [relation for relation, names in _KINDS.items() if kinds[0] in names and kinds[1] in names]
-    if set(one.get("objects", ())) & set(other.get("objects", ())):
-        found.append(Relation.OBJECTS)
-    if set(one.get("actions", ())) & set(other.get("actions", ())):
-        found.append(Relation.ACTIONS)
-    return found
+@dataclass(frozen=True)
+class Shared:
+    """What two turns share, and where."""
+
+    relation: Relation
+    same: bool
+    """True where both are about the same action, person, thing, event or room."""
+    what: dict[str, Json]
+    """In words of the graph, as `{"action": "open"}` or `{"object": "fridge3"}`."""
+    earlier: StoryEvent | None = None
+    later: StoryEvent | None = None
+
+    def asks(self, question: Question) -> bool:
+        """True where a question about both scenes is about just this."""
+        given = question.params
+        if "object" in given:
+            return given["object"] == self.what.get("object")
+        if "room" in given:
+            return given["room"] == self.what.get("room")
+        if self.earlier is None or self.later is None:
+            return False
+        if "signature" in given:
+            return given["signature"] == event_key(self.later)
+        return (given["other"], given["event"]) == (self.earlier.order, self.later.order)
 
 
-def link(before: QAChain, after: QAChain, *, wanted: int, seed: str) -> list[Linkage]:
-    """Linkages between two chains that follow each other, of relations as different as can be.
-
-    Args:
-        before: The earlier chain.
-        after: The later chain.
-        wanted: How many at most; SVBench asks for six pairs or more.
-        seed: Decides among turns that are related alike.
-    """
-    draw = random.Random(f"link {seed}")
-    candidates = [
-        (relation, x, y)
-        for x, earlier in enumerate(before.turns)
-        for y, later in enumerate(after.turns)
-        for relation in relations(earlier, later)
-    ]
-    draw.shuffle(candidates)
-    found: list[Linkage] = []
-    used: Counter[Relation] = Counter()
-    sources: Counter[int] = Counter()
-    targets: Counter[int] = Counter()
-    while candidates and len(found) < wanted:
-        open_ = [c for c in candidates if sources[c[1]] < MOST_OF_A_TURN and targets[c[2]] < MOST_OF_A_TURN]
-        if not open_:
-            break
-        # Relations that were used least, then turns that lead nowhere yet.
-        best = min(open_, key=lambda c: (used[c[0]], sources[c[1]] + targets[c[2]]))
-        candidates.remove(best)
-        relation, x, y = best
-        used[relation] += 1
-        sources[x] += 1
-        targets[y] += 1
-        found.append(
-            Linkage(
-                source=TurnRef(unit_id=before.id, turn_index=x),
-                target=TurnRef(unit_id=after.id, turn_index=y),
-                relation=relation.value,
-            )
-        )
-    return sorted(found, key=lambda k: (k.source.turn_index, k.target.turn_index, k.relation))
-
-
-def drafts(
-    part: Part, boundary: int, linkage: Linkage, before: QAChain, after: QAChain, *, split: str, seed: str, writer: str
-) -> Iterator[Rewrite]:
-    """A draft for each method of the catalogue that fits the linkage and that the graphs can carry out.
+class Pair:
+    """Two chains that follow each other, with the graphs of both clips.
 
     Args:
         part: Both clips.
         boundary: The order of the later clip's first event among those of both.
-        linkage: The linkage.
         before: The earlier chain.
-        after: The later chain, whose turn is put in other words.
+        after: The later chain.
+    """
+
+    def __init__(self, part: Part, boundary: int, before: QAChain, after: QAChain) -> None:
+        self.part, self.boundary, self.before, self.after = part, boundary, before, after
+        self.story = part.story
+        self._orders = {self.name_of(event): event.order for event in self.story.events}
+
+    def name_of(self, event: StoryEvent) -> str:
+        """The event's name in `extra`: its activity and its place in it."""
+        return f"{self.story.graphs[event.part].name}#{event.index}"
+
+    @cached_property
+    def pool(self) -> list[Question]:
+        """All that can be asked about both clips."""
+        return list(linked_questions(self.story, self.boundary))
+
+    def events_of(self, turn: Turn) -> list[StoryEvent]:
+        """The events that a turn is about."""
+        names = turn.extra.get(SHOWS, {}).get("events", ())
+        return [self.story.events[self._orders[name]] for name in names if name in self._orders]
+
+    def shared(self, x: int, y: int) -> Iterator[Shared]:
+        """What a turn of the earlier chain and one of the later share."""
+        one, other = self.before.turns[x], self.after.turns[y]
+        for name in sorted(set(_objects(one)) & set(_objects(other))):
+            yield Shared(Relation.OBJECTS, True, {"object": name})
+        kinds = (one.extra.get("kind"), other.extra.get("kind"))
+        for earlier in self.events_of(one):
+            for later in self.events_of(other):
+                yield from self._of_events(earlier, later, kinds)
+
+    def _of_events(self, earlier: StoryEvent, later: StoryEvent, kinds: tuple[Json, Json]) -> Iterator[Shared]:
+        told = earlier.action not in DULL and later.action not in DULL
+        if told and earlier.action == later.action:
+            yield Shared(Relation.ACTIONS, True, {"action": later.action}, earlier, later)
+        if told and earlier.main is not None and earlier.main == later.main:
+            if earlier.signature == later.signature:
+                what: dict[str, Json] = {"event": event_key(later), "how": "again"}
+                yield Shared(Relation.EVENTS, True, what, earlier, later)
+            else:
+                yield Shared(Relation.ACTIONS, False, {"object": later.main}, earlier, later)
+            if (earlier.action, later.action) in _UNDOES and self._is_last(earlier, later):
+                what = {"event": event_key(later), "how": "takes up"}
+                yield Shared(Relation.EVENTS, True, what, earlier, later)
+        if earlier.from_room is not None and earlier.from_room == later.from_room and {*kinds} <= _OF_PLACES:
+            yield Shared(Relation.ENVIRONMENT, True, {"room": later.from_room}, earlier, later)
+        if kinds == ("posture", "posture") and earlier.action in POSED and later.action in POSED:
+            what = {"person": self.story.agent, "said": "posture"}
+            yield Shared(Relation.PEOPLE, True, what, earlier, later)
+        if kinds == ("duration", "duration") and earlier.action in LASTING and later.action in LASTING:
+            yield Shared(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
+
+    def _is_last(self, earlier: StoryEvent, later: StoryEvent) -> bool:
+        """True where nothing is done in between with what both are done to."""
+        between = self.story.events[earlier.order + 1 : later.order]
+        return not any(later.main in (event.main, *event.targets) and event.action != "walk" for event in between)
+
+    def asked(self, shared: Shared, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question]]:
+        """Questions along the catalogue's methods that can stand in place of the later turn, in a fixed order."""
+        for method in catalogue().values():
+            if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
+                continue
+            for question in self.pool:
+                if question.kind in method.kinds and shared.asks(question) and not self.problems(question, x, y):
+                    yield method, question
+
+    def problems(self, question: Question, x: int, y: int) -> list[str]:
+        """Why a question cannot stand in place of the later turn on a path; empty where it can."""
+        found = []
+        following: Sequence[Turn] = self.after.turns[y + 1 :]
+        if (
+            following
+            and (means := following[0].extra.get(REFERS_TO)) is not None
+            and means not in self._spoken(question)
+        ):
+            found.append(f"the next turn, {following[0].question!r}, rests on what the draft does not speak of")
+        told = self._told(question)
+        found += [
+            f"it tells what {turn.question!r} asks for"
+            for turn in following
+            if not is_news(_as_asked(turn, self._orders, self.boundary), told)
+        ]
+        earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
+        if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
+            found.append("an earlier turn has told the answer")
+        places = {
+            (turn.extra.get("kind"), turn.extra.get("params", {}).get("object")) for turn in self.before.turns[: x + 1]
+        }
+        if question.kind == "linked_left" and ("where_put", question.params["object"]) in places:
+            found.append("an earlier turn has told the answer")
+        return found
+
+    def _spoken(self, question: Question) -> set[str]:
+        """What *it* or *that* may mean in the turn after."""
+        event = question.focus_event
+        return {
+            name
+            for name in (question.focus_object, None if event is None else self.name_of(self.story.events[event]))
+            if name is not None
+        }
+
+    def _told(self, question: Question) -> frozenset[Told]:
+        """What the question and its answer tell about the later clip, in that clip's own numbers."""
+        own = tuple(
+            replace(event, order=event.order - self.boundary)
+            for event in question.evidence
+            if event.order >= self.boundary
+        )
+        told = set(told_facts(replace(question, evidence=own, focus_event=None)))
+        name = str(question.params.get("object", ""))
+        if question.kind == "linked_trajectory":
+            told |= {("put", name)}
+        if question.kind == "linked_state":
+            told |= {("state", name), ("closes", name)}
+        if question.kind == "linked_posture":
+            told |= {("posture", str(own[-1].order))}
+        if question.kind == "linked_rooms":
+            told |= {("in", room) for room in question.key.split("|")}
+        if question.kind == "linked_source":
+            told |= {("from", question.focus_object or "")}
+        if question.kind in ("linked_return", "linked_place"):
+            later = self.story.events[int(question.params["event"])]
+            told |= {("in", class_of(later.from_room or "")), ("room", str(later.order - self.boundary))}
+        if question.kind == "linked_moved":
+            told |= {("back", thing) for thing in question.key.split("|")}
+        if question.kind == "linked_often":
+            told |= {("times", str(question.params["signature"]))}
+        return frozenset(told)
+
+
+def _objects(turn: Turn) -> Sequence[str]:
+    names: Sequence[str] = turn.extra.get(SHOWS, {}).get("objects", ())
+    return names
+
+
+def _as_asked(turn: Turn, orders: dict[str, int], boundary: int) -> Question:
+    """A chain's turn as the question that it was, as far as it says what it asks for."""
+    spoken = [orders[name] - boundary for name in turn.extra.get(SPEAKS_OF, ()) if name in orders]
+    return Question(
+        kind=str(turn.extra.get("kind")),
+        key=str(turn.extra.get("answer_key")),
+        answer_type=turn.extra.get("answer_type", "action"),
+        params=turn.extra.get("params", {}),
+        slots={},
+        focus_event=spoken[-1] if spoken else None,
+    )
+
+
+@dataclass(frozen=True)
+class Links:
+    """Linkages between two chains."""
+
+    found: list[Linkage]
+    unwritten: Counter[str]
+    """By relation, pairs of turns that are related but that no method can make a question of; they are left out."""
+
+
+def link(pair: Pair, *, wanted: int, seed: str) -> Links:
+    """Linkages between two chains that follow each other, of relations as different as can be.
+
+    Those that no question can be written for that stands between its neighbours are left out, as SVBench's annotators
+    delete a link that cannot be made sensible.
+
+    Args:
+        pair: The chains.
+        wanted: How many at most; SVBench asks for six pairs or more.
+        seed: Decides among turns that are related alike.
+    """
+    draw = random.Random(f"link {seed}")
+    candidates, left_out = [], set()
+    for x in range(len(pair.before.turns)):
+        for y in range(len(pair.after.turns)):
+            for shared in pair.shared(x, y):
+                if any(pair.asked(shared, x, y)):
+                    candidates.append((shared, x, y))
+                else:
+                    left_out.add((shared.relation, x, y))
+    left_out -= {(shared.relation, x, y) for shared, x, y in candidates}
+    draw.shuffle(candidates)
+    found: dict[tuple[int, int, str], Linkage] = {}
+    used: Counter[Relation] = Counter()
+    grounds: Counter[str] = Counter()
+    sources: Counter[int] = Counter()
+    targets: Counter[int] = Counter()
+    while len(found) < wanted:
+        candidates = [
+            (shared, x, y)
+            for shared, x, y in candidates
+            if sources[x] < MOST_OF_A_TURN
+            and targets[y] < MOST_OF_A_TURN
+            and (x, y, shared.relation.value) not in found
+        ]
+        if not candidates:
+            break
+        # Relations that were used least, then turns that lead nowhere yet.
+        # What two turns share in just this way is asked again last.
+        shared, x, y = min(
+            candidates,
+            key=lambda c: (used[c[0].relation], grounds[repr(_rests_on(pair, c[0]))], sources[c[1]] + targets[c[2]]),
+        )
+        used[shared.relation] += 1
+        grounds[repr(_rests_on(pair, shared))] += 1
+        sources[x] += 1
+        targets[y] += 1
+        found[x, y, shared.relation.value] = Linkage(
+            source=TurnRef(unit_id=pair.before.id, turn_index=x),
+            target=TurnRef(unit_id=pair.after.id, turn_index=y),
+            relation=shared.relation.value,
+            extra={RESTS_ON: _rests_on(pair, shared)},
+        )
+    return Links([found[key] for key in sorted(found)], Counter(relation.value for relation, _, _ in left_out))
+
+
+def _rests_on(pair: Pair, shared: Shared) -> dict[str, Json]:
+    events = {
+        name: pair.name_of(event)
+        for name, event in (("earlier", shared.earlier), ("later", shared.later))
+        if event is not None
+    }
+    return shared.what | events
+
+
+def drafts(pair: Pair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
+    """A draft for each method of the catalogue that fits the linkage and that the graphs can carry out.
+
+    Args:
+        pair: The chains.
+        linkage: One of theirs, as `link` found it.
         split: Whose surface forms are used.
         seed: Decides among questions and forms.
         writer: Signature of the writer.
     """
     draw = random.Random(f"rewrite {seed}")
-    earlier, later = before.turns[linkage.source.turn_index], after.turns[linkage.target.turn_index]
-    objects = set(earlier.extra.get(SHOWS, {}).get("objects", ())) | set(later.extra.get(SHOWS, {}).get("objects", ()))
-    pool = list(linked_questions(part.story, boundary))
-    for method in (m for m in catalogue().values() if m.relation == linkage.relation):
-        fitting = [q for q in pool if method.name in METHODS[q.kind]]
-        if not fitting:
-            continue
-        draw.shuffle(fitting)
-        # Those that keep the thread to the next turn come first, then those about what the linked turns are about.
-        question = min(
-            fitting,
-            key=lambda q: (
-                bool(incoherences(q, linkage.target.turn_index, after, boundary)),
-                not objects & {name for event in q.evidence for name in (event.main, *event.targets)},
-            ),
-        )
-        asked = word(question, split=split, draw=draw, first=False)
-        draft = turn_of(asked, part.story, draw, asked_at_s=part.asked_at_s)
-        problems = tuple(incoherences(question, linkage.target.turn_index, after, boundary))
-        skill = method.skills[draw.randrange(len(method.skills))]
-        draft = draft.model_copy(
-            update={
-                "labels": draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (skill,)},
-                "extra": draft.extra | {"tags_verified": False},
-            }
-        )
+    x, y = linkage.source.turn_index, linkage.target.turn_index
+    asked: dict[str, list[tuple[RewritingMethod, Question]]] = {}
+    for shared in pair.shared(x, y):
+        if shared.relation == linkage.relation and _rests_on(pair, shared) == linkage.extra.get(RESTS_ON):
+            for method, question in pair.asked(shared, x, y):
+                asked.setdefault(method.name, []).append((method, question))
+    for found in asked.values():
+        method, question = found[draw.randrange(len(found))]
+        said = word(question, split=split, draw=draw, first=False)
+        draft = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
+        labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
+        extra = draft.extra | shows(question, pair.story) | {"tags_verified": False}
         yield Rewrite(
             id=derive_id("rewrite", linkage.model_dump(mode="json"), method.name),
             linkage=linkage,
             method=method.name,
-            skill=skill,
-            draft=draft,
-            coherent=not problems,
-            problems=problems,
+            skill=method.skill,
+            draft=draft.model_copy(update={"labels": labels, "extra": extra}),
+            coherent=True,
             writer=writer,
         )
-
-
-def incoherences(question: Question, place: int, after: QAChain, boundary: int) -> list[str]:
-    """Why a draft would not agree with its neighbours in the later chain; empty where it does."""
-    problems = []
-    following: Sequence[Turn] = after.turns[place + 1 : place + 2]
-    last = question.evidence[-1] if question.evidence else None
-    spoken_of: set[str | int | None] = {question.focus_object}
-    for order in (question.focus_event, last.order if last else None):
-        spoken_of.add(order - boundary if order is not None else None)
-    if last is not None and not last.targets:
-        spoken_of.add(last.main)
-    for turn in following:
-        anchor = turn.extra.get(RESTS_ON)
-        if anchor is not None and anchor not in spoken_of:
-            problems.append(f"the next turn, {turn.question!r}, rests on what the draft no longer speaks of")
-    keys = {
-        str(turn.extra.get("answer_key")) for turn in after.turns[:place] if turn.extra.get("answer_type") == "action"
-    }
-    if question.answer_type == "action" and question.key in keys:
-        problems.append("an earlier turn of the chain has told the answer")
-    return problems

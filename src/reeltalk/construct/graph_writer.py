@@ -11,8 +11,9 @@ from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, read_targets, uniform
 from reeltalk.construct.graph_checklists import checklist_of
 from reeltalk.construct.graph_dialogues import Maker, Round
-from reeltalk.construct.graph_linkages import drafts, link, shows
+from reeltalk.construct.graph_linkages import Pair, drafts, link, shows
 from reeltalk.construct.graph_video import GraphVideo, Part
+from reeltalk.construct.model_linking import Linked
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Judged, Unwritten
@@ -23,6 +24,7 @@ from reeltalk.graph.question import Question
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.graph.wording import form_of, labels_of, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
+from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import ChainId, DialogueId, derive_id
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Scene, Video
@@ -77,6 +79,7 @@ class GraphWriter:
             )
         self._folder = f"{benchmark.path}/{GRAPHS}"
         self._videos: dict[str, GraphVideo] = {}
+        self._pairs: dict[tuple[str, str], Pair] = {}
         self._rounds: dict[tuple[str, int], Round] = {}
         self._counts: Counter[Label] = Counter()
         self._targets: dict[Label, float] = {}
@@ -127,7 +130,7 @@ class GraphWriter:
                 update={
                     "options": None,
                     "correct_option": None,
-                    "extra": turn.extra | shows(said.question) | {"tags_verified": False},
+                    "extra": turn.extra | shows(said.question, part.story) | {"tags_verified": False},
                 }
             )
             for said in asked
@@ -157,25 +160,52 @@ class GraphWriter:
         return None
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Relations by shared objects, actions, events, rooms and counts."""
-        return link(before, after, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
+        """Relations by shared objects, actions, events, rooms and durations that a question can be made of."""
+        found = self.linked(video, before, after)
+        return found if isinstance(found, Unwritten) else found.linkages
+
+    def linked(self, video: Video, before: QAChain, after: QAChain) -> Linked | Unwritten:
+        """The same, and which relations no question could be made of."""
+        pair = self._pair(video, before, after)
+        if isinstance(pair, Unwritten):
+            return pair
+        found = link(pair, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
+        left_out = [
+            GateResult(
+                gate="linkage.rewrite",
+                unit="chain",
+                unit_id=after.id,
+                outcome=GateOutcome.UNWRITTEN,
+                reason=f"{relation}: no question of a graph stands between the neighbours of the later turn",
+                value=pairs,
+            )
+            for relation, pairs in sorted(found.unwritten.items())
+        ]
+        return Linked(found.found, left_out)
+
+    def _pair(self, video: Video, before: QAChain, after: QAChain) -> Pair | Unwritten:
+        key = (before.id, after.id)
+        if key not in self._pairs:
+            found = self._part(video, [before.clip_id or "", after.clip_id or ""])
+            if isinstance(found, Unwritten):
+                return found
+            first = found[0].part([before.clip_id or ""])
+            # Only the last pair is kept: its linkages are rewritten right after they are found.
+            self._pairs = {key: Pair(found[1], len(first.story.events) if first else 0, before, after)}
+        return self._pairs[key]
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Drafts along the catalogue's methods that graphs can carry out, those that keep the thread first."""
-        found = self._part(video, [before.clip_id or "", after.clip_id or ""])
-        if isinstance(found, Unwritten):
-            return found
-        graphs, part = found
-        first = graphs.part([before.clip_id or ""])
-        boundary = len(first.story.events) if first else 0
+        """Drafts along the catalogue's methods that graphs can carry out."""
+        graphs, pair = self.video(video), self._pair(video, before, after)
+        if graphs is None or isinstance(pair, Unwritten):
+            return Unwritten("it has no graph")
         seed = f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
-        made = list(drafts(part, boundary, linkage, before, after, split=graphs.split, seed=seed, writer=SIGNATURE))
+        made = list(drafts(pair, linkage, split=graphs.split, seed=seed, writer=SIGNATURE))
         if not made:
             return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
         random.Random(seed).shuffle(made)
-        made.sort(key=lambda rewrite: not rewrite.coherent)
         kept = made[: self.settings.drafts]
-        _check(part, [rewrite.draft for rewrite in kept], kept[0].id)
+        _check(pair.part, [rewrite.draft for rewrite in kept], kept[0].id)
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
 
     def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:

@@ -1,7 +1,8 @@
 """Linkages and rewriting drafts that a model writes (SVBench, arXiv 2502.10810).
 
-A model copies questions and answers; which turns it means is found by `matching`. Pairs that name no turn, or a
-relation that is none of the six, are refused and reported.
+A model copies questions and answers, and says what both turns share; which turns it means is found by `matching`.
+Pairs that name no turn, a relation that is none of the six, or something that the two turns do not both speak of, are
+refused and reported.
 """
 
 import re
@@ -13,6 +14,7 @@ from typing import Final
 from reeltalk.construct.matching import MatchSettings, Unmatched, match_turn
 from reeltalk.construct.prompting import PromptedModel, Seen, numbered, prompts, unwritten
 from reeltalk.construct.replies import LinkageReply, RewriteReply, StandingReply
+from reeltalk.construct.wording import content_words
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
@@ -20,11 +22,20 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Relation
-from reeltalk.schema.rewriting import Rewrite, catalogue
+from reeltalk.schema.record import Json
+from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue
 from reeltalk.schema.standing import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entered, Standing, refers_back
 
 MATCH_GATE: Final = "linkage.match"
 SKILL_LABEL: Final = "svbench.skill"
+RELATION_LABEL: Final = "svbench.relation"
+_QUANTITY: Final = re.compile(
+    r"\d|\bhow (?:many|much|often|long)\b|\b(?:once|twice|times|number|count|amount|seconds?|minutes?|more|fewer)\b"
+    r"|\b(?:less|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|many|none)\b"
+    r"|[几多次秒二两三四五六七八九十]",
+    re.IGNORECASE,
+)
+"""How a text asks for or tells a quantity."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ def rewritten(
         ModelError: There is no reply to be had.
         BudgetError: A limit would be passed.
     """
-    methods = {name: ask for name, ask in _asks(writer.language).items() if name.startswith(f"{linkage.relation}/")}
+    methods = {name: told for name, told in _told(writer.language).items() if name.startswith(f"{linkage.relation}/")}
     if not methods:
         return Unwritten(f"the catalogue has no method for the relation {shorten(linkage.relation)}")
 
@@ -106,7 +117,7 @@ def rewritten(
         parts={
             "relation": linkage.relation,
             "number": str(linkage.target.turn_index + 1),
-            "methods": "\n".join(f"- {name}: {ask}" for name, ask in methods.items()),
+            "methods": "\n".join(f"- {name}: {told}" for name, told in methods.items()),
         },
         check=complaint,
     )
@@ -124,13 +135,14 @@ def rewritten(
             ),
             linkage=linkage,
             method=draft.method,
-            skill=draft.skill,
+            skill=catalogue()[draft.method].skill,
             draft=without_facts(target).model_copy(
                 update={
                     "question": draft.question,
                     "references": (draft.answer,),
                     "evidence": _in_order((*earlier.evidence, *target.evidence)),
-                    "labels": target.labels | {SKILL_LABEL: (draft.skill.value,)},
+                    "labels": target.labels
+                    | {RELATION_LABEL: (linkage.relation,), SKILL_LABEL: (catalogue()[draft.method].skill,)},
                     "extra": without_facts(target).extra | {"writer": signature},
                 }
             ),
@@ -196,34 +208,94 @@ def _matched(
         reply.questionsAfter,
         reply.answersAfter,
         reply.relationship,
+        reply.shared or [""] * len(reply.relationship),
         strict=True,
     )
-    for number, (asks_before, says_before, asks_after, says_after, word) in enumerate(pairs, start=1):
+    for number, (asks_before, says_before, asks_after, says_after, word, shared) in enumerate(pairs, start=1):
         relation = Relation.from_published(word)
         source = match_turn(asks_before, says_before, before.turns, settings)
         target = match_turn(asks_after, says_after, after.turns, settings)
         if relation is None:
             reasons.append(f"pair {number}: {shorten(word)} is none of the six relations")
-        elif isinstance(source, Unmatched):
+            continue
+        if isinstance(source, Unmatched):
             reasons.append(f"pair {number}, first chain: {source.reason}")
-        elif isinstance(target, Unmatched):
+            continue
+        if isinstance(target, Unmatched):
             reasons.append(f"pair {number}, second chain: {target.reason}")
-        else:
-            # The same pair may come again with another relation; with the same one it says nothing new.
-            found.setdefault(
-                (source.turn_index, target.turn_index, relation.value),
-                Linkage(
-                    source=TurnRef(unit_id=before.id, turn_index=source.turn_index),
-                    target=TurnRef(unit_id=after.id, turn_index=target.turn_index),
-                    relation=relation.value,
-                    extra={"writer": signature, "matched": "fuzzy" if "fuzzy" in (source.how, target.how) else "exact"},
-                ),
-            )
+            continue
+        ground = _ground(shared, relation, before.turns[: source.turn_index + 1], after.turns[: target.turn_index + 1])
+        if isinstance(ground, str):
+            reasons.append(f"pair {number}: {ground}")
+            continue
+        # The same pair may come again with another relation; with the same one it says nothing new.
+        found.setdefault(
+            (source.turn_index, target.turn_index, relation.value),
+            Linkage(
+                source=TurnRef(unit_id=before.id, turn_index=source.turn_index),
+                target=TurnRef(unit_id=after.id, turn_index=target.turn_index),
+                relation=relation.value,
+                extra={
+                    "writer": signature,
+                    "matched": "fuzzy" if "fuzzy" in (source.how, target.how) else "exact",
+                    RESTS_ON: ground,
+                },
+            ),
+        )
     return list(found.values()), reasons
 
 
+def _ground(shared: str, relation: Relation, before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, Json] | str:
+    """What two turns share as far as their texts show it, or why they do not.
+
+    Args:
+        shared: What a model says that they share; empty where it was not asked.
+        relation: In what way.
+        before: The turn of the earlier chain, with those before it, which its pronouns point to.
+        after: The same of the later chain.
+    """
+    sides = ("first", before), ("second", after)
+    if relation is Relation.QUANTITY:
+        for side, turns in sides:
+            if not _QUANTITY.search(_text(turns[-1:])):
+                return f"the turn of the {side} chain neither asks for a quantity nor tells one"
+    own = content_words(_text(before[-1:])) & content_words(_text(after[-1:]))
+    if not shared.strip():
+        return {"words": sorted(own)} if own else "the two turns have no word in common that says what they are about"
+    said = content_words(shared)
+    if common := said & own:
+        return {"shared": shared, "words": sorted(common)}
+    for side, turns in sides:
+        if not said & content_words(_text(turns)):
+            return f"the turn of the {side} chain does not speak of what both are said to share, {shorten(shared)}"
+    common = said & content_words(_text(before)) & content_words(_text(after))
+    # A pronoun may stand for what an earlier turn of the chain names, and two persons may share what they do.
+    if relation is Relation.PEOPLE:
+        return {"shared": shared, "words": sorted(said)}
+    return {"shared": shared, "words": sorted(common)} if common else f"no word of {shorten(shared)} is in both chains"
+
+
+def _text(turns: Sequence[Turn]) -> str:
+    return "\n".join(text for turn in turns for text in (turn.question, *turn.references[:1]))
+
+
+_CASES: Final = {
+    "en": {"same": "where both are about the same, ", "different": "where they are about different ones, "},
+    "zh": {"same": "两者相同时，", "different": "两者不同时，"},
+}
+_DEEPER: Final = {"en": "; going deeper, ", "zh": "；更深一步，"}
+
+
 @cache
-def _asks(language: Language) -> Mapping[str, str]:
-    if language == "en":
-        return {name: method.ask for name, method in catalogue().items()}
-    return dict(re.findall(r"^- (\S+): (.+)$", prompts(language)["methods"].text, re.MULTILINE))
+def _told(language: Language) -> Mapping[str, str]:
+    """The catalogue as a model is told it."""
+    asks = {name: (method.ask, method.deeper) for name, method in catalogue().items()}
+    if language == "zh":
+        lines = re.findall(r"^- (\S+): ([^；\n]+)(?:；(.+))?$", prompts(language)["methods"].text, re.MULTILINE)
+        asks = {name: (ask, deeper or None) for name, ask, deeper in lines}
+    return {
+        name: _CASES[language].get(catalogue()[name].case or "", "")
+        + ask
+        + (f"{_DEEPER[language]}{deeper}" if deeper else "")
+        for name, (ask, deeper) in asks.items()
+    }

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from reeltalk.schema.labels import Content, QuestionType, Skill, Target, Task, Thinking
+from reeltalk.schema.labels import Content, QuestionType, Target, Task, Thinking
 
 Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """Words; never empty."""
@@ -91,10 +91,12 @@ class LinkageReply(ReplyType):
     questionsAfter: tuple[str, ...]
     answersAfter: tuple[str, ...]
     relationship: tuple[str, ...]
+    shared: tuple[str, ...] = ()
+    """What both turns of a pair are about, in their words; SVBench's own prompt does not ask for it."""
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
-        lengths = {name: len(value) for name, value in self}
+        lengths = {name: len(value) for name, value in self if name != "shared" or value}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"the lists must have one length, not {lengths}")
         return self
@@ -104,7 +106,6 @@ class DraftReply(ReplyType):
     """One way to reword the later turn of a linkage."""
 
     method: Said
-    skill: Skill
     question: Said
     answer: Said
     coherent: bool

@@ -16,7 +16,6 @@ from reeltalk.schema.dialogue import AnswerKey, KeyType
 COLOURS: Final = ("red", "blue", "green", "yellow", "black", "brown", "grey", "white", "purple", "orange", "pink")
 HAIR_COLOURS: Final = ("blond", "red", "black", "brown", "grey", "white")
 POSTURES: Final = ("sitting", "lying", "standing")
-COMPARISONS: Final = ("more", "fewer", "as many")
 SECONDS_OFF: Final = 0.25
 """Tolerance of an answer in seconds, as a share of the right one; at least one second."""
 ABSENT: Final = "absent"
@@ -41,7 +40,7 @@ def _known(question: Question, story: Story, name: str = "event") -> StoryEvent:
 
 
 def _thing(question: Question) -> str:
-    return class_of(str(question.params["object"]))
+    return class_of(str(question.params.get("object", question.focus_object)))
 
 
 def _others(values: Iterable[str], *right: str) -> tuple[str, ...]:
@@ -89,6 +88,17 @@ def _place(question: Question, story: Story) -> AnswerKey:
     )
 
 
+def _places(question: Question, story: Story) -> AnswerKey:
+    values = tuple(sorted({class_of(name) for name in question.key.split("|")}))
+    return AnswerKey(type="place", values=values, about=(_thing(question),))
+
+
+def _rooms(question: Question, story: Story) -> AnswerKey:
+    values = tuple(question.key.split("|"))
+    about = (event_key(_known(question, story)), event_key(_known(question, story, "other")))
+    return AnswerKey(type="room", values=values, among=_others(ROOMS, *values), about=about)
+
+
 def _room(question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type="room", values=(question.key,), among=_others(ROOMS, question.key), about=about)
 
@@ -120,10 +130,6 @@ def _seconds(question: Question, *about: str) -> AnswerKey:
 
 def _of(type_: KeyType, question: Question, *about: str) -> AnswerKey:
     return AnswerKey(type=type_, values=(question.key,), about=about)
-
-
-def _comparison(question: Question) -> AnswerKey:
-    return AnswerKey(type="comparison", values=(question.key,), among=_others(COMPARISONS, question.key))
 
 
 def _order(question: Question) -> AnswerKey:
@@ -160,38 +166,41 @@ _KEYS: Final[Mapping[str, Callable[[Question, Story], AnswerKey]]] = {
     "where_put": _place,
     "where_from": _place,
     "linked_left": _place,
+    "linked_source": _place,
+    "linked_place": lambda q, s: _room(q, event_key(_known(q, s))),
+    "linked_trajectory": _places,
+    "linked_rooms": _rooms,
+    "linked_moved": _object,
     "room_start": lambda q, s: _room(q),
     "room_end": lambda q, s: _room(q),
     "which_room": lambda q, s: _room(q, event_key(_known(q, s))),
-    "linked_room_before": lambda q, s: _room(q, event_key(_known(q, s))),
     "object_colour": lambda q, s: _colour(q, _thing(q)),
     "clothes_colour": lambda q, s: _colour(q, str(q.params["part"])),
-    "linked_looks": lambda q, s: _colour(q, str(q.params["part"])),
     "state_end": _state,
+    "linked_state": _state,
     "posture": _posture,
     "linked_posture": _posture,
     "times": lambda q, s: _of("count", q, _signature(q)),
     "things_count": lambda q, s: _of("count", q),
     "rooms_count": lambda q, s: _of("count", q),
     "people_count": lambda q, s: _of("count", q),
-    "linked_total": lambda q, s: _of("count", q),
+    "linked_often": lambda q, s: _of("count", q, _signature(q)),
     "duration": lambda q, s: _seconds(q, _signature(q)),
+    "linked_interval": lambda q, s: _seconds(q, event_key(_known(q, s))),
+    "linked_return": lambda q, s: _seconds(q, event_key(_known(q, s))),
+    "linked_longer": lambda q, s: _seconds(q),
     "video_length": lambda q, s: _seconds(q),
-    "linked_more": lambda q, s: _comparison(q),
     "acts": lambda q, s: _of("yes_no", q, _signature(q)),
-    "linked_again": lambda q, s: _of("yes_no", q, _signature(q)),
     "closes_again": lambda q, s: _of("yes_no", q, f"close|{_thing(q)}", _thing(q)),
     "puts_back": lambda q, s: _of("yes_no", q, f"put|{_thing(q)}", _thing(q)),
-    "linked_same_room": lambda q, s: _of(
-        "yes_no", q, "same_room", event_key(_known(q, s)), event_key(_known(q, s, "other"))
-    ),
     "order": lambda q, s: _order(q),
-    "linked_event_order": lambda q, s: _order(q),
     "next_action": lambda q, s: _action(q.key, s, event_key(_known(q, s))),
     "previous_action": lambda q, s: _action(q.key, s, event_key(_known(q, s))),
-    "linked_last_before": lambda q, s: _action(q.key, s, event_key(_known(q, s))),
     "first_in_room": lambda q, s: _action(event_key(q.evidence[1]), s, event_key(q.evidence[0])),
     "use": lambda q, s: _action(q.key, s, _thing(q)),
+    "linked_next": lambda q, s: _action(q.key, s, event_key(_known(q, s))),
+    "linked_previous": lambda q, s: _action(q.key, s, event_key(_known(q, s))),
+    "linked_purpose": lambda q, s: _action(q.key, s, class_of(_known(q, s).main or "")),
     "linked_use": lambda q, s: _action(q.key, s, _thing(q)),
     "linked_outcome": lambda q, s: _action(q.key, s, _thing(q)),
     "why_walk": lambda q, s: _action(q.key, s, class_of(_known(q, s).main or "")),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Final
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.proportions import Proportion, wilson
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
+from reeltalk.schema.rewriting import RESTS_ON, catalogue, published
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
+
+GRAPH: Final = "graph"
+"""Signature of the writer that asks graphs, in a row's `extra`."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,12 @@ class Counted:
     skills: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
     coherent: int = 0
+    not_offered: tuple[str, ...] = ()
+    """SVBench's methods of rewriting that a graph cannot carry out; none where no graph wrote drafts."""
+    skills_not_offered: tuple[str, ...] = ()
+    """Skills that no method a graph can carry out asks for."""
+    grounded: int = 0
+    """Linkages that name what both turns share."""
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Dialogues by task and by kind of scene."""
     checklists: int = 0
@@ -115,7 +127,15 @@ def counted(benchmark: Benchmark) -> Counted:
         question_types=_types(turn for unit in own for turn in unit.turns),
         other_types=_types(turn for unit in foreign for turn in unit.turns),
     )
-    found.relations.update(linkage.relation for linkage in benchmark.read(LINKAGES))
+    by_graph = False
+    for linkage in benchmark.read(LINKAGES):
+        found.relations[linkage.relation] += 1
+        found.grounded += RESTS_ON in linkage.extra
+        by_graph |= linkage.extra.get("writer") == GRAPH
+    if by_graph:
+        offered = {method.skill for method in catalogue().values() if method.kinds}
+        found.not_offered = tuple(name for name, method in published().items() if not method.kinds)
+        found.skills_not_offered = tuple(skill for skill in Skill if skill not in offered)
     for rewrite in benchmark.read(REWRITES):
         found.skills[rewrite.skill] += 1
         found.methods[rewrite.method] += 1
@@ -183,6 +203,13 @@ def lines(found: Counted) -> Iterable[str]:
             yield f"{title}: {', '.join(f'{name} {n:,}' for name, n in counts.most_common())}"
     if found.skills:
         yield f"drafts coherent with their neighbours: {found.coherent:,} of {found.skills.total():,}"
+    if found.relations:
+        yield f"linkages that name what both turns share: {found.grounded:,} of {found.relations.total():,}"
+    if found.not_offered:
+        yield (
+            f"rewriting from graphs: {len(found.not_offered)} of SVBench's {len(published())} methods are not offered, "
+            f"and no question for the skills {', '.join(found.skills_not_offered)}"
+        )
     for task in dict.fromkeys(task for task, _ in sorted(found.tasks)):
         kinds = ", ".join(f"{kind} {n:,}" for (name, kind), n in sorted(found.tasks.items()) if name == task)
         yield f"dialogues, {task}: {kinds}"

@@ -1,20 +1,22 @@
 """SVBench's rewriting catalogue as data: how a later question may be rewritten so that it rests on a linkage.
 
-Source: arXiv 2502.10810, the per-relation methods of its annotation guide. The methods are facts of the paper; the
-words that describe them (`rewriting.toml`) are ours.
+Source: arXiv 2502.10810, appendix C: 31 methods by relation. The methods are facts of the paper; the words that
+describe them (`rewriting.toml`) are ours, and so are the methods that are marked so.
 """
 
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.schema.dialogue import Linkage, Turn
 from reeltalk.schema.record import Name, Record
 
+RESTS_ON: Final = "rests_on"
+"""In a linkage's `extra`: what both turns share, as its writer found it."""
 CATALOGUE_FILE: Final = Path(__file__).parent / "rewriting.toml"
 
 
@@ -26,10 +28,18 @@ class RewritingMethod(BaseModel):
     name: Name
     relation: Name
     """One of `Relation`."""
+    case: Literal["same", "different"] | None = None
+    """Whether both turns must be about the same action, person or thing; None where that does not matter."""
     ask: str
     """What the rewritten question asks for."""
-    skills: tuple[Name, ...]
-    """The skills of the nine that it exercises."""
+    deeper: str | None = None
+    """What it asks for beyond that."""
+    skill: Name
+    """The one of the nine skills that such a question exercises."""
+    kinds: tuple[Name, ...] = ()
+    """Kinds of questions about two scenes by which a graph asks for it; none where no graph can."""
+    ours: bool = False
+    """True for a method that the paper does not have."""
 
 
 @cache
@@ -43,6 +53,11 @@ def catalogue() -> Mapping[str, RewritingMethod]:
     }
 
 
+def published() -> Mapping[str, RewritingMethod]:
+    """SVBench's own methods by name, without ours."""
+    return {name: method for name, method in catalogue().items() if not method.ours}
+
+
 class Rewrite(Record):
     """A draft that puts a linkage's later turn in other words, so that it rests on the earlier one.
 
@@ -54,10 +69,12 @@ class Rewrite(Record):
     method: Name
     """A name of the catalogue."""
     skill: Name
-    """One of the nine, or the writer's own."""
+    """The method's, or a person's own."""
     draft: Turn
+    """The whole turn that stands in place of the later one on a path that comes along the linkage."""
     coherent: bool
-    """True where it agrees with the turns before and after it."""
+    """True where it stands without the turns of its own chain before it, the next turn still makes sense after it, and
+    it tells the answer to no turn that follows."""
     problems: tuple[str, ...] = ()
     """Why it does not."""
     writer: Name

@@ -99,11 +99,11 @@ def a_chain(name: str = "c", interval: Interval = FIRST, pairs: Sequence[tuple[s
 
 
 BEFORE = a_chain("before")
-AFTER = a_chain(
-    "after",
-    SECOND,
-    [("What does the woman pour?", "She pours milk."), ("Into what does she pour it?", "Into the green bottles.")],
+AFTER_PAIRS = (
+    ("What does the woman pour?", "She pours milk."),
+    ("Into what does she pour it?", "Into the green bottles."),
 )
+AFTER = a_chain("after", SECOND, AFTER_PAIRS)
 LINKAGE = Linkage(
     source=TurnRef(unit_id="before", turn_index=1), target=TurnRef(unit_id="after", turn_index=1), relation="Objects"
 )
@@ -118,16 +118,15 @@ QUALITY = {
 }
 
 
-def linkage_reply(*rows: tuple[str, str, str, str, str]) -> dict[str, Any]:
-    names = ("questionsBefore", "answersBefore", "questionsAfter", "answersAfter", "relationship")
-    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+def linkage_reply(*rows: tuple[str, ...]) -> dict[str, Any]:
+    names = ("questionsBefore", "answersBefore", "questionsAfter", "answersAfter", "relationship", "shared")
+    return {name: [row[at] for row in rows] for at, name in enumerate(names) if all(len(row) > at for row in rows)}
 
 
 GOOD_LINK = (*PAIRS[1], "Into what does she pour it?", "Into the green bottles.", "Object")
 BAD_LINK = (*PAIRS[1], "Why is the sky blue?", "Because.", "Object")
 DRAFT = {
-    "method": "Objects/use",
-    "skill": "CTA",
+    "method": "Objects/use_after",
     "question": "What are the things from the crate used for now?",
     "answer": "They are filled with milk.",
     "coherent": True,
@@ -338,26 +337,74 @@ def test_pairs_of_which_none_can_be_used_are_asked_for_again() -> None:
     assert result.raw == (said(linkage_reply(BAD_LINK)),) * 2
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "relation", "shared", "words"),
+    [
+        (1, 1, "Objects", "the green bottles", ["bottl", "green"]),
+        (2, 1, "Objects", "the bottles", ["bottl"]),
+        (1, 1, "Objects", "", ["bottl", "green"]),
+        (3, 1, "People", "the man and the woman", ["man", "woman"]),
+    ],
+)
+def test_a_linkage_names_what_its_turns_share(
+    before: int, after: int, relation: str, shared: str, words: list[str]
+) -> None:
+    row = (*PAIRS[before], *AFTER_PAIRS[after], relation, shared)
+    found = writer(Scripted(linkage_reply(row))).linkages(VIDEO, BEFORE, AFTER)
+    assert isinstance(found, list)
+    (linkage,) = found
+    assert linkage.extra["rests_on"] == {"words": words} | ({"shared": shared} if shared else {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "relation", "shared", "reason"),
+    [
+        (0, 0, "Objects", "the crate", "the turn of the second chain does not speak of what both are said to share"),
+        (3, 0, "Objects", "the dog", "the turn of the second chain does not speak of"),
+        (0, 0, "Environment", "a meadow", "the turn of the first chain does not speak of"),
+        (1, 1, "Quantity", "bottles", "the turn of the second chain neither asks for a quantity nor tells one"),
+        (3, 0, "Actions", "", "the two turns have no word in common"),
+        (0, 0, "Actions", "carries, pours", "no word of 'carries, pours' is in both chains"),
+    ],
+)
+def test_a_linkage_whose_turns_do_not_share_it_is_refused(
+    before: int, after: int, relation: str, shared: str, reason: str
+) -> None:
+    row = (*PAIRS[before], *AFTER_PAIRS[after], relation, shared)
+    good = (*GOOD_LINK, "the bottles") if shared else GOOD_LINK
+    linkages, (result,) = written_linkages(writer(Scripted(linkage_reply(row, good))), VIDEO, BEFORE, AFTER)
+    assert [one.relation for one in linkages] == ["Objects"]
+    assert result.outcome is GateOutcome.DROPPED
+    assert reason in str(result.reason)
+
+
 def test_no_linkages_are_legal() -> None:
     assert writer(Scripted(linkage_reply())).linkages(VIDEO, BEFORE, AFTER) == []
 
 
 def test_a_draft_keeps_its_place_and_shows_both_scenes() -> None:
-    second = DRAFT | {"method": "Objects/state", "coherent": False, "problems": ["question 3 needs the old wording"]}
+    second = DRAFT | {
+        "method": "Objects/evolution",
+        "coherent": False,
+        "problems": ["question 3 needs the old wording"],
+    }
     model = Scripted({"drafts": [DRAFT, second]})
     found = writer(model).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
     assert isinstance(found, list)
     assert [(d.method, d.skill, d.coherent, d.position) for d in found] == [
-        ("Objects/use", "CTA", True, 0),
-        ("Objects/state", "CTA", False, 1),
+        ("Objects/use_after", "STS", True, 0),
+        ("Objects/evolution", "CTA", False, 1),
     ]
     draft = found[0].draft
     assert (draft.question, draft.asked_at_s, draft.evidence) == (DRAFT["question"], 20, (FIRST, SECOND))
-    assert draft.labels == {"svbench.skill": ("CTA",)}
+    assert draft.labels == {"svbench.relation": ("Objects",), "svbench.skill": ("STS",)}
     assert found[1].problems == ("question 3 needs the old wording",)
     assert len({d.id for d in found}) == 2
     assert model.seen[0][-1].images == (b"jpeg", b"jpeg")
-    assert "- Objects/use: what an object is used for now" in model.prompt()
+    assert (
+        "- Objects/use_after: where both are about the same, what is done first with the object now" in model.prompt()
+    )
+    assert "; going deeper, how the event would differ" in model.prompt()
     assert "Events/cause" not in model.prompt()
 
 
@@ -367,7 +414,6 @@ def test_a_draft_keeps_its_place_and_shows_both_scenes() -> None:
         [DRAFT | {"method": "Events/cause"}],
         [DRAFT, DRAFT],
         [DRAFT | {"coherent": False}],
-        [DRAFT | {"skill": "XX"}],
         [],
     ],
 )
@@ -388,7 +434,12 @@ def test_every_method_is_told_in_chinese_too() -> None:
         model = Scripted(NONSENSE, NONSENSE)
         linkage = LINKAGE.model_copy(update={"relation": relation.value})
         writer(model, language="zh").rewrite(VIDEO, linkage, BEFORE, AFTER)
-        listed = re.findall(r"^- (\S+/\S+): .*[\u4e00-\u9fff]", model.prompt(0), re.MULTILINE)
+        lines = re.findall(r"^- (\S+/\S+): (.*[\u4e00-\u9fff].*)$", model.prompt(0), re.MULTILINE)
+        for name, told in lines:
+            method = catalogue()[name]
+            assert ("相同时" in told, "不同时" in told) == (method.case == "same", method.case == "different")
+            assert ("更深一步" in told) == (method.deeper is not None)
+        listed = [name for name, _ in lines]
         assert listed == [name for name in catalogue() if name.startswith(f"{relation}/")]
 
 

@@ -24,7 +24,10 @@ from reeltalk.world.kinds import COLOURS, KINDS
 
 EACH = 1
 """Questions of a kind and a household."""
-_RARE = {"linked_use", "linked_outcome", "linked_left"}
+_RARE = {
+    "linked_use", "linked_outcome", "linked_left", "linked_posture", "linked_often", "linked_state", "linked_longer",
+    "linked_trajectory", "linked_previous",
+}  # fmt: skip
 """Kinds that few households give."""
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.checking import Checker, linked_checks
-from reeltalk.graph.linked import METHODS, linked_questions
+from reeltalk.graph.keys import answer_key
+from reeltalk.graph.linked import linked_questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.wording import SPLITS, forms_of, linked_forms, word
-from reeltalk.schema.labels import Relation, Skill
 from reeltalk.schema.rewriting import catalogue
 from reeltalk.world.activities import activities
 from reeltalk.world.film import carry_out_all, clip_graphs, plan
@@ -30,10 +30,16 @@ def pairs(request: pytest.FixtureRequest) -> list[tuple[Story, int, dict[str, st
     """Two activities of a scenario: both as one story, the later one's first event, their graphs."""
     planned = [
         (p.house, p.start_room, list(p.activities))
-        for p in plan(FilmSettings(scenarios=40 if request.config.getoption("--full") else 4, seed=11)).plans
+        for p in plan(FilmSettings(scenarios=60 if request.config.getoption("--full") else 8, seed=11)).plans
     ]
-    # Few scenarios come back to an object; these do.
-    planned += [(1, "bedroom", ["Read_bedtime_story", "Read_book"]), (1, "kitchen", ["Drink_milk", "Heat_milk"])]
+    # Few scenarios come back to an object, or do two lasting things; these do.
+    planned += [
+        (1, "bedroom", ["Read_bedtime_story", "Read_book"]),
+        (1, "kitchen", ["Drink_milk", "Heat_milk"]),
+        (1, "kitchen", ["Watch_television", "Eat_bread"]),
+        (1, "kitchen", ["Put_groceries_in_fridge", "Clean_fridge"]),
+        (1, "kitchen", ["Read_magazine", "Fry_carrot"]),
+    ]
     found = []
     for number, room, names in planned:
         house = build_house(number)
@@ -53,16 +59,19 @@ def test_sparql_finds_every_answer_again(pairs: list[tuple[Story, int, dict[str,
         checker = Checker(texts)
         for question in linked_questions(story, boundary):
             assert checker.answer(question.kind, question.params) == question.key, (question.kind, question.params)
+            assert answer_key(question, story).values
             asked[question.kind] += 1
-    assert asked.total() >= (5000 if full else 500)
-    assert set(asked) == set(linked_checks()) == set(linked_forms()) == set(METHODS)
+    assert asked.total() >= (3000 if full else 500)
+    assert set(asked) == set(linked_checks()) == set(linked_forms())
 
 
-def test_methods_are_those_of_the_catalogue() -> None:
-    assert len(catalogue()) == 31
-    assert {method.relation for method in catalogue().values()} == {str(relation) for relation in Relation}
-    assert {skill for method in catalogue().values() for skill in method.skills} == {str(skill) for skill in Skill}
-    assert {method for methods in METHODS.values() for method in methods} <= set(catalogue())
+def test_every_kind_is_asked_by_methods_of_one_skill() -> None:
+    skills: dict[str, set[str]] = {}
+    for method in catalogue().values():
+        for kind in method.kinds:
+            skills.setdefault(kind, set()).add(method.skill)
+    assert set(skills) == set(linked_forms())
+    assert all(len(found) == 1 for found in skills.values()), skills
 
 
 def test_the_english_has_no_slips_that_a_rule_can_find(pairs: list[tuple[Story, int, dict[str, str]]]) -> None:

@@ -100,7 +100,7 @@ def _settle_wording(
         return
     draft = _draft(target, value)
     method = value["method"] or FREE
-    known = catalogue()[method].skills if method in catalogue() else (FREE,)
+    known = catalogue()[method].skill if method in catalogue() else FREE
     linkage = next(
         row for row in made.content.linkages if (row.source, row.target) == refs and row.relation == relations[0]
     )
@@ -109,7 +109,7 @@ def _settle_wording(
         id=name,
         linkage=linkage,
         method=method,
-        skill=(value["skills"] or known)[0],
+        skill=value["skills"][0] if value["skills"] else known,
         draft=draft,
         coherent=True,
         writer=f"human:{settled.people[0] if settled.people else 'unknown'}",
