@@ -118,14 +118,15 @@ class TestOfAGraph:
             for one, other in landings_of(asked):
                 assert (one[0], other[0], other[1].to_json()) in drafts or "/ref/" not in other[1].extra["form"]
 
-    def test_links_that_cannot_be_landed_on_are_no_chance_and_are_told(self, walked: Path) -> None:
+    def test_every_link_of_a_graph_can_be_landed_on_and_walks_are_told(self, walked: Path) -> None:
         benchmark = Benchmark.open(walked)
         found = counted(benchmark)
         ends = {(row.source, row.target) for row in benchmark.read(LINKAGES)}
         assert found.jumps is not None
         assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
         assert found.jumps.landed > 0
-        assert found.refused.total() > 0
+        # A graph writes no link without a draft that stands.
+        assert found.refused.total() == 0
         walks = [path.extra[WALK] for path in benchmark.read(PATHS)]
         assert found.jumps.drawn == sum(walk["drawn"] for walk in walks)
         assert found.jumps.of_drawn.trials == sum(walk["drawn"] * walk["chances"] for walk in walks)
@@ -136,7 +137,6 @@ class TestOfAGraph:
         assert low - 0.05 <= 0.8 <= high + 0.05
         told = "\n".join(lines(found))
         assert "stated as 0.8" in told
-        assert all(f"{n:,} links, {reason}" in told for reason, n in found.refused.items())
         landed = {
             (tuple(row.extra["source"]), tuple(row.extra["target"]))
             for row in benchmark.read(GATES)
