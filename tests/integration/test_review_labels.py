@@ -144,7 +144,7 @@ def test_a_chain_is_tagged_by_keys_alone_and_a_reload_goes_on_where_one_was(
         CONTENT: ["Causality", "Motivation"],
         THINKING: ["Reasoning"],
     }
-    assert {value["manual"][:18] for value in values.values()} == {"tagging-manual.v1#"}
+    assert {value["manual"][:18] for value in values.values()} == {"tagging-manual.v2#"}
     assert review.state(name, CHAIN, "tagging") == "submitted"
 
 
@@ -158,7 +158,7 @@ def test_question_types_are_given_on_the_same_screen(review: ServedReview, conte
     values = review.entries(name, CHAIN, "types")
     found = [values[place]["labels"]["vdact.question_type"] for place in "012"]
     assert found == [["D-OBJ"], ["D-LOC", "REF"], ["EXP", "REF"]]
-    assert values["0"]["manual"].startswith("question-types.v1#")
+    assert values["0"]["manual"].startswith("tagging-manual.v2#")
 
 
 def test_the_mouse_ticks_and_enter_goes_on_from_a_box(review: ServedReview, context: BrowserContext, name: str) -> None:
