@@ -7,12 +7,13 @@ with the file and restored on export, as long as the record still says the same.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError
+from reeltalk.formats.left_out import FILE_FIELDS, fields_like_ours, named_by_sources, without_ours
 from reeltalk.formats.source_form import in_its_form, with_form
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
@@ -196,6 +197,9 @@ class Layout:
         content.videos, content.clips = list(records.videos.values()), list(records.clips.values())
         content.dialogues = list(records.dialogues.values())
         index = Index(content)
+        own = fields_like_ours(one.extra for row in content.dialogues for one in (row, *row.turns))
+        if own:
+            files = [file.model_copy(update={"extra": {**file.extra, FILE_FIELDS: own}}) for file in files]
         content.source_files = [
             with_form(file, value, kind.encode(index, file)) for file, (kind, value) in zip(files, values, strict=True)
         ]
@@ -203,9 +207,16 @@ class Layout:
 
     def write(self, content: Content, folder: Path) -> list[str]:
         """Write into an empty folder; what the layout cannot express is returned, a line each."""
-        index = Index(content)
         files = content.source_files_of(self.name)
         lost = [] if files else self.lost(content)
+        named = named_by_sources(files)
+        dialogues = [without_ours(dialogue, named) for dialogue in content.dialogues]
+        chains = [without_ours(chain, named) for chain in content.chains]
+        if not files:
+            changed = zip((*dialogues, *chains), (*content.dialogues, *content.chains), strict=True)
+            count = sum(one != other for one, other in changed)
+            lost += [f"dialogues or chains lose fields of ours in their extra: {count:,}"] if count else []
+        index = Index(replace(content, dialogues=dialogues, chains=chains))
         kinds = {kind.name: kind for kind in self.kinds}
         files = files or [file for file in self.default_files(index) if file.records]
         if not files:

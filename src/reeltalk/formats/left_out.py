@@ -3,13 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
-from reeltalk.schema.dialogue import GRAPH_FACTS, Turn
+from reeltalk.schema.dialogue import GRAPH_FACTS, Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 
+Unit = TypeVar("Unit", Dialogue, QAChain)
 UNHELD: Final = ("entities", "events", "facts", "tag_proposals", "rubrics", "reviews", "rejected", "media")
 """Tables that no layout of questions has a place for, beyond those that every export counts."""
 ADDED_LATER: Final = ("chains", "linkages", "paths", "graphs", "answers", "scores", *UNHELD)
@@ -48,6 +49,17 @@ def of_the_source(extra: Mapping[str, Json], named: Collection[str] = ()) -> dic
         named: Keys that the source has, although ours are called so too.
     """
     return {key: value for key, value in extra.items() if key in named or not is_ours(key)}
+
+
+def without_ours(unit: Unit, named: Collection[str]) -> Unit:
+    """A dialogue or chain with those fields of `extra` alone, its own and its turns', that its source has written.
+
+    Args:
+        unit: It.
+        named: See `of_the_source`.
+    """
+    turns = tuple(turn.model_copy(update={"extra": of_the_source(turn.extra, named)}) for turn in unit.turns)
+    return unit.model_copy(update={"extra": of_the_source(unit.extra, named), "turns": turns})
 
 
 def fields_like_ours(extras: Iterable[Mapping[str, Json]]) -> list[str]:

@@ -5,7 +5,7 @@ import json
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -19,8 +19,8 @@ from reeltalk.formats.left_out import (
     fields_left_out,
     labels_left_out,
     named_by_sources,
-    of_the_source,
     tables_left_out,
+    without_ours,
 )
 from reeltalk.formats.vdact_read import FORMAT, SCENARIO_SUFFIX_DIGITS, SPLIT_FILE, turn_number
 from reeltalk.graph.rdf import triples_from_quads
@@ -71,7 +71,7 @@ class _Writer:
         self.lost += added_since_import(self.content, FORMAT, ADDED)
         fields = named_by_sources(files)
         videos = {video.id: video for video in self.content.videos}
-        dialogues = {dialogue.id: _as_in_source(dialogue, fields) for dialogue in self.content.dialogues}
+        dialogues = {dialogue.id: without_ours(dialogue, fields) for dialogue in self.content.dialogues}
         for file in files:
             path = self.folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -254,12 +254,6 @@ class _Writer:
         self._lose(unanswered, "turns without a reference, written as an empty answer")
         self.lost += fields_left_out("turns", turns, {"question", "references", "labels"})
         self.lost += labels_left_out(turns, ())
-
-
-def _as_in_source(dialogue: Dialogue, fields: Collection[str]) -> Dialogue:
-    """A dialogue with those fields of `extra` alone that its source has."""
-    turns = tuple(turn.model_copy(update={"extra": of_the_source(turn.extra, fields)}) for turn in dialogue.turns)
-    return dialogue.model_copy(update={"extra": of_the_source(dialogue.extra, fields), "turns": turns})
 
 
 def _scenarios(videos: Iterable[Video]) -> dict[str, str]:

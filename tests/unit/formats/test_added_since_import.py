@@ -6,6 +6,7 @@ import pytest
 
 from reeltalk.formats.registry import load_format
 from reeltalk.schema.ids import DialogueId
+from reeltalk.schema.record import Json
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -22,3 +23,26 @@ def test_a_new_dialogue_is_named_and_an_edited_question_goes_out(name: str, tmp_
     assert layout.write(content, tmp_path) == ["dialogues that no imported file holds are left out: 1"]
     written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.json"))
     assert "An edited question?" in written
+
+
+@pytest.mark.parametrize("name", ["avsd", "dramaqa", "mvbench", "ovo-bench", "video-mme"])
+def test_what_our_stages_note_of_a_turn_stays_here(name: str, tmp_path: Path) -> None:
+    layout = load_format(name)
+    content = layout.read(SAMPLES / name)
+    ours: dict[str, Json] = {"tags_verified": False, "writer": "graph", "rests_on": 1}
+    content.dialogues = [
+        row.model_copy(
+            update={
+                "extra": row.extra | ours,
+                "turns": tuple(turn.model_copy(update={"extra": turn.extra | ours}) for turn in row.turns),
+            }
+        )
+        for row in content.dialogues
+    ]
+    assert layout.write(content, tmp_path) == []
+    assert layout.read(tmp_path) == layout.read(SAMPLES / name)
+    content.source_files = []
+    (tmp_path / "new").mkdir()
+    layout.write(content, tmp_path / "new")
+    for path in (tmp_path / "new").rglob("*.json"):
+        assert not any(f'"{key}"' in path.read_text(encoding="utf-8") for key in ours)
