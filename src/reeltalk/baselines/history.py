@@ -90,13 +90,20 @@ class History:
     Args:
         weight: How much a stemmed word tells, as `LikeIndex.weight`; all the same by default.
         least: Share of the question's words that an earlier turn must have.
+        stated: The same where a statement is to answer yes or no.
     """
 
     name: Final = "history"
 
-    def __init__(self, weight: Callable[[str], float] | None = None, *, least: float = LEAST_COVERAGE) -> None:
+    def __init__(
+        self,
+        weight: Callable[[str], float] | None = None,
+        *,
+        least: float = LEAST_COVERAGE,
+        stated: float = STATED_COVERAGE,
+    ) -> None:
         self._weight = weight or (lambda word: 1.0)
-        self._least = least
+        self._least, self._stated = least, stated
 
     @property
     def signature(self) -> str:
@@ -160,15 +167,11 @@ class History:
                 if decides and polarity(sentence) is None and not is_yes_no(earlier) | (number > 0):
                     continue
                 if decides:
-                    if polarity(sentence) is None and self._coverage(asked, meant, own, verbs=True) >= STATED_COVERAGE:
+                    if polarity(sentence) is None and self._coverage(asked, meant, own, verbs=True) >= self._stated:
                         found.append(Found("No." if is_negated(sentence) else "Yes.", turn, covered, False))
                 elif covered >= self._least and polarity(sentence) is None and _fits(head, sentence):
                     found.append(Found(sentence, turn, covered, False))
-            if (
-                decides
-                and not is_yes_no(earlier)
-                and self._coverage(asked, meant, context, verbs=True) >= STATED_COVERAGE
-            ):
+            if decides and not is_yes_no(earlier) and self._coverage(asked, meant, context, verbs=True) >= self._stated:
                 # What an earlier question takes for granted.
                 found.append(Found("Yes.", turn, 1.0, False))
         return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.asked_before, -one.turn))

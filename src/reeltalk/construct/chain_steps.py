@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from reeltalk.construct.quality import unwritten_gate, written_chain, written_linkages
+from reeltalk.construct.mending import shorter_chain, without_leaks
+from reeltalk.construct.quality import TellsReplaced, unwritten_gate, written_chain, written_linkages
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
@@ -26,12 +27,16 @@ def write_chains(run: Run) -> Made:
         chain, gates = written_chain(
             run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
         )
+        if chain is not None and isinstance(run.writer, TellsReplaced):
+            gates += run.writer.replaced(chain.id)
         return (None if chain is None else with_tags(run, chain, gates)), gates
 
     made = Made({CHAINS: []})
     for chain, gates in run.each("writing chains", work, write):
         made.rows[CHAINS] += signed([chain], run.writer.signature) if chain else []
         made.gates += gates
+    shorter = shorter_chain(run.settings.min_turns)
+    made.rows[CHAINS], made.gates = without_leaks(made.rows[CHAINS], made.gates, shorter)
     return made
 
 

@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from reeltalk.construct.leakage import leaks_of
 from reeltalk.construct.linting import lint
-from reeltalk.construct.quality import unwritten_gate
+from reeltalk.construct.mending import shorter_dialogue, without_leaks
+from reeltalk.construct.quality import NEEDS_VIDEO, TellsReplaced, replaced, unwritten_gate
 from reeltalk.construct.scenes import Alike, cross_scenes, single_scenes
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.wording import content_words
@@ -122,6 +124,7 @@ def write_dialogues(run: Run) -> Made:
     for made in run.each("writing dialogues", run.videos(), write):
         together.rows[DIALOGUES] += signed(made.rows[DIALOGUES], run.writer.signature)
         together.gates += made.gates
+    together.rows[DIALOGUES], together.gates = without_leaks(together.rows[DIALOGUES], together.gates, shorter_dialogue)
     return together
 
 
@@ -134,7 +137,7 @@ def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], tak
     for number, scene in _in_turns(suited, wanted, taken, task):
         if wanted == 0:
             return
-        dialogue = run.writer.dialogue(video, scene, task, number=number)
+        dialogue = _written(run, video, scene, task, number, made.gates)
         if isinstance(dialogue, Unwritten):
             made.gates.append(unwritten_gate(f"dialogue.{task.value}", "scene", scene.id, dialogue))
             continue
@@ -146,6 +149,26 @@ def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], tak
         faults = lint(dialogue, language=run.settings.language)
         passed = GateResult(gate="lint", unit="dialogue", unit_id=dialogue.id, outcome=GateOutcome.PASSED)
         made.gates += faults or [passed]
+
+
+def _written(
+    run: Run, video: Video, scene: Scene, task: Task, number: int, gates: list[GateResult]
+) -> Dialogue | Unwritten:
+    """A dialogue, sent back to its writer while turns of it can be answered without the video."""
+    dialogue = run.writer.dialogue(video, scene, task, number=number)
+    for _ in range(run.settings.attempts):
+        leaking = leaks_of(dialogue) if not isinstance(dialogue, Unwritten) else []
+        if isinstance(dialogue, Unwritten) or not leaking:
+            break
+        advice = [f"round {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in leaking]
+        again = run.writer.dialogue(video, scene, task, number=number, advice=advice)
+        if isinstance(again, Unwritten):
+            break
+        gates += [replaced(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
+        dialogue = again
+    if not isinstance(dialogue, Unwritten) and isinstance(run.writer, TellsReplaced):
+        gates += run.writer.replaced(dialogue.id)
+    return dialogue
 
 
 def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task) -> Iterator[tuple[int, Scene]]:
@@ -194,6 +217,7 @@ DIALOGUE_STEPS = (
             "seed",
             "suitability",
             "dialogues",
+            "attempts",
             "frames",
             "max_leaking",
             "easy",

@@ -44,7 +44,7 @@ class Forecast:
 
     lines: tuple[Line, ...]
     most_calls: int
-    """Where every chain is sent back as often as it may be and every reply is repaired once."""
+    """Where every chain and dialogue is sent back as often as it may be and every reply is repaired once."""
 
     @property
     def calls(self) -> int:
@@ -113,8 +113,9 @@ def forecast(
         images = settings.frames * calls if shown and sees_images else 0
         own = round(_prompt_characters(name, settings) / CHARACTERS_A_TOKEN[settings.language]) + more
         lines.append(Line(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
-    chains = count if "chains" in wanted else 0
-    most = 2 * (sum(line.calls for line in lines) + 2 * settings.attempts * chains)
+    # A chain that is sent back is written and judged again, a dialogue is written again.
+    again = 2 * count * ("chains" in wanted) + dialogues * ("dialogues" in wanted)
+    most = 2 * (sum(line.calls for line in lines) + settings.attempts * again)
     return Forecast(tuple(lines), most)
 
 
@@ -135,7 +136,7 @@ def lines(found: Forecast, videos: Iterable[Video], prices: Prices | None) -> It
         yield f"  {line.what}: {line.calls:,} requests, {line.tokens_in:,} + {line.tokens_out:,} tokens{images}"
     tokens_in, tokens_out = found.tokens
     yield f"in all {found.calls:,} requests, {tokens_in:,} + {tokens_out:,} tokens"
-    yield f"at most {found.most_calls:,} requests, where every reply is repaired and every chain sent back"
+    yield f"at most {found.most_calls:,} requests, where every reply is repaired and every chain and dialogue sent back"
     if prices is None:
         yield "money: not known; give --price-in and --price-out per million tokens"
     else:

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from reeltalk.construct.facts import Told, is_news, told_facts
@@ -23,7 +23,9 @@ LOOKED_AT: Final = 4000
 """Partial chains that are looked at before a length is given up."""
 
 
-def chain_questions(story: Story, *, split: str, seed: str, lengths: Sequence[int]) -> list[Question] | None:
+def chain_questions(
+    story: Story, *, split: str, seed: str, lengths: Sequence[int], without: Collection[str] = ()
+) -> list[Question] | None:
     """Questions each of which rests on the one before, or None where a story gives no chain of any of the lengths.
 
     Args:
@@ -31,14 +33,21 @@ def chain_questions(story: Story, *, split: str, seed: str, lengths: Sequence[in
         split: Whose surface forms are used.
         seed: Decides among the chains there are.
         lengths: How many turns, the wanted length first.
+        without: Questions that are not asked, by `named`.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
+    pool = [q for q in pool if named(q) not in without]
     for length in lengths:
         found = _Search(pool, split, draw, length).run()
         if found is not None:
             return found
     return None
+
+
+def named(question: Question) -> str:
+    """Tells a question apart from all others of its story."""
+    return f"{question.kind} {identity(question)}"
 
 
 class _Search:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.construct.facts import Told, is_news, told_facts
 from reeltalk.construct.graph_chains import is_guessable
 from reeltalk.construct.graph_video import Part
+from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.statements import Statement, statement, told_together
 from reeltalk.graph import phrases
 from reeltalk.graph.question import Question
@@ -125,6 +126,8 @@ class Maker:
         self._asked: list[Question] = []
         self._said: set[str] = set()
         self._last: Question | None = None
+        self.passed_over: list[tuple[int, str, str]] = []
+        """Questions that were not asked: before which round, the gate that each would not pass, and why."""
 
     @property
     def story(self) -> Story:
@@ -153,12 +156,20 @@ class Maker:
                 return self.rounds
         return "too little happens for five rounds that each ask for something new"
 
-    def _choose(self, *, follow: bool | None, leads: bool = False, shown: bool = False) -> tuple[Question, bool] | None:
+    def _choose(
+        self,
+        *,
+        follow: bool | None,
+        leads: bool = False,
+        shown: bool = False,
+        without: Sequence[Question] = (),
+    ) -> tuple[Question, bool] | None:
         """A question that nothing said so far answers, of a kind asked least, and whether it rests on the last.
 
-        One that leads on comes before others where `leads`; only one that events show will do where `shown`.
+        One that leads on comes before others where `leads`; only one that events show will do where `shown`; none of
+        `without`.
         """
-        asked = {(q.kind, identity(q)) for q in self._asked}
+        asked = {(q.kind, identity(q)) for q in (*self._asked, *without)}
         new = [q for q in self.pool if (q.kind, identity(q)) not in asked and is_news(q, self._told)]
         last = self._last
         follows = [q for q in new if last is not None and rests_on(q, last) and forms_of(q.kind, self.split, ref=True)]
@@ -190,20 +201,25 @@ class Maker:
             leads: True to prefer a question that a later one can rest on.
             opening: What leads to the question.
         """
-        chosen = self._choose(follow=follow, leads=leads)
-        if chosen is None:
-            return False
-        question, rests = chosen
-        for _ in range(8):
-            asked = word(question, split=self.split, draw=self.draw, first=not self.rounds, rests=rests)
-            if asked.text not in self._said:
-                break
-        said = self._statement(question)
-        head = {"yes": "Yes: ", "no": "No: "}.get(question.key, "")
-        self._add(asked, opening, phrases.sentence(f"{head}{said.says}."), said, task)
-        self._told |= told_facts(question)
-        self._last = question
-        return True
+        leaking: list[Question] = []
+        while (chosen := self._choose(follow=follow, leads=leads, without=leaking)) is not None:
+            question, rests = chosen
+            for _ in range(8):
+                asked = word(question, split=self.split, draw=self.draw, first=not self.rounds, rests=rests)
+                if asked.text not in self._said:
+                    break
+            said = self._statement(question)
+            head = {"yes": "Yes: ", "no": "No: "}.get(question.key, "")
+            turn = self._turn(asked, opening, phrases.sentence(f"{head}{said.says}."), task)
+            leak = leak_of(turn, [(made.turn.question, made.turn.references[0]) for made in self.rounds])
+            if leak is None:
+                self._add(asked, turn, said)
+                self._told |= told_facts(question)
+                self._last = question
+                return True
+            self.passed_over.append((len(self.rounds), leak[0], f"not asked, {turn.question!r}: {leak[1]}"))
+            leaking.append(question)
+        return False
 
     def refusal(self) -> bool:
         """Add a round that cannot be answered from the video."""
@@ -215,15 +231,15 @@ class Maker:
         asked = word(question, split=self.split, draw=self.draw, first=not self.rounds)
         said = statement(question)
         reference = phrases.sentence(f"{said.says}, so this cannot be answered.")
-        self._add(asked, "{question}", reference, said, Task.ANSWER_REFUSAL)
+        self._add(asked, self._turn(asked, "{question}", reference, Task.ANSWER_REFUSAL), said)
         # A refusal tells nothing that a later question could rest on.
         self._last = None
         return True
 
-    def _add(self, asked: Asked, opening: str, reference: str, said: Statement, task: Task | None) -> None:
+    def _turn(self, asked: Asked, opening: str, reference: str, task: Task | None) -> Turn:
         turn = turn_of(asked, self.story, self.draw, asked_at_s=self.asked_at_s)
         text = asked.text if opening == "{question}" else phrases.sentence(opening.replace("{question}", asked.text))
-        turn = turn.model_copy(
+        return turn.model_copy(
             update={
                 "question": text,
                 "references": (reference,),
@@ -234,6 +250,8 @@ class Maker:
                 "extra": turn.extra | {"about": "video"},
             }
         )
+
+    def _add(self, asked: Asked, turn: Turn, said: Statement) -> None:
         self.rounds.append(Round(turn, says=(said,)))
         self._said.add(asked.text)
         self._asked.append(asked.question)

@@ -6,6 +6,7 @@ Whatever it writes is answered again by SPARQL before it is given away. It write
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, read_targets, uniform
@@ -13,7 +14,9 @@ from reeltalk.construct.graph_checklists import checklist_of
 from reeltalk.construct.graph_dialogues import Maker, Round
 from reeltalk.construct.graph_linkages import Pair, drafts, link, shows
 from reeltalk.construct.graph_video import GraphVideo, Part
+from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.model_linking import Linked
+from reeltalk.construct.quality import replaced
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Judged, Unwritten
@@ -49,6 +52,8 @@ CAPTION_EVENTS = 6
 """Actions that a caption tells at most."""
 CANDIDATES = 4
 """Chains of a clip among which a balanced benchmark chooses."""
+TRIES = 32
+"""Draws of a chain before a clip is left without one whose turns all need the video."""
 
 
 class GraphWriter:
@@ -81,6 +86,7 @@ class GraphWriter:
         self._videos: dict[str, GraphVideo] = {}
         self._pairs: dict[tuple[str, str], Pair] = {}
         self._rounds: dict[tuple[str, int], Round] = {}
+        self._replaced: dict[str, list[GateResult]] = {}
         self._counts: Counter[Label] = Counter()
         self._targets: dict[Label, float] = {}
         if settings.balance is not None:
@@ -110,40 +116,67 @@ class GraphWriter:
         if isinstance(found, Unwritten):
             return found
         graphs, part = found
-        lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
         candidates = []
         for attempt in range(CANDIDATES if self.settings.balance else 1):
-            seed = f"{self.settings.seed} {clip.id} {attempt}" if attempt else f"{self.settings.seed} {clip.id}"
-            found_chain = graph_chains.chain_questions(part.story, split=graphs.split, seed=seed, lengths=lengths)
-            if found_chain is not None:
-                candidates.append((found_chain, seed))
-        if not candidates:
-            return Unwritten(f"too little happens for {self.settings.min_turns} questions that rest on each other")
-        chain, seed = candidates[0]
+            seed = " ".join((str(self.settings.seed), clip.id, *([str(attempt)] if attempt else []), *advice))
+            written = self._chain(graphs, part, seed)
+            if isinstance(written, Unwritten):
+                return written
+            candidates.append(written)
+        chosen = candidates[0]
         if self.settings.balance is not None:
-            chain, seed = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c[0]), self._targets))
-            self._counts += self._labels_of(chain)
-        asked = graph_chains.put_into_words(chain, split=graphs.split, seed=seed)
-        draw = random.Random(f"turns {seed}")
-        turns = [
-            turn.model_copy(
-                update={
-                    "options": None,
-                    "correct_option": None,
-                    "extra": turn.extra | shows(said.question, part.story) | {"tags_verified": False},
-                }
-            )
-            for said in asked
-            for turn in (turn_of(said, part.story, draw, asked_at_s=part.asked_at_s),)
-        ]
-        _check(part, turns, clip.id)
-        return QAChain(
+            chosen = min(candidates, key=lambda c: distance(self._counts + self._labels_of(c.questions), self._targets))
+            self._counts += self._labels_of(chosen.questions)
+        _check(part, chosen.turns, clip.id)
+        chain = QAChain(
             id=ChainId(derive_id("chain", clip.id, SIGNATURE, self.settings.seed)),
             video_id=video.id,
             clip_id=clip.id,
-            turns=tuple(turns),
+            turns=chosen.turns,
             extra={"writer": SIGNATURE},
         )
+        self._replaced[chain.id] = [
+            replaced(gate, "chain", chain.id, reason, turn=turn) for turn, gate, reason in chosen.passed_over
+        ]
+        return chain
+
+    def _chain(self, graphs: GraphVideo, part: Part, seed: str) -> "_Written | Unwritten":
+        """A chain none of whose turns is answered by itself or by those before it."""
+        lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
+        passed_over: list[tuple[int, str, str]] = []
+        without: set[str] = set()
+        for attempt in range(TRIES):
+            own = f"{seed} again {attempt}" if attempt else seed
+            chain = graph_chains.chain_questions(
+                part.story, split=graphs.split, seed=own, lengths=lengths, without=without
+            )
+            if chain is None:
+                if not passed_over:
+                    return Unwritten(
+                        f"too little happens for {self.settings.min_turns} questions that rest on each other"
+                    )
+                # Another draw may put the same questions in an order that gives nothing away.
+                without.clear()
+                continue
+            asked = graph_chains.put_into_words(chain, split=graphs.split, seed=own)
+            draw = random.Random(f"turns {own}")
+            turns = [
+                turn.model_copy(
+                    update={
+                        "options": None,
+                        "correct_option": None,
+                        "extra": turn.extra | shows(said.question, part.story) | {"tags_verified": False},
+                    }
+                )
+                for said in asked
+                for turn in (turn_of(said, part.story, draw, asked_at_s=part.asked_at_s),)
+            ]
+            leak = _first_leak(turns)
+            if leak is None:
+                return _Written(chain, tuple(turns), passed_over)
+            passed_over.append(leak)
+            without.add(graph_chains.named(chain[leak[0]]))
+        return Unwritten(f"in each of {TRIES} chains the turns before answer a question")
 
     def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
         """The labels of a chain that are balanced."""
@@ -253,9 +286,11 @@ class GraphWriter:
         # A dialogue can be made, so the scene suits; how well, goes by what is left to choose from.
         return 6 if made.material >= ENOUGH else 5 if made.material >= ENOUGH // 2 else 4
 
-    def dialogue(self, video: Video, scene: Scene, task: Task, *, number: int) -> Dialogue | Unwritten:
+    def dialogue(
+        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+    ) -> Dialogue | Unwritten:
         """A dialogue of 5 to 8 rounds, checked against the rules of its task."""
-        maker = self._maker(video, scene, task, number)
+        maker = self._maker(video, scene, task, number, advice)
         if isinstance(maker, Unwritten):
             return maker
         rounds = maker.dialogue(task)
@@ -278,7 +313,18 @@ class GraphWriter:
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
+        self._replaced[dialogue.id] = [
+            replaced(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in maker.passed_over
+        ]
         return dialogue
+
+    def replaced(self, unit_id: str) -> list[GateResult]:
+        """The questions in whose place others are asked in a chain or dialogue.
+
+        Args:
+            unit_id: The identifier of a chain or dialogue that was just written.
+        """
+        return self._replaced.pop(unit_id, [])
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Five items from the facts of the turn, which its reference answer passes."""
@@ -288,8 +334,11 @@ class GraphWriter:
             return Unwritten("another run wrote the dialogue, and its facts are not known")
         return checklist_of(made)
 
-    def _maker(self, video: Video, scene: Scene, task: Task, number: int) -> Maker | Unwritten:
-        seed = f"{self.settings.seed} {scene.id} {task.value} {number}"
+    def _maker(
+        self, video: Video, scene: Scene, task: Task, number: int, advice: Sequence[str] = ()
+    ) -> Maker | Unwritten:
+        # Who is sent back draws anew.
+        seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
         if scene.kind == "single":
             found = self._part(video, scene.clip_ids)
             return found if isinstance(found, Unwritten) else Maker(found[1], split=found[0].split, seed=seed)
@@ -299,6 +348,25 @@ class GraphWriter:
         shown = frozenset(n for n, clip in enumerate(graphs.clips) if clip.id in scene.clip_ids)
         objects = frozenset(name.removeprefix("object:") for name in scene.joined_by if name.startswith("object:"))
         return Maker(graphs.whole, split=graphs.split, seed=seed, shown=shown, objects=objects)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A chain, and what was not asked in it."""
+
+    questions: list[Question]
+    turns: tuple[Turn, ...]
+    passed_over: list[tuple[int, str, str]]
+    """Index of a turn, the gate, and why."""
+
+
+def _first_leak(turns: Sequence[Turn]) -> tuple[int, str, str] | None:
+    """The first turn that is answered by itself or by those before it: its index, the gate, and why."""
+    for index, turn in enumerate(turns):
+        leak = leak_of(turn, [(before.question, before.references[0]) for before in turns[:index]])
+        if leak is not None:
+            return index, leak[0], f"not asked, {turn.question!r}: {leak[1]}"
+    return None
 
 
 def _check(part: Part, turns: Sequence[Turn], unit: str) -> None:

@@ -2,12 +2,13 @@
 
 Offline baselines try (`baselines`); `probing.py` asks a model the same. A turn about a video is never answered from
 that video's other turns, only from those of others. What is meant to be answered without the video is left out.
+A question that holds its own answer (`own_answers.py`) is answered from the question alone, too.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +17,7 @@ from reeltalk.baselines.answerer import Pair
 from reeltalk.baselines.blind import Blind
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import History
+from reeltalk.construct.own_answers import own_answer
 from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
@@ -26,6 +28,10 @@ BLIND: Final = "leak.blind"
 HISTORY: Final = "leak.history"
 HABIT: Final = "leak.habit"
 SHARE: Final = "leak.share"
+STRICT_COVERAGE: Final = 0.5
+"""Share of a question's words that an earlier turn must have to answer it, where no other turns tell their weights."""
+STRICT_STATED: Final = 0.7
+"""The same where a statement is to answer yes or no."""
 _EVEN: Final = 0.5
 """Fair share of an answer, also to an open question: what is right more often than wrong is a good guess."""
 
@@ -94,17 +100,18 @@ def leaks(
     learnt = list(conversations if train is None else train)
     pairs = pairs_of(learnt)
     blind = Blind(pairs)
-    history = History(blind.index.weight, least=settings.coverage)
+    histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
     habits = _Habits(learnt, settings)
     results = []
     for conversation in conversations:
         unit: Literal["dialogue", "chain"] = "dialogue" if isinstance(conversation, Dialogue) else "chain"
+        history = histories[type(conversation)]
         for index, turn in enumerate(conversation.turns):
             if not is_counted(turn):
                 continue
             reasons: dict[str, str | None] = {}
             if "blind" in settings.probes:
-                reasons[BLIND] = _blind(blind, turn, conversation.video_id, settings)
+                reasons[BLIND] = own_answer(turn) or _blind(blind, turn, conversation.video_id, settings)
             if "history" in settings.probes:
                 reasons[HISTORY] = _history(history, turn, said_before(conversation, index))
             if "habit" in settings.probes:
@@ -117,6 +124,45 @@ def leaks(
                     )
                 )
     return results
+
+
+def leak_of(turn: Turn, said: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """Which gate a turn does not pass by itself and by what was said before it, and why; None where it passes.
+
+    It is for writing, when no other video is known yet: stricter than `leaks` on the history, and without habits.
+
+    Args:
+        turn: A turn that may be asked.
+        said: The questions and answers before it.
+    """
+    if not is_counted(turn):
+        return None
+    own = own_answer(turn)
+    if own is not None:
+        return BLIND, own
+    told = _history(_strict(), turn, said)
+    return None if told is None else (HISTORY, told)
+
+
+def leaks_of(conversation: Conversation) -> list[tuple[int, str, str]]:
+    """The turns that do not pass `leak_of`: index, gate and reason.
+
+    Args:
+        conversation: A chain or dialogue that was just written.
+    """
+    found = ((index, leak_of(turn, said_before(conversation, index))) for index, turn in enumerate(conversation.turns))
+    return [(index, *leak) for index, leak in found if leak is not None]
+
+
+@cache
+def _strict() -> History:
+    return History(least=STRICT_COVERAGE, stated=STRICT_STATED)
+
+
+def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> History:
+    """What a conversation gives away, by how rare words are in those of its sort; in all where there are none."""
+    alike = [conversation for conversation in learnt if isinstance(conversation, sort)]
+    return History(Blind(pairs_of(alike or learnt)).index.weight, least=settings.coverage)
 
 
 def _blind(blind: Blind, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:

@@ -101,12 +101,11 @@ class ModelWriter:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        reasons = "\n".join(f"- {reason}" for reason in advice)
         asked = self._writer.ask(
             "chain",
             ChainReply,
             seen=self._context(video, (interval,)),
-            parts={"advice": self._writer.part("advice", {"reasons": reasons}) if advice else ""},
+            parts={"advice": self._advice(advice)},
             check=self._writer.refused("chain", ChainReply, lambda reply: (*reply.questions, *reply.answers)),
         )
         if asked.record is None:
@@ -246,7 +245,9 @@ class ModelWriter:
         reply = given(asked)
         return reply if isinstance(reply, Unwritten) else reply.score
 
-    def dialogue(self, video: Video, scene: Scene, task: Task, *, number: int) -> Dialogue | Unwritten:
+    def dialogue(
+        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+    ) -> Dialogue | Unwritten:
         """A dialogue of 5 to 8 rounds that keeps the structural rules of its task.
 
         Args:
@@ -254,6 +255,7 @@ class ModelWriter:
             scene: What it is about.
             task: What it is to test.
             number: Tells the dialogues of one scene and task apart, from 0.
+            advice: Why an earlier dialogue was sent back.
 
         Raises:
             ModelError: There is no reply to be had.
@@ -287,6 +289,7 @@ class ModelWriter:
                 "task": f"{self._writer.part(f'dialogue_{task.value}')}\n\n{self._writer.part(example)}",
                 "cross_scene": cross_scene,
                 "number": str(number + 1),
+                "advice": self._advice(advice),
             },
             check=lambda reply: "; ".join(structural(made(reply), task)) or is_copy(reply),
         )
@@ -310,6 +313,9 @@ class ModelWriter:
             BudgetError: A limit would be passed.
         """
         return tagged(self._writer, turns, made=self._made)
+
+    def _advice(self, reasons: Sequence[str]) -> str:
+        return self._writer.part("advice", {"reasons": "\n".join(f"- {r}" for r in reasons)}) if reasons else ""
 
     @property
     def _made(self) -> dict[str, Any]:

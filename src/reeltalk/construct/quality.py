@@ -1,5 +1,6 @@
 """The loop around a writer: write, lint, judge, send back; and what is kept in the end, with what was found about it.
 
+A chain goes back also where a question of it can be answered without the video.
 SVBench sends a chain whose overall quality is below 90 of 100 back to revision (arXiv 2502.10810). Here a model
 revises it a few times; what still does not pass is kept and flagged for a person, and never kept in silence.
 """
@@ -7,6 +8,7 @@ revises it a few times; what still does not pass is kept and flagged for a perso
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
+from reeltalk.construct.leakage import leaks_of
 from reeltalk.construct.linting import DEFAULT_LINT, GATE, LintSettings, lint
 from reeltalk.construct.model_linking import Linked
 from reeltalk.construct.writers import Judged, Language, Unwritten, Writer
@@ -18,6 +20,8 @@ WRITTEN_GATE: Final = "written"
 QUALITY_GATE: Final = "quality"
 ATTEMPT_GATE: Final = "quality.attempt"
 """A chain that was sent back: it is not kept, but what the judge found is."""
+NEEDS_VIDEO: Final = "it can be answered without the video, so ask something else"
+"""What a writer is told of a question that leaks."""
 MIN_QUALITY: Final = 90.0
 """Lowest overall quality that passes (SVBench)."""
 MAX_REWRITES: Final = 2
@@ -33,11 +37,57 @@ class TellsRejected(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsReplaced(Protocol):
+    """A writer that looks itself which questions need no video, and asks others in their place."""
+
+    def replaced(self, unit_id: str, /) -> list[GateResult]:
+        """The questions in whose place others are asked in a chain or dialogue that was just written."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Attempt:
     chain: QAChain
     faults: list[GateResult]
-    judged: Judged
+    judged: Judged | Unwritten | None
+    leaking: list[tuple[int, str, str]]
+    """Turns that need no video: index, gate and reason."""
+
+    @property
+    def overall(self) -> float:
+        return self.judged.overall if isinstance(self.judged, Judged) else 100.0
+
+    def passes(self, gate: float) -> bool:
+        """True also where nobody judged it, or could."""
+        return self.overall >= gate
+
+    def below(self, gate: float) -> str:
+        return f"overall quality is {self.overall:g}, below {gate:g}"
+
+    def advice(self, below: str) -> list[str]:
+        """What the writer is told for another attempt."""
+        told = [f"question {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in self.leaking]
+        told += self.judged.reasons if isinstance(self.judged, Judged) else ()
+        told += [_advice(fault) for fault in self.faults]
+        return told or ([_because(below, self.judged)] if isinstance(self.judged, Judged) else [])
+
+    @property
+    def verdict(self) -> list[GateResult]:
+        """The result of the judging of a chain that passes."""
+        if isinstance(self.judged, Judged):
+            return [_quality(self.chain, self.judged, GateOutcome.PASSED)]
+        if self.judged is None:
+            return []
+        unchecked = GateResult(
+            gate=QUALITY_GATE,
+            unit="chain",
+            unit_id=self.chain.id,
+            outcome=GateOutcome.UNCHECKED,
+            reason=f"the judge's reply cannot be used: {self.judged.reason}",
+            raw=self.judged.replies,
+        )
+        return [unchecked]
 
 
 def written_chain(
@@ -78,32 +128,29 @@ def written_chain(
         if isinstance(chain, Unwritten):
             results.append(unwritten_gate(WRITTEN_GATE, "clip", clip.id, chain))
             break
-        faults = lint(chain, language=language, settings=lint_settings)
-        judged = writer.judge(video, clip, chain)
-        if judged is None:
-            return chain, [*results, *_linted(chain, faults)]
-        if isinstance(judged, Unwritten):
-            unchecked = GateResult(
-                gate=QUALITY_GATE,
-                unit="chain",
-                unit_id=chain.id,
-                outcome=GateOutcome.UNCHECKED,
-                reason=f"the judge's reply cannot be used: {judged.reason}",
-                raw=judged.replies,
-            )
-            return chain, [*results, *_linted(chain, faults), unchecked]
-        if judged.overall >= gate:
-            return chain, [*results, *_linted(chain, faults), _quality(chain, judged, GateOutcome.PASSED)]
-        tried.append(_Attempt(chain, faults, judged))
-        below = f"overall quality is {judged.overall:g}, below {gate:g}"
+        one = _Attempt(
+            chain,
+            lint(chain, language=language, settings=lint_settings),
+            writer.judge(video, clip, chain),
+            leaks_of(chain),
+        )
+        if one.passes(gate) and not one.leaking:
+            return chain, [*results, *_linted(chain, one.faults), *one.verdict]
+        tried.append(one)
+        below = one.below(gate)
         if attempt < rewrites:
-            reason = f"attempt {attempt + 1}: {_because(below, judged)}"
-            results.append(_quality(chain, judged, GateOutcome.FLAGGED, reason, name=ATTEMPT_GATE))
-        advice = [*judged.reasons, *(_advice(fault) for fault in faults)] or [_because(below, judged)]
+            if not one.passes(gate) and isinstance(one.judged, Judged):
+                reason = f"attempt {attempt + 1}: {_because(below, one.judged)}"
+                results.append(_quality(chain, one.judged, GateOutcome.FLAGGED, reason, name=ATTEMPT_GATE))
+            results += [replaced(name, "chain", chain.id, reason, turn=index) for index, name, reason in one.leaking]
+        advice = one.advice(below)
     if not tried:
         return None, results
-    best = max(reversed(tried), key=lambda one: one.judged.overall)
-    below = f"overall quality is {best.judged.overall:g}, below {gate:g}, after {len(tried)} attempts"
+    best = max(reversed(tried), key=lambda one: (not one.leaking, one.overall))
+    if best.passes(gate):
+        return best.chain, [*results, *_linted(best.chain, best.faults), *best.verdict]
+    assert isinstance(best.judged, Judged)
+    below = f"{best.below(gate)}, after {len(tried)} attempts"
     flagged = _quality(best.chain, best.judged, GateOutcome.FLAGGED, _because(below, best.judged))
     return best.chain, [*results, *_linted(best.chain, best.faults), flagged]
 
@@ -176,4 +223,19 @@ def unwritten_gate(
         outcome=GateOutcome.UNWRITTEN,
         reason=nothing.reason,
         raw=nothing.replies,
+    )
+
+
+def replaced(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int) -> GateResult:
+    """That a question did not pass a gate, and another one stands in its place.
+
+    Args:
+        gate: The gate.
+        unit: What it would be a turn of.
+        unit_id: Its identifier.
+        reason: Why it did not pass.
+        turn: Where it would stand, from 0.
+    """
+    return GateResult(
+        gate=gate, unit=unit, unit_id=unit_id, turn_index=turn, outcome=GateOutcome.REPLACED, reason=reason
     )

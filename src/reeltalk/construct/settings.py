@@ -43,7 +43,7 @@ class ConstructSettings(BaseModel):
     quality: Annotated[float, Field(ge=0, le=100)] = 90.0
     """Lowest overall quality that passes (SVBench); a chain below goes back to its writer."""
     attempts: Annotated[int, Field(ge=0)] = 2
-    """How often a chain goes back before it is left to people."""
+    """How often a chain or dialogue goes back; then turns that need no video go, and a chain is left to people."""
     suitability: Annotated[int, Field(ge=1, le=6)] = 5
     """Lowest suitability of a scene for a task, 1 to 6 (MT-Video-Bench keeps 5 and 6)."""
     dialogues: Annotated[int, Field(ge=0)] = 1

@@ -136,7 +136,9 @@ def _write(run: Run, spec: StepSpec, made: Made, settings: dict[str, Json], pare
     benchmark, counts = run.benchmark, {}
     kept = [gate for gate in benchmark.read(GATES) if not gate.gate.startswith(f"{spec.name}:")]
     own = [gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates]
-    gone = {gate.unit_id for gate in own if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue"}
+    dropped = (gate.unit_id for gate in own if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue")
+    # A step that writes dialogues leaves out itself what it drops.
+    gone = set(dropped) if spec.name == "gates" else set()
     if gone:
         _drop(benchmark, gone)
         parents = _parents_of(benchmark, spec)

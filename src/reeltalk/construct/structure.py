@@ -53,6 +53,11 @@ def is_labelled(turn: Turn, task: Task) -> bool:
     return task.value in turn.labels.get(TASK_LABEL, ())
 
 
+def names_a_round(turn: Turn) -> bool:
+    """True where a turn speaks of a round by its place."""
+    return any(_NAMES_A_ROUND.search(text) for text in (turn.question, *turn.references[:1]))
+
+
 def _numbered(dialogue: Dialogue) -> list[tuple[int, Turn]]:
     return list(enumerate(dialogue.turns, start=1))
 

@@ -56,7 +56,7 @@ class Writer(Protocol):
         Args:
             video: Whose clip it is.
             clip: What it is about.
-            advice: Why a judge sent an earlier chain back, for another attempt.
+            advice: Why an earlier chain was sent back, for another attempt.
         """
         ...
 
@@ -80,7 +80,9 @@ class Writer(Protocol):
         """How well a scene suits a task, 1 to 6."""
         ...
 
-    def dialogue(self, video: Video, scene: Scene, task: Task, *, number: int) -> Dialogue | Unwritten:
+    def dialogue(
+        self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
+    ) -> Dialogue | Unwritten:
         """A dialogue of 5 to 8 rounds about a scene.
 
         Args:
@@ -88,6 +90,7 @@ class Writer(Protocol):
             scene: What it is about; a cross-scene segment has several parts.
             task: What it is to test.
             number: Tells the dialogues of one scene and task apart, from 0.
+            advice: Why an earlier dialogue was sent back, for another attempt.
         """
         ...
 

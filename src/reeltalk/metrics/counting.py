@@ -12,7 +12,7 @@ import numpy as np
 from reeltalk.metrics.clustered import clustered_mean
 from reeltalk.metrics.proportions import Proportion, wilson
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
-from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill
 from reeltalk.schema.paths import LANDING, WALK
 from reeltalk.schema.rewriting import RESTS_ON, catalogue, published
@@ -89,7 +89,9 @@ class Counted:
     gates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Checks by gate and outcome."""
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Why writers gave nothing, by gate and reason."""
+    """Why units were not written or were dropped, by gate and reason."""
+    leaks: Counter[str] = field(default_factory=Counter)
+    """Turns that were asked without the video, by outcome."""
     malformed: int = 0
     """Units that a model gave no usable reply for; the raw replies are in the table of gates."""
 
@@ -151,9 +153,10 @@ def counted(benchmark: Benchmark) -> Counted:
         found.gates[gate.gate, gate.outcome.value] += 1
         if gate.gate.endswith(f":{LANDING}") and gate.outcome is not GateOutcome.PASSED:
             found.refused[gate.reason or "no reason given"] += 1
-        if gate.outcome is GateOutcome.UNWRITTEN:
+        if gate.outcome is GateOutcome.UNWRITTEN or (gate.outcome is GateOutcome.DROPPED and gate.turn_index is None):
             found.reasons[gate.gate, gate.reason or "no reason given"] += 1
             found.malformed += bool(gate.raw)
+        found.leaks[gate.outcome.value] += LEAK in gate.gate and gate.turn_index is not None
     found.jumps = _jumps(benchmark, paths, found)
     return found
 
@@ -222,6 +225,11 @@ def lines(found: Counted) -> Iterable[str]:
     for gate in dict.fromkeys(gate for gate, _ in sorted(found.gates)):
         outcomes = ", ".join(f"{outcome} {n:,}" for (name, outcome), n in sorted(found.gates.items()) if name == gate)
         yield f"{gate}: {outcomes}"
+    if found.leaks:
+        yield (
+            f"questions that need no video: {found.leaks['replaced']:,} replaced by others, {found.leaks['dropped']:,} "
+            f"taken out, {found.leaks['flagged']:,} flagged and kept"
+        )
     if found.malformed:
         yield f"unusable replies: {found.malformed:,} units are unwritten for them; all are kept in the table of gates"
     for (gate, reason), n in found.reasons.most_common(12):

@@ -31,10 +31,16 @@ class GateOutcome(StrEnum):
     """Kept, and shown to whoever reviews it."""
     DROPPED = "dropped"
     """Left out of the tables by a set rule."""
+    REPLACED = "replaced"
+    """Not asked, or written anew; what stands in its place is a unit or turn of its own."""
     UNWRITTEN = "unwritten"
     """A writer gave nothing that could be used; its raw replies are kept, and nothing stands in its place."""
     UNCHECKED = "unchecked"
     """The check could not be made."""
+
+
+GONE: Final = frozenset({GateOutcome.DROPPED, GateOutcome.REPLACED, GateOutcome.UNWRITTEN})
+"""Outcomes of what no table holds."""
 
 
 class GateResult(Record):

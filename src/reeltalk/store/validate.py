@@ -8,7 +8,7 @@ from typing import Final, Literal
 from reeltalk.errors import ReeltalkError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
-from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.gates import GONE, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.scoring import JudgedScore
@@ -289,7 +289,7 @@ class _Relations:
 
     def _gate(self, index: int, gate: GateResult) -> Iterator[Finding]:
         # What was dropped or never written is not in its table.
-        if gate.outcome in (GateOutcome.DROPPED, GateOutcome.UNWRITTEN) or gate.unit not in ("chain", "dialogue"):
+        if gate.outcome in GONE or gate.unit not in ("chain", "dialogue"):
             return
         turns = self._unit_turns(gate.unit, gate.unit_id)
         if turns is None:

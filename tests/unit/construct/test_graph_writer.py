@@ -6,25 +6,31 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checklist_reader import score, wrong_answers
 
 from reeltalk.cli import run as command
 from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.leakage import BLIND, HISTORY, leaks
+from reeltalk.construct.own_answers import own_answer
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.statements import statement_forms
 from reeltalk.construct.step import Run
 from reeltalk.construct.structure import structural
+from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.asking import stories
 from reeltalk.graph.checking import Checker
 from reeltalk.graph.wording import forms
+from reeltalk.metrics.counting import counted, lines
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.gates import GateOutcome, is_counted
 from reeltalk.schema.labels import Task, unknown_labels
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, LINKAGES, PATHS, REWRITES, SCENES
@@ -252,19 +258,76 @@ def test_what_another_stage_wrote_is_kept_beside(household: Path, tmp_path: Path
     assert validate(benchmark) == []
 
 
+def test_no_question_is_answered_by_itself_or_by_those_before_it(constructed: Path) -> None:
+    benchmark = Benchmark.open(constructed)
+    units = units_of(benchmark)
+    found = [r for r in leaks(units) if r.outcome is GateOutcome.FLAGGED and r.gate in (BLIND, HISTORY)]
+    assert len(found) <= 0.01 * sum(len(unit.turns) for unit in units), found
+    assert [turn.question for unit in units for turn in unit.turns if is_counted(turn) and own_answer(turn)] == []
+    replaced = [gate for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.REPLACED]
+    assert {gate.unit for gate in replaced} == {"chain", "dialogue"}
+    assert all(str(gate.reason).startswith("not asked, ") for gate in replaced)
+    told = "\n".join(lines(counted(benchmark)))
+    assert f"questions that need no video: {len(replaced):,} replaced by others" in told
+
+
 def test_more_leaks_than_allowed_drop_dialogues_and_say_so(household: Path, tmp_path: Path) -> None:
     folder = tmp_path / "strict"
     shutil.copytree(household, folder)
-    before = {row.id for row in written_by(folder, max_leaking=1.0).read(DIALOGUES)}
-    benchmark = written_by(folder, max_leaking=0.0)
-    after = {row.id for row in benchmark.read(DIALOGUES)}
-    dropped = {gate.unit_id for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.DROPPED}
-    assert before - after == dropped
-    assert dropped
+    rows = list(written_by(folder).read(DIALOGUES))
+    benchmark = Benchmark.open(folder)
+    entry = benchmark.manifest.files["dialogues.jsonl"]
+    # The same is asked again and again.
+    leaking = rows[0].model_copy(update={"turns": (rows[0].turns[0],) * 5})
+    with benchmark.writing(stage=entry.stage, settings=entry.settings, parents=entry.parents) as writer:
+        writer.add(DIALOGUES, [leaking, *rows[1:]])
+
+    def checked(share: float) -> Benchmark:
+        settings = ConstructSettings(max_leaking=share)
+        benchmark = Benchmark.open(folder)
+        construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["gates"])
+        return Benchmark.open(folder)
+
+    assert {row.id for row in checked(1.0).read(DIALOGUES)} == {row.id for row in rows}
+    benchmark = checked(0.0)
+    dropped = {gate.unit_id for gate in benchmark.read(GATES) if gate.gate == "gates:leak.share" and gate.reason}
+    assert dropped == {leaking.id}
+    assert {row.id for row in benchmark.read(DIALOGUES)} == {row.id for row in rows} - dropped
     assert validate(benchmark) == []
     settled = tables_of(folder)
-    written_by(folder, max_leaking=0.0)
+    checked(0.0)
     assert tables_of(folder) == settled
+
+
+def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, tmp_path: Path) -> None:
+    class Repeating(GraphWriter):
+        """Asks the first question twice until it is told twice."""
+
+        def dialogue(self, *of: Any, number: int, advice: Sequence[str] = ()) -> Dialogue | Unwritten:
+            made = super().dialogue(*of, number=number)
+            told.append(tuple(advice))
+            stubborn = isinstance(made, Dialogue) and made.task == "summary"
+            if isinstance(made, Unwritten) or (len(advice) > 0 and not stubborn):
+                return made
+            return made.model_copy(update={"turns": (made.turns[0], *made.turns)})
+
+        def checklist(self, *_: Any) -> Unwritten:
+            return Unwritten("none is asked for")
+
+    told: list[tuple[str, ...]] = []
+    folder = tmp_path / "repeating"
+    shutil.copytree(household, folder)
+    benchmark, settings = Benchmark.open(folder), ConstructSettings()
+    construct(Run(benchmark, settings, Repeating(benchmark, settings), LocalExecutor(1)), ["scenes", "dialogues"])
+    benchmark = Benchmark.open(folder)
+    assert all("can be answered without the video" in advice[0] for advice in told if advice)
+    assert {row.task for row in benchmark.read(DIALOGUES)} == {task.value for task in Task} - {"summary"}
+    gates = list(benchmark.read(GATES))
+    left = [gate for gate in gates if gate.gate == "dialogues:leak.left"]
+    assert {gate.unit_id.split("/")[0] for gate in left} == {"summary"}
+    assert {gate.reason for gate in left} == {"its summary tells of the round that would be taken out"}
+    assert any(gate.outcome is GateOutcome.REPLACED and gate.turn_index == 1 for gate in gates)
+    assert validate(benchmark) == []
 
 
 @pytest.mark.parametrize("what", ["tags", "types"])

@@ -71,6 +71,36 @@ def test_a_chain_below_the_gate_is_sent_back_with_the_reasons() -> None:
     assert results == [("quality.attempt", "flagged", 70), ("lint", "passed", None), ("quality", "passed", 95)]
 
 
+LEAKING = QAChain(
+    id="c",
+    video_id="v",
+    turns=(
+        Turn(question="Which animal sleeps under the bench?", references=("A grey cat.",)),
+        Turn(question="Which animal is it that sleeps under the bench?", references=("A grey cat.",)),
+    ),
+)
+
+
+@pytest.mark.parametrize("verdicts", [[judged(95), judged(95)], [None, None], [DULL, DULL]])
+def test_a_chain_whose_history_answers_it_is_sent_back_with_the_reason(verdicts: list[Any]) -> None:
+    scripted, kept, results = run(chains=[LEAKING, chain(1)], verdicts=verdicts)
+    assert kept == chain(1)
+    assert scripted.advice[1][0].startswith(
+        "question 2: it can be answered without the video, so ask something else: turn 1 "
+    )
+    assert results[0] == ("leak.history", "replaced", None)
+
+
+def test_a_chain_that_leaks_to_the_last_is_kept_for_its_other_turns() -> None:
+    scripted, kept, results = run(chains=[LEAKING] * 3, verdicts=[judged(95)] * 3)
+    assert kept == LEAKING
+    assert len(scripted.advice) == 3
+    assert results.count(("leak.history", "replaced", None)) == 2
+    assert results[-1] == ("quality", "passed", 95)
+    _, kept, _ = run(chains=[LEAKING, DULL], verdicts=[judged(95)])
+    assert kept == LEAKING
+
+
 def test_a_judge_without_reasons_still_gives_advice() -> None:
     scripted, _, _ = run(chains=[chain(), chain(1)], verdicts=[judged(70), judged(95)])
     assert scripted.advice[1] == ["overall quality is 70, below 90; the lowest dimension is accuracy, 70"]

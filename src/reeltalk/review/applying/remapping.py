@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from reeltalk.review.applying.next_revision import TABLE_OF, Key, NextRevision
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
-from reeltalk.schema.gates import GateOutcome, GateResult
+from reeltalk.schema.gates import GONE, GateOutcome, GateResult
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.record import Json, Record
 
@@ -132,7 +132,7 @@ def _path(made: NextRevision, path: DialoguePath) -> PathChange:
 
 def _gate(made: NextRevision, gate: GateResult) -> Any:
     """A check where its turn is now; None for one that went with its turn, whose rejection holds it."""
-    if gate.unit not in TABLE_OF or gate.outcome in (GateOutcome.DROPPED, GateOutcome.UNWRITTEN):
+    if gate.unit not in TABLE_OF or gate.outcome in GONE:
         return gate
     table = TABLE_OF[gate.unit]
     if gate.turn_index is None:
