@@ -20,6 +20,8 @@ from reeltalk.llm import Prompt
 T = TypeVar("T")
 
 _QUOTED: Final = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d')
+_BLANK: Final = '"\u2026"'
+"""What stands in a form in place of a text."""
 
 MOST_SHARED: Final = 0.75
 """A text of whose content words this share stands in one text of an example repeats it."""
@@ -83,6 +85,9 @@ def _records(text: str, adapter: TypeAdapter[T]) -> Iterator[T]:
     while start >= 0:
         try:
             found, end = decoder.raw_decode(text, start)
+            if _BLANK in text[start:end]:
+                start = text.find("{", end)
+                continue
             yield adapter.validate_json(json.dumps(found), strict=True)
         except ValidationError:
             start = text.find("{", end)

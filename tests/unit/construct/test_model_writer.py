@@ -422,6 +422,24 @@ def test_a_draft_follows_the_catalogue(drafts: list[Any]) -> None:
     assert isinstance(found, Unwritten)
 
 
+@pytest.mark.parametrize(
+    ("language", "question", "answer"),
+    [
+        (
+            "en",
+            "What becomes of the clay pot that the gardener lifted from the cart?",
+            "A boy kicks it over on the steps.",
+        ),
+        ("zh", "园丁从推车上搬下的陶罐后来怎样了？", "一个男孩在台阶上把它踢倒了。"),
+    ],
+)
+def test_a_draft_that_copies_the_example_is_refused(language: Language, question: str, answer: str) -> None:
+    copy = {"drafts": [DRAFT | {"question": question, "answer": answer}]}
+    found = writer(Scripted(copy, copy), language=language).rewrite(VIDEO, LINKAGE, BEFORE, AFTER)
+    assert isinstance(found, Unwritten)
+    assert "the example" in found.reason
+
+
 def test_a_relation_without_methods_is_not_rewritten() -> None:
     odd = LINKAGE.model_copy(update={"relation": "Colour"})
     assert writer(Scripted()).rewrite(VIDEO, odd, BEFORE, AFTER) == Unwritten(
