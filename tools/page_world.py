@@ -249,6 +249,9 @@ def _vdact(world: World, path: Path, kind: str) -> None:
     """The sample, with files that the release has besides, under the names that pages say."""
     shutil.copytree(SAMPLES / "vdact", path)
     shutil.copy(path / "results" / "careful-8f.json", path / "results" / "test-videollama2-8f.json")
+    (path / "VDEval").mkdir()
+    instruction = "\nRate the answer from 1 to 3, after 'So rating='.\n"
+    (path / "VDEval" / "prompt.py").write_text(f"VDEVAL_INSTRUCTION = {instruction!r}\n", encoding="utf-8")
     (path / "derived").mkdir()
     shutil.copy(path / "scenario_to_activities.json", path / "derived")
     with zipfile.ZipFile(path / "kg_activity.zip", "w") as packed:

@@ -99,14 +99,17 @@ def plan_construct(
     from itertools import islice
 
     from reeltalk.construct.forecast import forecast, lines
+    from reeltalk.construct.prompting import prompt_group
     from reeltalk.construct.settings import STEPS
     from reeltalk.llm.budget import prices_of
+    from reeltalk.stages.prompt_folders import check_folder
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import CLIPS, VIDEOS
 
     if writer == "graph" or writer.startswith(PREFIX):
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
+    check_folder(asking.prompts, prompt_group(settings.language))
     prices = prices_of(asking.price_in, asking.price_out, "--price")
     opened = Benchmark.open(benchmark)
     videos = list(islice(opened.read(VIDEOS), settings.limit))
@@ -121,6 +124,7 @@ def plan_construct(
         image_tokens=asking.image_tokens,
         probe=asking.probe is not None,
         steps=steps or STEPS,
+        own_prompts=asking.prompts,
     )
     for line in lines(found, videos, prices):
         print(line)

@@ -1,5 +1,6 @@
 """Options of the commands that play and judge."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
@@ -111,6 +112,10 @@ class JudgeOptions(BaseModel):
     """Comma-separated text metrics, as of `score`; `none` for none."""
     compat: bool | None = None
     """Show beside each fixed figure what the official script would have made of the same replies."""
+    prompts: Path | None = None
+    """Folder of judges' prompts in place of ours, as `reeltalk prompts export` or `adopt` writes one."""
+    published: bool | None = None
+    """Ask the judge as the official script does, with the official prompts of --prompts; implies --compat."""
     judge_history: Literal["none", "qa_only", "judged"] | None = None
     """Earlier turns that VDEval's judge sees."""
     judge_summary: Literal["none", "template", "refined"] | None = None

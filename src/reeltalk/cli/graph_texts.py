@@ -68,6 +68,7 @@ def refine(
     api_key_env: str = "OPENAI_API_KEY",
     connections: int = 4,
     limit: int | None = None,
+    prompts: Path | None = None,
 ) -> int:
     """Have a language model turn template sentences into prose that adds nothing; lists what the graph cannot ground.
 
@@ -94,9 +95,13 @@ def refine(
         Requests at a time.
     limit
         Only the first so many scenarios.
+    prompts
+        Folder of prompts in place of ours, as `reeltalk prompts export` or `adopt` writes one.
     """
     from reeltalk.graph import refining
-    from reeltalk.llm import Endpoint, LanguageModel, Message, Prompt
+    from reeltalk.llm import Endpoint, LanguageModel, Message
+    from reeltalk.llm.prompt_folder import prompts_in
+    from reeltalk.stages.prompt_folders import REFINE, check_folder
 
     if connections < 1:
         raise SettingError(f"--connections {connections}: at least one is needed")
@@ -104,7 +109,8 @@ def refine(
         raise SettingError(f"--limit {limit}: at least one scenario is needed")
     by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
     endpoint = Endpoint(model=model, base_url=base_url)
-    asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), Prompt.load(refining.PROMPT)
+    check_folder(prompts, REFINE)
+    asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), prompts_in(prompts, REFINE)["refine"]
 
     def ask(text: str) -> str:
         reply = asked.ask([Message("user", prompt.fill(text=text))])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reeltalk.cli.app import app, say
 from reeltalk.cli.construction import ASK_DEFAULTS, Asking
+from reeltalk.errors import SettingError
 
 if TYPE_CHECKING:
     from reeltalk.construct.writers import Unwritten
@@ -44,13 +45,18 @@ def rubric(
 
     opened = Benchmark.open(benchmark)
     if writer == "graph":
+        if asking.prompts is not None:
+            raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
     else:
-        from reeltalk.construct.prompting import PromptedModel
+        from reeltalk.construct.prompting import PromptedModel, prompt_group, prompts
+        from reeltalk.stages.prompt_folders import check_folder
         from reeltalk.stages.writing_models import opened_models
 
+        check_folder(asking.prompts, prompt_group(language))
+        own = prompts(language, asking.prompts)
         with opened_models(opened, writer, asking) as models:
-            model = PromptedModel(models.open(writer, sees_images=False), language)
+            model = PromptedModel(models.open(writer, sees_images=False), language, own)
 
             def write(turn: "Turn", history: "Sequence[Turn]") -> "TurnRubric | Unwritten | None":
                 return model_rubric(model, turn, history)

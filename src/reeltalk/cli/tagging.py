@@ -40,6 +40,8 @@ class TaggerOptions(BaseModel):
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
+    prompts: Path | None = None
+    """Folder of prompts in place of ours, as `reeltalk prompts export` writes one."""
     samples: Annotated[int, Field(ge=1, le=99)] = 3
     """Replies that are asked for about the same turns; the share that gives a tag is how likely it is."""
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.7
@@ -288,6 +290,13 @@ def _check(options: TaggerOptions) -> None:
     from reeltalk.llm.budget import prices_of
 
     prices_of(options.price_in, options.price_out, "--price")
+    if options.prompts is not None:
+        if options.model is None:
+            raise SettingError("--prompts is for a language model; give --model NAME")
+        from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP
+        from reeltalk.stages.prompt_folders import check_folder
+
+        check_folder(options.prompts, PROMPT_GROUP)
 
 
 @contextlib.contextmanager
@@ -330,7 +339,7 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
             stack.callback(model.close)
             samples.append(CachedModel(model, store, sample=number))
         try:
-            yield ModelTagging(samples, threads=limits.connections)
+            yield ModelTagging(samples, threads=limits.connections, own_prompts=options.prompts)
         finally:
             spent = budget.spent
             money = f", {spent.cost:,.4f} in money" if options.price_in is not None else ""

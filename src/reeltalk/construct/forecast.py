@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, ConstructSettings, Step
 from reeltalk.llm import Prices
+from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
 
@@ -69,6 +71,7 @@ def forecast(
     image_tokens: int,
     probe: bool = False,
     steps: Iterable[Step] = STEPS,
+    own_prompts: Path | None = None,
 ) -> Forecast:
     """Count what a run will ask.
 
@@ -79,7 +82,13 @@ def forecast(
         image_tokens: Tokens of one frame.
         probe: Whether a model is asked about every turn as a gate.
         steps: Which steps are run.
+        own_prompts: A folder of prompts in place of ours.
+
+    Raises:
+        SettingError: There is no such folder.
+        InputError: A prompt of it cannot stand in the place of ours.
     """
+    known = prompts(settings.language, own_prompts)
     wanted = set(steps)
     count = sum(map(len, clips.values()))
     pairs = sum(len(list(pairwise(own))) for own in clips.values())
@@ -111,7 +120,7 @@ def forecast(
         if step not in wanted or not calls:
             continue
         images = settings.frames * calls if shown and sees_images else 0
-        own = round(_prompt_characters(name, settings) / CHARACTERS_A_TOKEN[settings.language]) + more
+        own = round(_prompt_characters(name, known) / CHARACTERS_A_TOKEN[settings.language]) + more
         lines.append(Line(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
     # A chain that is sent back is written and judged again, a dialogue is written again.
     again = 2 * count * ("chains" in wanted) + dialogues * ("dialogues" in wanted)
@@ -119,8 +128,7 @@ def forecast(
     return Forecast(tuple(lines), most)
 
 
-def _prompt_characters(name: str, settings: ConstructSettings) -> int:
-    known = prompts(settings.language)
+def _prompt_characters(name: str, known: Prompts) -> int:
     if name == "dialogue":
         # A task's own part and its example are sent with the common part.
         of_tasks = sum(len(known[f"{part}_{task.value}"].text) for part in ("dialogue", "example") for task in Task)

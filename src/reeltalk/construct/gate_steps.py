@@ -10,6 +10,7 @@ from reeltalk.construct.difficulty import DifficultySettings, read_correct, too_
 from reeltalk.construct.frames import read_frames
 from reeltalk.construct.leakage import Conversation, LeakSettings, keep_under, leaks
 from reeltalk.construct.probing import FramesAt, Probe, ProbeSettings
+from reeltalk.construct.prompting import prompts
 from reeltalk.construct.step import Made, Run, StepSpec
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -42,7 +43,7 @@ def _probed(run: Run, conversations: Sequence[Conversation]) -> list[GateResult]
     frames = _frames_of(run, videos) if run.probe_sees else None
     seen = ("blind", "history", "one_frame", "shuffled", "evidence") if frames else ("blind", "history")
     settings = ProbeSettings(conditions=seen, seed=run.settings.seed, language=run.settings.language)
-    probe = Probe(run.probe, frames, settings)
+    probe = Probe(run.probe, frames, settings, prompts(run.settings.language, run.prompts)["probe"])
 
     def ask(conversation: Conversation) -> list[GateResult]:
         video = videos.get(conversation.video_id)

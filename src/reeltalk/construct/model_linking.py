@@ -8,14 +8,13 @@ refused and reported.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from reeltalk.construct.matching import MatchSettings, Unmatched, match_turn
-from reeltalk.construct.prompting import PromptedModel, Seen, numbered, prompts, unwritten
+from reeltalk.construct.prompting import PromptedModel, Seen, numbered, unwritten
 from reeltalk.construct.replies import LinkageReply, RewriteReply, StandingReply
 from reeltalk.construct.wording import content_words
-from reeltalk.construct.writers import Language, Unwritten
+from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -97,7 +96,7 @@ def rewritten(
         ModelError: There is no reply to be had.
         BudgetError: A limit would be passed.
     """
-    methods = {name: told for name, told in _told(writer.language).items() if name.startswith(f"{linkage.relation}/")}
+    methods = {name: told for name, told in _told(writer).items() if name.startswith(f"{linkage.relation}/")}
     if not methods:
         return Unwritten(f"the catalogue has no method for the relation {shorten(linkage.relation)}")
 
@@ -286,12 +285,12 @@ _CASES: Final = {
 _DEEPER: Final = {"en": "; going deeper, ", "zh": "；更深一步，"}
 
 
-@cache
-def _told(language: Language) -> Mapping[str, str]:
+def _told(writer: PromptedModel) -> Mapping[str, str]:
     """The catalogue as a model is told it."""
+    language = writer.language
     asks = {name: (method.ask, method.deeper) for name, method in catalogue().items()}
     if language == "zh":
-        lines = re.findall(r"^- (\S+): ([^；\n]+)(?:；(.+))?$", prompts(language)["methods"].text, re.MULTILINE)
+        lines = re.findall(r"^- (\S+): ([^；\n]+)(?:；(.+))?$", writer.prompts["methods"].text, re.MULTILINE)
         asks = {name: (ask, deeper or None) for name, ask, deeper in lines}
     return {
         name: _CASES[language].get(catalogue()[name].case or "", "")

@@ -8,6 +8,7 @@ cannot be reached, or a budget is spent, is an error and no record.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.construct.checklists import checklist_of
@@ -27,7 +28,8 @@ from reeltalk.construct.replies import (
 from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.tags import tagged
 from reeltalk.construct.writers import Judged, Language, Unwritten
-from reeltalk.llm import Model, repair_signature
+from reeltalk.llm import Model
+from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.intervals import Interval
@@ -53,6 +55,7 @@ class ModelWriter:
         threads: int = 1,
         judge: Model | None = None,
         settings: MatchSettings = DEFAULT_MATCH,
+        own_prompts: Path | None = None,
     ) -> None:
         """Load the prompts; nothing is asked yet.
 
@@ -64,17 +67,21 @@ class ModelWriter:
             threads: How many calls may be under way at once.
             judge: Judges chains and tries checklists out; the writing model itself where none is given.
             settings: How alike a question that the model copies must be.
+            own_prompts: A folder of prompts in place of ours.
 
         Raises:
             ValueError: `threads` is below 1.
+            SettingError: There is no such folder.
+            InputError: A prompt of it cannot stand in the place of ours.
         """
         if threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")
         self._context, self._clips, self._threads, self._settings = context, clips or {}, threads, settings
         self.language: Language = language
-        self._writer = PromptedModel(model, language)
-        self._judge = PromptedModel(judge or model, language)
-        self._signature = _signature(model, judge, language, settings)
+        own = prompts(language, own_prompts)
+        self._writer = PromptedModel(model, language, own)
+        self._judge = PromptedModel(judge or model, language, own)
+        self._signature = _signature(model, judge, own, language, settings)
 
     @property
     def signature(self) -> str:
@@ -357,10 +364,9 @@ def _interval(clip: Clip) -> Interval | Unwritten:
     return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
 
 
-def _signature(model: Model, judge: Model | None, language: Language, settings: MatchSettings) -> str:
+def _signature(model: Model, judge: Model | None, own: Prompts, language: Language, settings: MatchSettings) -> str:
     moving = {
-        "prompts": sorted(prompt.signature for prompt in prompts(language).values()),
-        "repair": repair_signature(),
+        "prompts": sorted(prompt.signature for prompt in own.values()),
         "settings": settings.model_dump(mode="json"),
         "asked": [(dict(asked.sampling), asked.sees_images) for asked in (model, judge) if asked is not None],
     }

@@ -7,12 +7,12 @@ A model that fails leaves a turn unchecked, never passed.
 
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.construct.leakage import Conversation, said_before
+from reeltalk.construct.prompting import prompts
 from reeltalk.errors import BudgetError, ReeltalkError
 from reeltalk.llm import Prompt
 from reeltalk.metrics.agree import SIGNATURE, agrees
@@ -28,7 +28,6 @@ FramesAt = Callable[[str, Sequence[float]], list[bytes]]
 
 ANSWERABLE: Final = "answerable"
 """Gate of the condition `evidence`; the others are `leak.model.CONDITION`."""
-PROMPTS: Final = Path(__file__).parent / "prompts"
 UNKNOWN: Final = "UNKNOWN"
 
 _WORDS: Final[dict[str, dict[str, str]]] = {
@@ -79,14 +78,21 @@ class Probe:
         ask: The model.
         frames: Where pictures come from; None where only text is to be asked.
         settings: What is shown and asked.
+        prompt: Asks, in place of our own prompt.
 
     Raises:
         ValueError: A condition needs pictures and there are none.
     """
 
-    def __init__(self, ask: Ask, frames: FramesAt | None = None, settings: ProbeSettings | None = None) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        frames: FramesAt | None = None,
+        settings: ProbeSettings | None = None,
+        prompt: Prompt | None = None,
+    ) -> None:
         self._ask, self._frames, self.settings = ask, frames, settings or ProbeSettings()
-        self._prompt = Prompt.load(PROMPTS / self.settings.language / "probe.md")
+        self._prompt = prompt or prompts(self.settings.language)["probe"]
         needing = [condition for condition in self.settings.conditions if condition not in ("blind", "history")]
         if needing and frames is None:
             raise ValueError(f"the conditions {', '.join(needing)} need frames")

@@ -11,15 +11,40 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from reeltalk.construct import replies
 from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.writers import Language, Unwritten
-from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
+from reeltalk.llm import Asked, Message, Model, ask_for
+from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.manuals import TAGGING_MANUALS
 from reeltalk.schema.media import Video
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
+REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
+    "caption": replies.CaptionReply,
+    "chain": replies.ChainReply,
+    "checklist": replies.ChecklistReply,
+    "checklist_self_check": replies.SelfCheckReply,
+    "dialogue": replies.DialogueReply,
+    "linkages": replies.LinkageReply,
+    "merge": replies.MergeReply,
+    "object_caption": replies.CaptionReply,
+    "quality": replies.QualityReply,
+    "rewrite": replies.RewriteReply,
+    "rubric": replies.RubricReply,
+    "standing": replies.StandingReply,
+    "suitability": replies.SuitabilityReply,
+    "tags": replies.TagsReply,
+}
+"""What a prompt is answered with, by its name."""
+MAY_LACK: Final = {
+    name: frozenset({"seen", "advice"})
+    for name in ("caption", "chain", "dialogue", "quality", "rewrite", "suitability")
+}
+"""Fields without which a prompt still works: pictures go along with it, and advice is about an earlier attempt."""
 
 T = TypeVar("T")
 
@@ -50,18 +75,53 @@ class ContextOf(Protocol):
 
 
 @cache
-def prompts(language: Language) -> Mapping[str, Prompt]:
-    """All prompts of a language by name; that for tags begins with the manual that people tag by."""
-    found = {prompt.name: prompt for prompt in map(Prompt.load, sorted((PROMPTS / language).glob("*.md")))}
-    return found | {"tags": Prompt.load(TAGGING_MANUALS[language]).followed_by(found["tags"])}
+def prompt_group(language: Language) -> PromptGroup:
+    """The prompts of a language, and what others in their place must hold."""
+    return PromptGroup(
+        f"construct/{language}",
+        {path.stem: path for path in sorted((PROMPTS / language).glob("*.md"))}
+        | {"manual": TAGGING_MANUALS[language], "repair": REPAIR},
+        optional=MAY_LACK,
+        replies={
+            name: tuple(word for word, field in kind.model_fields.items() if field.is_required())
+            for name, kind in REPLY_TYPES.items()
+        }
+        | {"probe": ("UNKNOWN",)},
+    )
+
+
+@cache
+def _ours(language: Language) -> Prompts:
+    return _with_manual(our_prompts(prompt_group(language)))
+
+
+def _with_manual(found: Prompts) -> Prompts:
+    tags = found["manual"].followed_by(found["tags"])
+    return Prompts(found.group, {**found, "tags": tags}, found.replaced)
+
+
+def prompts(language: Language, folder: Path | None = None) -> Prompts:
+    """All prompts of a language by name: those of a folder, and ours where it has none.
+
+    That for tags begins with the manual that people tag by.
+
+    Args:
+        language: Of the prompts.
+        folder: A user's own folder of prompts.
+
+    Raises:
+        SettingError: There is no such folder.
+        InputError: A file of it cannot stand in the place of ours.
+    """
+    return _ours(language) if folder is None else _with_manual(prompts_in(folder, prompt_group(language)))
 
 
 class PromptedModel:
     """A model that is asked in one language."""
 
-    def __init__(self, model: Model, language: Language) -> None:
+    def __init__(self, model: Model, language: Language, own: Prompts | None = None) -> None:
         self.model, self.language = model, language
-        self._prompts = prompts(language)
+        self.prompts = prompts(language) if own is None else own
 
     def part(self, name: str, data: Mapping[str, str] | None = None, parts: Mapping[str, str] | None = None) -> str:
         """A prompt with its fields.
@@ -72,7 +132,7 @@ class PromptedModel:
             parts: Fields that are our own words.
         """
         fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
-        return self._prompts[name].fill(**fields)
+        return self.prompts[name].fill(**fields)
 
     def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
         """What says of a draft that it copies an example of a prompt, if it does.
@@ -82,7 +142,7 @@ class PromptedModel:
             kind: Type of the replies.
             texts: What a reply says, text by text.
         """
-        prompt = self._prompts[name]
+        prompt = self.prompts[name]
         examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
 
         def why(draft: T) -> str | None:
@@ -128,7 +188,8 @@ class PromptedModel:
             ours["seen"] = self._shown(seen)
             images = seen.images if self.model.sees_images else ()
         message = Message("user", self.part(name, data, ours), images)
-        return ask_for(self.model, [*self.opening(before), message], kind, check=check)
+        again = self.prompts["repair"]
+        return ask_for(self.model, [*self.opening(before), message], kind, check=check, repair=again)
 
     def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
         """How every conversation begins, unless it has begun."""

@@ -104,6 +104,8 @@ class AskSettings(BaseModel):
     """text: the writer sees no images; it is told of detected objects and signed writer:text-only."""
     judge: str | None = None
     """Model that judges chains and checklists; the writer itself by default."""
+    prompts: Path | None = None
+    """Folder of prompts in place of ours, as 'reeltalk prompts export' writes one."""
     probe: str | None = None
     """Model that is asked every question without the video and with its evidence, as a gate."""
     connections: Positive = 4

@@ -15,6 +15,7 @@ from reeltalk.construct.chain_steps import CHAIN_STEPS
 from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP
 from reeltalk.construct.object_step import sight
+from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, Step
 from reeltalk.construct.step import WRITER, Made, Run, StepSpec
 from reeltalk.errors import BenchmarkError
@@ -98,6 +99,8 @@ def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
     chosen: dict[str, Json] = {name: stored[name] for name in spec.settings}
     if spec.name == "gates":
         chosen["probe"] = run.probe_name
+        if run.probe_name is not None and run.prompts is not None:
+            chosen["probe_prompt"] = prompts(run.settings.language, run.prompts)["probe"].signature
         chosen["runs"] = [_hash(path / ITEMS) for path in run.runs]
     else:
         chosen[WRITER] = run.writer.signature

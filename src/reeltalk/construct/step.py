@@ -46,6 +46,8 @@ class Run:
     probe_name: str | None = None
     probe_sees: bool = True
     """False for a model that is shown no frames."""
+    prompts: Path | None = None
+    """A user's own folder of prompts."""
 
     def videos(self) -> list[Video]:
         """The videos that are written about."""

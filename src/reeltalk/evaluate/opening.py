@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.judging.judge import Judge
 from reeltalk.evaluate.judging.protocol import OWN, protocols
+from reeltalk.evaluate.judging.published import official_sampling
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.kept import KeptPlayer
 from reeltalk.evaluate.playing.player import Player
@@ -225,8 +226,14 @@ def opened_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
 
     Raises:
         SettingError: There is none of the name, or it cannot judge this.
+        InputError: A prompt of the user's cannot stand in the place of ours.
     """
-    return tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
+    judges = tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
+    if settings.published:
+        official_sampling(judges)
+        for judge in judges:
+            _ = judge.signature  # a prompt of which there is no text is missed before anything is asked
+    return judges
 
 
 def _judge(name: str, settings: JudgeSettings) -> Judge:

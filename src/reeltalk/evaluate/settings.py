@@ -5,7 +5,7 @@ Imports nothing heavy.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -107,6 +107,11 @@ class JudgeSettings(BaseModel):
     """Text metrics, as of `score`."""
     compat: bool = False
     """Show beside each fixed figure what the official script would have made of the same replies."""
+    prompts: Path | None = None
+    """Folder of prompts in place of ours, as 'reeltalk prompts export' or 'adopt' writes one."""
+    published: bool = False
+    """Ask the judge as the official script does: with its prompt, its messages and its sampling. Both figures, fixed
+    and official, are read from these replies."""
     judge_history: Literal["none", "qa_only", "judged"] = "judged"
     """Earlier turns that VDEval's judge sees."""
     judge_summary: Literal["none", "template", "refined"] = "refined"
@@ -125,6 +130,11 @@ class JudgeSettings(BaseModel):
     """Language of text metrics' tokens; `auto` takes that of each item's references."""
     seed: Annotated[int, Field(ge=0)] = 17
     """Seed of the draw of `null_units`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _published_is_compared(cls, values: Any) -> Any:
+        return values | {"compat": True} if isinstance(values, dict) and values.get("published") else values
 
 
 AUTO: Final = "auto"

@@ -69,9 +69,7 @@ class InspectModel:
                 spec,
                 base_url=self.endpoint.base_url,
                 config=inspect_model.GenerateConfig(
-                    temperature=self.endpoint.temperature,
-                    max_tokens=self.endpoint.max_tokens,
-                    seed=self.endpoint.seed,
+                    **self.endpoint.sampling,
                     max_retries=0,
                 ),
                 memoize=False,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,10 @@ class Message:
     """JPEG files, or what stands for them to an `AsyncModel` that looks them up; they stand before the text."""
 
 
+SamplingField = Literal["temperature", "max_tokens", "seed"]
+ALL_SAMPLING: Final[tuple[SamplingField, ...]] = ("temperature", "max_tokens", "seed")
+
+
 class Endpoint(BaseModel):
     """Which model answers, where, and how it is asked."""
 
@@ -36,6 +40,11 @@ class Endpoint(BaseModel):
     """Longest reply."""
     seed: int | None = 17
     """Seed, where the server knows one."""
+    sends: tuple[SamplingField, ...] = ALL_SAMPLING
+    """Which of the three are sent; a request of a published protocol may lack some. A budget counts `max_tokens` all
+    the same."""
+    keeps_space: bool = False
+    """Leave the white space around a reply as it came."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5
@@ -54,7 +63,12 @@ class Endpoint(BaseModel):
     @property
     def sampling(self) -> dict[str, Json]:
         """What a reply depends on beside the model and the messages."""
-        return {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed}
+        values: dict[SamplingField, Json] = {
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+        }
+        return {name: value for name, value in values.items() if name in self.sends}
 
     @property
     def prices(self) -> Prices | None:

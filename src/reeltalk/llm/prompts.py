@@ -4,7 +4,9 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
+
+_FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,32 @@ class Prompt:
         """Read a prompt file.
 
         Raises:
-            ValueError: Its first line is not `<!-- NAME vN -->`.
+            ValueError: Its first line is not `<!-- NAME vN -->` or `<!-- NAME vN verbatim -->`.
         """
-        content = path.read_text(encoding="utf-8")
+        return cls.read(path.read_text(encoding="utf-8"), path)
+
+    @classmethod
+    def read(cls, content: str, path: Path) -> Self:
+        """The prompt in a file's text. White space around a text that is not `verbatim` is left out.
+
+        Args:
+            content: The file's text.
+            path: The file, for the error.
+
+        Raises:
+            ValueError: Its first line is not `<!-- NAME vN -->` or `<!-- NAME vN verbatim -->`.
+        """
         head, _, body = content.partition("\n")
-        match = re.fullmatch(r"<!-- ([\w-]+) (v\d+) -->", head)
+        match = re.fullmatch(r"<!-- ([\w-]+) (v\d+)( verbatim)? -->", head)
         if match is None:
             raise ValueError(f"{path}: the first line must name the prompt and its version, <!-- NAME vN -->")
-        return cls(match[1], match[2], body.strip(), hashlib.sha256(content.encode()).hexdigest())
+        text = body if match[3] else body.strip()
+        return cls(match[1], match[2], text, hashlib.sha256(content.encode()).hexdigest())
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The names that stand between braces."""
+        return frozenset(_FIELD.findall(self.text))
 
     def followed_by(self, other: "Prompt") -> "Prompt":
         """This prompt with the text of another below it; the signature names both."""
@@ -46,4 +66,4 @@ class Prompt:
 
     def fill(self, **fields: str) -> str:
         """The text with its fields; what is filled in is never searched for fields itself."""
-        return re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], self.text)
+        return _FIELD.sub(lambda match: fields[match[1]], self.text)

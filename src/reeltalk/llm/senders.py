@@ -194,9 +194,7 @@ class InspectSender:
             ModelError: inspect_ai does not know the model, or a key is missing.
         """
         self.endpoint, self._name = endpoint, f"{PREFIX}{spec}"
-        self._config = GenerateConfig(
-            temperature=endpoint.temperature, max_tokens=endpoint.max_tokens, seed=endpoint.seed, max_retries=0
-        )
+        self._config = GenerateConfig(**endpoint.sampling, max_retries=0)
         if batch:
             self._config.batch = True
         try:
@@ -239,7 +237,8 @@ class InspectSender:
             return Sent(None, TransientError(f"{self._name} gave an empty reply"), *tokens)
         cut_off = output.stop_reason == "max_tokens"
         took_s = time.monotonic() - began_s
-        reply = Reply(text, output.model or self._name, tokens[0], tokens[1], cut_off, took_s=took_s)
+        told = output.completion if self.endpoint.keeps_space else text
+        reply = Reply(told, output.model or self._name, tokens[0], tokens[1], cut_off, took_s=took_s)
         return Sent(reply, None, *tokens)
 
     async def close(self) -> None:

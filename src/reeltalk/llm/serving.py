@@ -234,9 +234,7 @@ def served_model(
     """
     check_prices(endpoint, budget)
     config = GenerateConfig(
-        temperature=endpoint.temperature,
-        max_tokens=endpoint.max_tokens,
-        seed=endpoint.seed,
+        **endpoint.sampling,
         max_retries=endpoint.max_retries,
         adaptive_connections=AdaptiveConcurrency(min=1, start=connections, max=connections),
     )

@@ -155,7 +155,12 @@ def _could_be_meant(other: Json, told: Json, adapter: TypeAdapter[Any]) -> bool:
 
 
 def ask_for(
-    model: Model, messages: Sequence[Message], kind: type[T], *, check: Callable[[T], str | None] | None = None
+    model: Model,
+    messages: Sequence[Message],
+    kind: type[T],
+    *,
+    check: Callable[[T], str | None] | None = None,
+    repair: Prompt | None = None,
 ) -> Asked[T]:
     """Ask for a record. A reply that cannot be used is shown to the model once, with the reason.
 
@@ -164,12 +169,13 @@ def ask_for(
         messages: The conversation.
         kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema goes along.
         check: Says what is wrong with a record of the right type, if anything.
+        repair: Asks once more, in place of our own prompt.
 
     Raises:
         ModelError: There is no reply to be had.
         BudgetError: A limit would be passed.
     """
-    steps = _conversation(messages, kind, check)
+    steps = _conversation(messages, kind, check, repair)
     conversation = next(steps)
     try:
         while True:
@@ -186,6 +192,7 @@ async def ask_for_async(
     *,
     check: Callable[[T], str | None] | None = None,
     sample: int = 0,
+    repair: Prompt | None = None,
 ) -> Asked[T]:
     """As `ask_for`, from an event loop.
 
@@ -195,12 +202,13 @@ async def ask_for_async(
         kind: A pydantic model, dataclass or other type whose JSON is an object. Its schema goes along.
         check: Says what is wrong with a record of the right type, if anything.
         sample: Number of the sample, where the same is asked several times for several replies.
+        repair: Asks once more, in place of our own prompt.
 
     Raises:
         ModelError: There is no reply to be had.
         BudgetError: A limit would be passed.
     """
-    steps = _conversation(messages, kind, check)
+    steps = _conversation(messages, kind, check, repair)
     conversation = next(steps)
     try:
         while True:
@@ -211,7 +219,7 @@ async def ask_for_async(
 
 
 def _conversation(
-    messages: Sequence[Message], kind: type[T], check: Callable[[T], str | None] | None
+    messages: Sequence[Message], kind: type[T], check: Callable[[T], str | None] | None, repair: Prompt | None
 ) -> Generator[list[Message], Reply, Asked[T]]:
     """What is to be sent, reply by reply."""
     replies: list[str] = []
@@ -228,8 +236,9 @@ def _conversation(
             return Asked(record, tuple(replies), tuple(reasons))
         if len(replies) == 2:
             return Asked(None, tuple(replies), tuple(reasons))
-        repair = _repair().fill(reason=reasons[0], schema=json.dumps(json_schema(kind), ensure_ascii=False))
-        conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", repair)]
+        schema = json.dumps(json_schema(kind), ensure_ascii=False)
+        again = (repair or _repair()).fill(reason=reasons[0], schema=schema)
+        conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]
 
 
 def json_schema(kind: type[Any]) -> dict[str, Json]:

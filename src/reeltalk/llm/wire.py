@@ -86,14 +86,15 @@ class Answer(BaseModel):
         """
         where = place(endpoint)
         choice = self.choices[0] if self.choices else None
-        text = ((choice.message.content or choice.message.refusal or "") if choice else "").strip()
+        came = (choice.message.content or choice.message.refusal or "") if choice else ""
+        text = came.strip()
         if choice is not None and not text and choice.finish_reason == "length":
             raise ModelError(f"{where} wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply")
         if choice is None or not text:
             raise TransientError(f"{where} gave an empty reply")
         prompt_tokens, completion_tokens = self.tokens
         return Reply(
-            text=text,
+            text=came if endpoint.keeps_space else text,
             model=self.model or endpoint.model,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
@@ -113,9 +114,7 @@ def request_fields(endpoint: Endpoint, messages: Sequence[Message], schema: dict
     fields: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [on_the_wire(message) for message in messages],
-        "temperature": endpoint.temperature,
-        "max_tokens": endpoint.max_tokens,
-        "seed": endpoint.seed,
+        **endpoint.sampling,
     }
     if schema is not None:
         title = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title") or "reply"))[:64]

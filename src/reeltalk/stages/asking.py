@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from reeltalk.errors import MissingExtraError, MissingToolError, ReeltalkError, SettingError
 from reeltalk.evaluate.judging.judge import Judge, ReadsVideos
 from reeltalk.evaluate.judging.protocol import find_protocol
+from reeltalk.evaluate.judging.published import official_sampling
 from reeltalk.evaluate.judging.svbench_compat import streaming_slots
 from reeltalk.evaluate.judging.units import Background, JoinedChains
 from reeltalk.evaluate.opening import Asking, opened_judges, served
@@ -31,6 +32,7 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Video
 from reeltalk.schema.settings import settings_of
+from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.store.content import Content
 
 Asked = tuple[str, Turn | AnsweredTurn]
@@ -98,9 +100,11 @@ def judging_by(
 
     Raises:
         SettingError: A protocol or metric is unknown, or one needs a model and none is given.
+        InputError: A prompt of the user's cannot stand in the place of ours.
     """
     if settings.metrics:
         metric_names(settings.metrics)  # an unknown name is refused before any work
+    check_judge_prompts(settings)
     judges = opened_judges(settings)
     needing = needing_model(judges, options)
     model = None
@@ -116,6 +120,10 @@ def judging_by(
             price_in=options.judge_price_in,
             price_out=options.judge_price_out,
         )
+        if settings.published:
+            official = official_sampling(judges)
+            asked = {"sends": official.sends, "seed": official.seed, "keeps_space": True}
+            endpoint = endpoint.model_copy(update=asked)
         key = os.environ.get(options.judge_api_key_env)
         asking = Asking(endpoint, api_key=key, connections=limits.connections, sees_images=False)
         model = served(options.judge, asking, store, budget)
@@ -168,6 +176,7 @@ def check_judging(
     Raises:
         SettingError: A protocol is unknown, lacks a model, or lacks something of the benchmark.
     """
+    check_judge_prompts(settings)
     judges = opened_judges(settings)
     needing_model(judges, options)
     _check_needs(judges, turns, content.videos if content is not None else ())

@@ -10,6 +10,7 @@ from reeltalk.construct.context import VideoContext
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.probing import Ask
+from reeltalk.construct.prompting import prompt_group
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as compute
 from reeltalk.construct.step import Progress
@@ -23,6 +24,7 @@ from reeltalk.metrics.counting import lines as counted_lines
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.stages.asking import Tell, silent, unseen
+from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.stages.writing_models import WritingModels, opened_models
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import Run
@@ -94,6 +96,7 @@ def construct(
         ModelError: A model cannot be reached.
     """
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
+    check_folder(asking.prompts, prompt_group(settings.language))
     executor = executor or open_executor()
     with opened_models(benchmark, writer, asking) as models:
         report = compute(
@@ -107,6 +110,7 @@ def construct(
                 probe=_probe(models, asking),
                 probe_name=asking.probe,
                 probe_sees=asking.sees == "images",
+                prompts=asking.prompts,
             ),
             tuple(steps) or STEPS,
         )
@@ -130,6 +134,8 @@ def _writer(
     paths_alone: bool,
 ) -> Writer:
     if name == GRAPH:
+        if asking.prompts is not None and asking.probe is None:
+            raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         if settings.language != "en" and not paths_alone:
             raise SettingError(f"--language {settings.language}: the graph writes English; choose a model as --writer")
         return GraphWriter(benchmark, settings, graphs_needed=not paths_alone)
@@ -147,6 +153,7 @@ def _writer(
         language=settings.language,
         threads=asking.connections,
         judge=models.open(asking.judge, sees_images=sees_images) if asking.judge else None,
+        own_prompts=asking.prompts,
     )
 
 

@@ -38,6 +38,7 @@ from reeltalk.stages.playing import (
     play_scripts,
     wrong_answers,
 )
+from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.stages.sharding import check_processes, play_in_processes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import CONTROLS_FOLDER, read_run
@@ -202,7 +203,7 @@ class _Evaluating:
             "model": settings.model,
             "preset": preset.name if preset else None,
             "play": self.play(control).model_dump(mode="json"),
-            "judging": settings.judging.model_dump(mode="json"),
+            "judging": judging_request(settings.judging),
             "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
             "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
             "limit": self.limit,

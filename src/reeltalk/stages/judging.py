@@ -15,6 +15,7 @@ from reeltalk.schema.settings import check_counts
 from reeltalk.stages.asking import Tell, background_of, check_judging, judging_by, judging_within, named, silent, unseen
 from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
 from reeltalk.stages.given_answers import GivenAnswers
+from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import CONTROLS_FOLDER, INFO, Run, read_run
 
@@ -131,7 +132,7 @@ class _Judging:
         return {
             "sources": read.hashes,
             "benchmark": read.benchmark.manifest.content_hash if read.benchmark else None,
-            "judging": self.judging.model_dump(mode="json"),
+            "judging": judging_request(self.judging),
             "judge": self.judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
             "limit": self.limit,
             **({"beside": ",".join(self.beside)} if self.beside else {}),

@@ -21,6 +21,7 @@ from reeltalk.llm import AsyncModel
 from reeltalk.schema.runs import Control
 from reeltalk.stages.asking import Tell, background_of, judging_within, needing_model, silent
 from reeltalk.stages.playing import choice_of, read_answers, wrong_answers
+from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
@@ -63,6 +64,7 @@ def plan_evaluation(
     content = benchmark.content()
     chosen = scripts(content, choice_of(play, limit))
     judging = judging_within(judging, (step.turn for script in chosen for step in script.steps), tell=tell)
+    check_judge_prompts(judging)
     judges = opened_judges(judging)
     needing_model(judges, judge_model)
     if play.frames.policy != "none" and asking.sees == "images":

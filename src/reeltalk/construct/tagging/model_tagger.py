@@ -16,12 +16,20 @@ from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
 from reeltalk.construct.tagging.taggers import Progress
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.inference.linear_tagger import known_vocabularies
-from reeltalk.llm import Message, Model, Prompt, ask_for, repair_signature
+from reeltalk.llm import Message, Model, ask_for
+from reeltalk.llm.prompt_folder import PromptGroup, prompts_in
+from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
 from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.manuals import TAGGING_MANUAL
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
+PROMPT_GROUP: Final = PromptGroup(
+    "tag",
+    {"manual": TAGGING_MANUAL, "request": PROMPTS / "request.md", "repair": REPAIR},
+    replies={"request": ("turns", "number", "target", "content", "thinking")},
+)
+"""The manual and the request, and what others in their place must hold."""
 TURNS_AT_ONCE: Final = 10
 """Turns of one unit that are tagged with one request."""
 TURNS_BEFORE: Final = 4
@@ -65,16 +73,22 @@ class Given:
 class ModelTagging:
     """A language model that follows the manual, asked once or several times."""
 
-    def __init__(self, samples: Sequence[Model], *, threads: int = 4) -> None:
+    def __init__(self, samples: Sequence[Model], *, threads: int = 4, own_prompts: Path | None = None) -> None:
         """Tag by a model.
 
         Args:
             samples: The model, once for each reply that is wanted of it; they should differ in seed.
             threads: Requests at a time.
+            own_prompts: A folder of prompts in place of ours.
+
+        Raises:
+            SettingError: There is no such folder.
+            InputError: A prompt of it cannot stand in the place of ours.
         """
         self._samples, self._threads = tuple(samples), threads
-        self._manual, self._request = Prompt.load(TAGGING_MANUAL), Prompt.load(PROMPTS / "request.md")
-        depends = [self._manual.signature, self._request.signature, repair_signature()]
+        prompts = prompts_in(own_prompts, PROMPT_GROUP)
+        self._manual, self._request, self._repair = (prompts[name] for name in ("manual", "request", "repair"))
+        depends = [self._manual.signature, self._request.signature, self._repair.signature]
         depends += [str(sorted(model.sampling.items())) for model in samples]
         depends += [f"{TURNS_AT_ONCE} {TURNS_BEFORE}"]
         digest = hashlib.sha256("\n".join(depends).encode()).hexdigest()[:8]
@@ -127,7 +141,7 @@ class ModelTagging:
         ]
         text = self._request.fill(turns=without_fences("\n".join(lines)), count=str(len(part.turns)))
         messages = [Message("system", self._manual.text), Message("user", text)]
-        asked = ask_for(model, messages, TurnsReply, check=complaint)
+        asked = ask_for(model, messages, TurnsReply, check=complaint, repair=self._repair)
         if asked.record is None:
             return Given(None, "; then ".join(asked.reasons), asked.replies)
         return Given({turn.number: turn for turn in asked.record.turns})

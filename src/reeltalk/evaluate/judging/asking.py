@@ -3,6 +3,7 @@
 Nothing here scores: a judging that failed is a reason and the replies that led to it.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,11 +16,12 @@ from reeltalk.errors import ModelError
 from reeltalk.evaluate.judging.rating import Rating, read_rating
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.llm.own_words import is_echo
-from reeltalk.llm.prompts import Prompt
-from reeltalk.llm.structured import REPEATED_CHARS, MalformedReplyError, ask_for_async
+from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.structured import REPAIR, REPEATED_CHARS, MalformedReplyError, ask_for_async
 from reeltalk.schema.record import Json
 
 PROMPTS: Final = Path(__file__).parent / "prompts"
+FORMS: Final = PROMPTS / "forms.toml"
 
 T = TypeVar("T")
 RecordT = TypeVar("RecordT", bound=BaseModel)
@@ -38,17 +40,49 @@ class Judging(Generic[T]):
 
 
 @cache
-def prompt(name: str) -> Prompt:
-    """A judge's prompt, by the name of its file."""
-    return Prompt.load(PROMPTS / f"{name}.md")
+def prompt_group() -> PromptGroup:
+    """The judges' prompts, and what others in their place must hold."""
+    forms = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    return PromptGroup(
+        "judge",
+        {path.stem: path for path in sorted(PROMPTS.glob("*.md"))} | {"repair": REPAIR},
+        optional={name: frozenset(form.get("optional", ())) for name, form in forms.items()},
+        replies={name: tuple(form["reply"]) for name, form in forms.items()},
+        without={
+            name: f"make it with 'reeltalk prompts adopt {form['from']} PATH --out DIR'"
+            for name, form in forms.items()
+            if "from" in form
+        },
+        needed={name: frozenset(form["needs"]) for name, form in forms.items() if "needs" in form},
+    )
 
 
-async def ask_rating(model: AsyncModel, messages: Sequence[Message]) -> Judging[Rating]:
+@cache
+def our_judge_prompts() -> Prompts:
+    """The judges' prompts, ours alone."""
+    return our_prompts(prompt_group())
+
+
+def judge_prompts(folder: Path | None) -> Prompts:
+    """The judges' prompts: those of a folder, and ours where it has none.
+
+    Args:
+        folder: A user's own folder of prompts.
+
+    Raises:
+        SettingError: There is no such folder.
+        InputError: A file of it cannot stand in the place of ours.
+    """
+    return our_judge_prompts() if folder is None else prompts_in(folder, prompt_group())
+
+
+async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Prompts) -> Judging[Rating]:
     """Ask for reasons that end in `So rating=` and a number from 1 to 3.
 
     Args:
         model: The judge.
         messages: The conversation. A reply that holds no rating is added to it, with the reason, once.
+        prompts: The judge's; one of them asks once more.
 
     Raises:
         BudgetError: A limit would be passed.
@@ -69,7 +103,7 @@ async def ask_rating(model: AsyncModel, messages: Sequence[Message]) -> Judging[
             return Judging(read_rating(reply.text), heard.replies)
         except MalformedReplyError as error:
             reasons.append(error.reason)
-        again = prompt("rating_repair").fill(reason=reasons[-1])
+        again = prompts["rating_repair"].fill(reason=reasons[-1])
         conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]
     return Judging(None, heard.replies, _both(reasons))
 
@@ -81,6 +115,7 @@ async def ask_verdict(
     *,
     check: Callable[[RecordT], str | None] | None = None,
     sample: int = 0,
+    prompts: Prompts | None = None,
 ) -> Judging[RecordT]:
     """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
 
@@ -92,10 +127,12 @@ async def ask_verdict(
         kind: A pydantic model; its schema goes along.
         check: Says what is wrong with a record of the right type, if anything.
         sample: Number of the judging, where the same is judged several times.
+        prompts: The judge's; one of them asks once more. Ours where none are given.
 
     Raises:
         BudgetError: A limit would be passed.
     """
+    repair = (prompts or our_judge_prompts())["repair"]
 
     def own(record: RecordT) -> str | None:
         if is_echo(record.model_dump(mode="json", exclude_unset=True), [message.text for message in messages]):
@@ -104,7 +141,7 @@ async def ask_verdict(
 
     heard = _Heard(model)
     try:
-        asked = await ask_for_async(heard, messages, kind, check=own, sample=sample)
+        asked = await ask_for_async(heard, messages, kind, check=own, sample=sample, repair=repair)
     except ModelError as error:
         return Judging(None, heard.replies, str(error))
     if asked.record is None:

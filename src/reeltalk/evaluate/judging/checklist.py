@@ -13,16 +13,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.fencing import fenced
-from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.checklist_compat import official_answer, official_replies, official_run_accuracy
 from reeltalk.evaluate.judging.checklist_measures import COMPAT, MTV, checklist_measures, has_items
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Measure
-from reeltalk.evaluate.judging.protocol import PER_CENT, Criterion, Need, Part, Protocol, per_cent
+from reeltalk.evaluate.judging.protocol import PER_CENT, Criterion, Need, OfficialSampling, Part, Protocol, per_cent
+from reeltalk.evaluate.judging.published import checklist_fields
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.turns import no_answer, who
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.structured import repair_signature
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError, read_record
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
@@ -34,6 +36,10 @@ EVAL_ROUNDS: Final = 3
 REFERENCE: Final = "reference"
 """Stands for the model where the references themselves are judged."""
 
+OFFICIAL_ITEMS: Final = 5
+"""Replies that the official prompt asks for, however many items there are."""
+PUBLISHED: Final = "checklist-published"
+"""The prompt of the official script, of which we have no text."""
 PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
 
 
@@ -47,6 +53,8 @@ class ChecklistJudge:
         compat: bool = False,
         missing: Literal["zero", "skip"] = "zero",
         version: Literal["v1", "v2"] = "v2",
+        published: bool = False,
+        prompts: Prompts | None = None,
     ) -> None:
         """Choose the variant.
 
@@ -58,6 +66,8 @@ class ChecklistJudge:
             missing: What a turn counts whose answer is missing: zero, without asking the judge, or nothing. An empty
                 answer would earn every item that expects *No*.
             version: `v1` also shows question and reference to the judge. Scores of the two are not comparable.
+            published: Asks as the official script does, and reads each reply twice: by key, and as the script reads it.
+            prompts: The judges' prompts; ours where none are given.
 
         Raises:
             SettingError: There is no eval round.
@@ -66,7 +76,8 @@ class ChecklistJudge:
             raise SettingError(
                 f"eval_rounds is {eval_rounds}, but an answer must be judged at least once; give 1 or more"
             )
-        self.eval_rounds, self.compat, self.missing, self.version = eval_rounds, compat, missing, version
+        self.eval_rounds, self.missing, self.version = eval_rounds, missing, version
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
     @property
     def name(self) -> str:
@@ -86,14 +97,15 @@ class ChecklistJudge:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts, and all that was chosen."""
+        how = (("version", self.version), ("eval_rounds", str(self.eval_rounds)), ("missing", self.missing))
+        if self.published:
+            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature), *how)
         parts = (
-            ("prompt", prompt(PROMPT_OF[self.version]).signature),
-            ("repair", repair_signature()),
-            ("version", self.version),
-            ("eval_rounds", str(self.eval_rounds)),
-            ("missing", self.missing),
+            ("prompt", self.prompts[PROMPT_OF[self.version]].signature),
+            ("repair", self.prompts["repair"].signature),
+            *how,
         )
-        return (*parts, ("compat", prompt("checklist-compat").signature)) if self.compat else parts
+        return (*parts, ("compat", self.prompts["checklist-compat"].signature)) if self.compat else parts
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
         """A row for each turn with a checklist and each eval round; two with `compat`.
@@ -110,13 +122,18 @@ class ChecklistJudge:
         for turn in unit.turns:
             if turn.checklist is None or not has_items(turn):
                 continue
+            items = turn.checklist.items
             for sample in range(self.eval_rounds):
                 if turn.state is not AnswerState.ANSWERED:
                     rows.append(self._missing(unit, turn, judging.name, sample))
-                else:
-                    rows.append(await self._fixed(unit, turn, turn.checklist.items, judging, sample))
-                if self.compat:
-                    rows.append(await self._official(unit, turn, turn.checklist.items, judging, sample))
+                elif not self.published:
+                    rows.append(await self._fixed(unit, turn, items, judging, sample))
+                if not self.compat:
+                    continue
+                said = await self._said(turn, items, judging, sample)
+                if self.published and said is not None and turn.state is AnswerState.ANSWERED:
+                    rows.append(_counted_or_not(unit, turn, items, _by_key(said, len(items)), judging.name, sample))
+                rows.append(_official(unit, turn, items, said, judging.name, sample))
         return rows
 
     def _missing(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, sample: int) -> JudgedScore:
@@ -129,45 +146,40 @@ class ChecklistJudge:
         self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> JudgedScore:
         """The share of items that are as expected."""
-        judged = await ask_items(model, lambda due: self._prompt(turn, items, due), len(items), sample=sample)
-        if judged.verdict is None:
-            reason = judged.reason or ""
-            return unscored(unit, ACCURACY, model.name, reason, turn=turn, replies=judged.replies, sample=sample)
-        return _counted(unit, turn, items, judged.verdict, model.name, judged.replies, sample)
+        judged = await ask_items(
+            model, lambda due: self._prompt(turn, items, due), len(items), self.prompts, sample=sample
+        )
+        return _counted_or_not(unit, turn, items, judged, model.name, sample)
 
     def _prompt(self, turn: AnsweredTurn, items: Sequence[ChecklistItem], due: Sequence[int]) -> str:
         context: Mapping[str, str] = {}
         if self.version == "v1":
             context = {"asked": turn.question, "reference": turn.references[0] if turn.references else "(none)"}
-        return prompt(PROMPT_OF[self.version]).fill(
+        return self.prompts[PROMPT_OF[self.version]].fill(
             answer=fenced(turn.text),
             questions=_numbered(items, due),
             keys=", ".join(f"A{number}" for number in due),
             **context,
         )
 
-    async def _official(
-        self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
-    ) -> JudgedScore:
-        name = f"{ACCURACY}{COMPAT}"
+    async def _said(
+        self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
+    ) -> Judging[str] | None:
+        """What the judge says in the official layout; None where the official script leaves the round out."""
         answer = official_answer(turn)
         if answer is None:
-            reason = "the official script leaves out a round whose answer is not in the file"
-            return unscored(unit, name, model.name, reason, turn=turn, sample=sample)
+            return None
+        if self.published:
+            text = self.prompts[PUBLISHED].fill(**checklist_fields(turn, answer, items))
+            return await ask_text(model, [Message("user", text)], sample=sample)
         context = ""
         if self.version == "v1":
             reference = turn.references[0] if turn.references else "(none)"
             context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
-        text = prompt("checklist-compat").fill(
+        text = self.prompts["checklist-compat"].fill(
             context=context, answer=fenced(answer), questions=_numbered(items, range(1, len(items) + 1))
         )
-        verdict = await ask_text(model, [Message("user", text)], sample=sample)
-        returned = official_replies(verdict.verdict) if verdict.verdict is not None else None
-        value = official_run_accuracy(returned or (), [_word(item) for item in items])
-        if value is None:
-            reason = verdict.reason or "the official script takes no replies from it"
-            return unscored(unit, name, model.name, reason, turn=turn, replies=verdict.replies, sample=sample)
-        return scored(unit, name, model.name, value, turn=turn, replies=verdict.replies, sample=sample)
+        return await ask_text(model, [Message("user", text)], sample=sample)
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the spread of the rounds.
@@ -180,8 +192,49 @@ class ChecklistJudge:
         return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
 
 
+def _official(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    said: Judging[str] | None,
+    judge: str,
+    sample: int,
+) -> JudgedScore:
+    """A reply as the official script reads it."""
+    name = f"{ACCURACY}{COMPAT}"
+    if said is None:
+        reason = "the official script leaves out a round whose answer is not in the file"
+        return unscored(unit, name, judge, reason, turn=turn, sample=sample)
+    returned = official_replies(said.verdict) if said.verdict is not None else None
+    value = official_run_accuracy(returned or (), [_word(item) for item in items])
+    if value is None:
+        reason = said.reason or "the official script takes no replies from it"
+        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies, sample=sample)
+    return scored(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
+
+
+def _by_key(said: Judging[str], count: int) -> Judging[dict[str, str]]:
+    """A reply in the official layout, read by key. The script always asks for five."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    kind = replies_to(tuple(f"A{number}" for number in range(1, max(OFFICIAL_ITEMS, count) + 1)))
+    try:
+        found = read_record(said.verdict, kind).model_dump(exclude_unset=True)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    missing = [f"A{number}" for number in range(1, count + 1) if f"A{number}" not in found]
+    if missing:
+        return Judging(None, said.replies, f"the judge leaves out {', '.join(missing)}")
+    return Judging(found, said.replies)
+
+
 async def ask_items(
-    model: AsyncModel, words: Callable[[Sequence[int]], str], count: int, *, sample: int = 0
+    model: AsyncModel,
+    words: Callable[[Sequence[int]], str],
+    count: int,
+    prompts: Prompts | None = None,
+    *,
+    sample: int = 0,
 ) -> Judging[dict[str, str]]:
     """Ask yes or no about numbered items, then once more about those that were left out.
 
@@ -189,6 +242,7 @@ async def ask_items(
         model: The judge.
         words: What to ask, by the numbers of the items, from 1.
         count: Items.
+        prompts: The judge's; ours where none are given.
         sample: Number of the judging.
 
     Returns:
@@ -203,7 +257,9 @@ async def ask_items(
     reason: str | None = None
     for _ in range(2):
         kind = replies_to(tuple(f"A{number}" for number in due))
-        verdict = await ask_verdict(model, [Message("user", words(due))], kind, check=_some_reply, sample=sample)
+        verdict = await ask_verdict(
+            model, [Message("user", words(due))], kind, check=_some_reply, sample=sample, prompts=prompts
+        )
         replies += verdict.replies
         if verdict.verdict is None:
             reason = verdict.reason
@@ -268,6 +324,20 @@ def _some_reply(record: BaseModel) -> str | None:
     return None if record.model_fields_set else "it replies to no question"
 
 
+def _counted_or_not(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    judged: Judging[dict[str, str]],
+    judge: str,
+    sample: int,
+) -> JudgedScore:
+    if judged.verdict is None:
+        reason = judged.reason or ""
+        return unscored(unit, ACCURACY, judge, reason, turn=turn, replies=judged.replies, sample=sample)
+    return _counted(unit, turn, items, judged.verdict, judge, judged.replies, sample)
+
+
 def _counted(
     unit: JudgeUnit,
     turn: AnsweredTurn,
@@ -307,6 +377,8 @@ PROTOCOL: Final = Protocol(
         compat=settings.compat,
         missing=settings.missing,
         version=settings.checklist_version,
+        published=settings.published,
+        prompts=judge_prompts(settings.prompts),
     ),
     criteria=(Criterion(ACCURACY, "Checklist, accuracy", pass_mark=0.5),),
     needs=Need(
@@ -323,4 +395,5 @@ PROTOCOL: Final = Protocol(
     ),
     open_parts="task",
     source="MT-Video-Bench (arXiv 2510.17722)",
+    official=OfficialSampling(),
 )

@@ -6,7 +6,7 @@ Reference: Chan et al., "CLAIR: Evaluating Image Captions with Large Language Mo
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
@@ -14,13 +14,14 @@ from pydantic import BaseModel, Field
 from reeltalk.errors import ModelError
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
-from reeltalk.evaluate.judging.asking import ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.structured import json_schema, repair_signature
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import json_schema
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
@@ -37,7 +38,7 @@ PROTOCOL: Final = Protocol(
     name=CRITERION,
     title="CLAIR",
     help="Each answer by itself: how likely it says the same as the references, 0 to 1.",
-    create=lambda settings: Clair(compat=settings.compat),
+    create=lambda settings: Clair(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
     criteria=(Criterion(CRITERION, "CLAIR", pass_mark=0.5),),
     needs=REFERENCE,
     measures=(MetricInfo(CRITERION, "CLAIR"),),
@@ -60,12 +61,14 @@ class Clair(SingleTurnJudge):
 
     compat: bool = False
     """Also read the replies as the official script does, which asks again where it finds no number."""
+    prompts: Prompts = field(default_factory=our_judge_prompts)
+    """The judges' prompts."""
     protocol = PROTOCOL
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
-        return (("prompt", prompt("clair").signature), ("repair", repair_signature()))
+        return (("prompt", self.prompts["clair"].signature), ("repair", self.prompts["repair"].signature))
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.
@@ -75,7 +78,7 @@ class Clair(SingleTurnJudge):
         """
         references = "\n".join(f"- {reference}" for reference in turn.references)
         item = f"Candidate set:\n{fenced(turn.text)}\nReference set:\n{references}"
-        return [Message("system", prompt("clair").text), Message("user", item)]
+        return [Message("system", self.prompts["clair"].text), Message("user", item)]
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row from 0 to 1; with `compat` a second one.
@@ -90,7 +93,7 @@ class Clair(SingleTurnJudge):
         """
         turn, judge = unit.turns[index], turns.who(self.name, model)
         messages = self.messages(turn)
-        judging = await ask_verdict(judge, messages, Likelihood, check=_on_scale)
+        judging = await ask_verdict(judge, messages, Likelihood, check=_on_scale, prompts=self.prompts)
         found, replies = judging.verdict, judging.replies
         values = {} if found is None else {CRITERION: found.score / 100}
         why = None if found is None else found.reason or None

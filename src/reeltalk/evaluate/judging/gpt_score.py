@@ -6,30 +6,37 @@ The paper's prompt names both 0 to 10 and 1 to 10; ours asks for 0 to 10.
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.evaluate.fencing import fenced
-from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
-from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol, per_cent
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, OfficialSampling, Protocol, per_cent
+from reeltalk.evaluate.judging.published import gpt_score_fields, read_headed
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_single_score
 from reeltalk.evaluate.judging.turns import who
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.structured import repair_signature
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
 NAME: Final = "gpt-score"
 ACCURACY: Final = "accuracy"
+PUBLISHED: Final = f"{NAME}-published"
+"""The prompt of the official script, of which we have no text."""
 
 
 PROTOCOL: Final = Protocol(
     name=NAME,
     title="GPT-Score",
     help="Each answer by itself: how accurate it is, 0 to 10, shown as 0 to 100.",
-    create=lambda settings: GPTScore(compat=settings.compat),
+    create=lambda settings: GPTScore(
+        compat=settings.compat, published=settings.published, prompts=judge_prompts(settings.prompts)
+    ),
     criteria=(
         Criterion(
             ACCURACY,
@@ -53,6 +60,8 @@ PROTOCOL: Final = Protocol(
     # Version 1 called the criterion `gpt-score`.
     rating="2",
     source="SVBench (ICLR 2025)",
+    # The client that its scripts import is not in their repository.
+    official=OfficialSampling(),
 )
 
 
@@ -71,20 +80,25 @@ class GPTScore(SingleTurnJudge):
     protocol = PROTOCOL
     by = ("skill", "turn")
 
-    def __init__(self, *, compat: bool = False) -> None:
+    def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
         """Choose the variant.
 
         Args:
             compat: Asks once more per turn in the official layout, and takes the number after the last *Score*:
                 criterion `accuracy.compat`.
+            published: Asks as the official script does, and reads each reply twice: strictly, and with the official
+                pattern.
+            prompts: The judges' prompts; ours where none are given.
         """
-        self.compat = compat
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
-        parts = (("prompt", prompt(NAME).signature), ("repair", repair_signature()))
-        return (*parts, ("compat", prompt(f"{NAME}-compat").signature)) if self.compat else parts
+        if self.published:
+            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
+        parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
+        return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
 
     def is_due(self, turn: AnsweredTurn) -> bool:
         """True for a turn that has a reference and was asked."""
@@ -106,21 +120,46 @@ class GPTScore(SingleTurnJudge):
             BudgetError: A limit would be passed.
         """
         turn, judge = unit.turns[index], who(NAME, model)
-        judging = await ask_verdict(judge, [Message("user", prompt(NAME).fill(items=_items(turn)))], AccuracyVerdict)
+        if self.published:
+            said = await ask_text(
+                judge, [Message("user", self.prompts[PUBLISHED].fill(**gpt_score_fields(unit, index)))]
+            )
+            judging = _strictly(said)
+        else:
+            message = Message("user", self.prompts[NAME].fill(items=_items(turn)))
+            judging = await ask_verdict(judge, [message], AccuracyVerdict, prompts=self.prompts)
         found = judging.verdict
         values = {} if found is None else {ACCURACY: float(found.accuracy)}
-        why = None if found is None else found.rationale
+        why = None if found is None else found.rationale or None
         rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
-        return [*rows, await self._official(unit, turn, judge)] if self.compat else rows
+        if not self.compat:
+            return rows
+        if not self.published:
+            text = self.prompts[f"{NAME}-compat"].fill(items=_items(turn))
+            said = await ask_text(judge, [Message("user", text)])
+        return [*rows, _read_as_official(unit, turn, judge.name, said)]
 
-    async def _official(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
-        name = f"{ACCURACY}{COMPAT}"
-        verdict = await ask_text(model, [Message("user", prompt(f"{NAME}-compat").fill(items=_items(turn)))])
-        value = official_single_score(verdict.verdict) if verdict.verdict is not None else None
-        if value is None:
-            reason = verdict.reason or "the official pattern finds no number"
-            return unscored(unit, name, model.name, reason, turn=turn, replies=verdict.replies)
-        return scored(unit, name, model.name, float(value), turn=turn, replies=verdict.replies)
+
+def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Judging[str]) -> JudgedScore:
+    name = f"{ACCURACY}{COMPAT}"
+    value = official_single_score(said.verdict) if said.verdict is not None else None
+    if value is None:
+        reason = said.reason or "the official pattern finds no number"
+        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies)
+    return scored(unit, name, judge, float(value), turn=turn, replies=said.replies)
+
+
+def _strictly(said: Judging[str]) -> Judging[AccuracyVerdict]:
+    """A verdict in the official layout, read strictly."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    try:
+        marks = read_headed(said.verdict, {ACCURACY: "Accuracy"})
+        return Judging(AccuracyVerdict(rationale="", **marks), said.replies)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    except ValidationError as error:
+        return Judging(None, said.replies, first_problem(error))
 
 
 def _items(turn: AnsweredTurn) -> str:

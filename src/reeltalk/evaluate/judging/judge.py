@@ -50,6 +50,9 @@ class JudgeUnit:
     """Length of the video."""
     official: bool = False
     """True where an official script judges these turns together and ours does not; it has scores of `compat` alone."""
+    lists: tuple[tuple[int, ...], ...] = ()
+    """Of an official unit: its linked questions as indices into the turns, for each pair of chains those of the earlier
+    chain and those of the later one."""
 
     @property
     def answered(self) -> tuple[AnsweredTurn, ...]:

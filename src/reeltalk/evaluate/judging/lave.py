@@ -5,17 +5,18 @@ Reference: Mañas, Krojer and Agrawal, "Improving Automatic VQA Evaluation Using
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
-from reeltalk.evaluate.judging.asking import ask_rating, prompt
+from reeltalk.evaluate.judging.asking import ask_rating, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import lave_compat
 from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
@@ -32,7 +33,7 @@ PROTOCOL: Final = Protocol(
     name=CRITERION,
     title="LAVE",
     help="Each answer by itself, after eight examples: 0, 0.5 or 1.",
-    create=lambda settings: Lave(compat=settings.compat),
+    create=lambda settings: Lave(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
     criteria=(
         Criterion(
             CRITERION,
@@ -63,6 +64,8 @@ class Lave(SingleTurnJudge):
     """Show the refined summary of the video too; where it contradicts the references, they win."""
     compat: bool = False
     """Also read the first replies as the official script does."""
+    prompts: Prompts = field(default_factory=our_judge_prompts)
+    """The judges' prompts."""
     protocol = PROTOCOL
 
     @property
@@ -78,7 +81,7 @@ class Lave(SingleTurnJudge):
             prompts.append(("caption_rule", "lave_caption"))
         return (
             ("caption", CAPTION_KEY if self.caption else "none"),
-            *((key, prompt(file).signature) for key, file in (*prompts, ("repair", "rating_repair"))),
+            *((key, self.prompts[file].signature) for key, file in (*prompts, ("repair", "rating_repair"))),
         )
 
     def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
@@ -95,9 +98,9 @@ class Lave(SingleTurnJudge):
             turn: A turn that has an answer and references.
             caption: What happens in the video.
         """
-        examples = prompt("lave_binary" if is_binary(turn.references) else "lave_general").text
-        rule = prompt("lave_caption").text if self.caption else ""
-        system = prompt("lave").fill(caption_rule=rule, demonstrations=examples)
+        examples = self.prompts["lave_binary" if is_binary(turn.references) else "lave_general"].text
+        rule = self.prompts["lave_caption"].text if self.caption else ""
+        system = self.prompts["lave"].fill(caption_rule=rule, demonstrations=examples)
         item = (
             f"Question: {turn.question}\nReference answers: {shown_references(turn.references)}\n"
             f"Candidate answer: {fenced(turn.text)}\nOutput: "
@@ -119,7 +122,7 @@ class Lave(SingleTurnJudge):
         """
         turn, judge = unit.turns[index], turns.who(self.name, model)
         caption = unit.summaries[CAPTION_KEY] if self.caption else None
-        judging = await ask_rating(judge, self.messages(turn, caption))
+        judging = await ask_rating(judge, self.messages(turn, caption), self.prompts)
         rating, replies = judging.verdict, judging.replies
         values = {} if rating is None else {CRITERION: (rating.value - 1) / 2}
         why = None if rating is None else rating.rationale or None

@@ -6,20 +6,20 @@ Reference: Maaz et al., "Video-ChatGPT" (ACL 2024, arXiv 2306.05424).
 import ast
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
-from reeltalk.evaluate.judging.asking import ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.evaluate.judging.rating import OfficialScriptStopsError
 from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.structured import repair_signature
+from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore, ScoreState
@@ -36,7 +36,7 @@ PROTOCOL: Final = Protocol(
     name="llm-acc",
     title="LLM-Acc",
     help="Each answer by itself: right or wrong, and how well it matches, 0 to 5.",
-    create=lambda settings: LlmAcc(compat=settings.compat),
+    create=lambda settings: LlmAcc(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
     criteria=(
         Criterion(ACCURACY, "LLM-Acc", pass_mark=0.5, asked="Right or wrong", levels={"1": "right", "0": "wrong"}),
         Criterion(
@@ -83,6 +83,8 @@ class LlmAcc(SingleTurnJudge):
 
     compat: bool = False
     """Also read the first replies as the official script does."""
+    prompts: Prompts = field(default_factory=our_judge_prompts)
+    """The judges' prompts."""
     protocol = PROTOCOL
 
     @property
@@ -93,7 +95,7 @@ class LlmAcc(SingleTurnJudge):
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
-        return (("prompt", prompt("llm_acc").signature), ("repair", repair_signature()))
+        return (("prompt", self.prompts["llm_acc"].signature), ("repair", self.prompts["repair"].signature))
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         """What the judge is sent about a turn.
@@ -105,7 +107,7 @@ class LlmAcc(SingleTurnJudge):
         if len(turn.references) > 1:
             right = ", ".join(f"'{reference}'" for reference in turn.references)
         item = f"Question: {turn.question}\nCorrect answer: {right}\nPredicted answer: {fenced(turn.text)}"
-        return [Message("system", prompt("llm_acc").text), Message("user", item)]
+        return [Message("system", self.prompts["llm_acc"].text), Message("user", item)]
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """Two rows, `llm_acc` 0 or 1 and `llm_rel` 0 to 5; with `compat` two more.
@@ -119,7 +121,7 @@ class LlmAcc(SingleTurnJudge):
             BudgetError: A limit would be passed.
         """
         turn, judge = unit.turns[index], turns.who(self.name, model)
-        judging = await ask_verdict(judge, self.messages(turn), Verdict)
+        judging = await ask_verdict(judge, self.messages(turn), Verdict, prompts=self.prompts)
         found, replies = judging.verdict, judging.replies
         values = {} if found is None else {ACCURACY: float(found.pred == "yes"), RELEVANCE: found.score}
         rows = self.rows_of(unit, turn, judging, values, judge.name)

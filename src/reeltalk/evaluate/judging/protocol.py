@@ -100,6 +100,14 @@ REFERENCE: Final = Need(
 
 
 @dataclass(frozen=True)
+class OfficialSampling:
+    """What of temperature, longest reply and seed an official script sends, where it can be asked as that does."""
+
+    sends: tuple[Literal["temperature", "max_tokens", "seed"], ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
 class Protocol:
     """A judging protocol, with everything that commands, tables and pages say of it."""
 
@@ -132,6 +140,8 @@ class Protocol:
     """Version of the words by which people rate on its scale; empty where they cannot."""
     source: str = ""
     """The paper."""
+    official: OfficialSampling | None = None
+    """How its official script asks; None where it cannot be asked so."""
 
     @property
     def main(self) -> Criterion:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import in_context
-from reeltalk.evaluate.judging.asking import Judging, prompt
+from reeltalk.evaluate.judging.asking import Judging, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.checklist import ask_items
 from reeltalk.evaluate.judging.choice import shown_options
 from reeltalk.evaluate.judging.cogme import tagged_questions, weighted
@@ -22,7 +22,7 @@ from reeltalk.evaluate.judging.rows import scored
 from reeltalk.evaluate.judging.single_turn import SingleTurnJudge, turns_before
 from reeltalk.evaluate.judging.turns import NOBODY
 from reeltalk.llm.model import AsyncModel
-from reeltalk.llm.structured import repair_signature
+from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.metrics.agree import states
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.answers import AnsweredTurn
@@ -39,7 +39,7 @@ BY_MODEL, BY_WORDS = PROTOCOLS = (
         name=NAMES["model"],
         title="Rubric",
         help="Which parts of a rubric an answer says, by a model.",
-        create=lambda _: RubricJudge("model"),
+        create=lambda settings: RubricJudge("model", judge_prompts(settings.prompts)),
         criteria=(Criterion(NAMES["model"], "Rubric", pass_mark=0.5, tagged=True),),
         needs=Need(
             "a rubric or a reference answer",
@@ -69,12 +69,14 @@ class RubricJudge(SingleTurnJudge):
 
     by = ("turn", "question_type", "task")
 
-    def __init__(self, by: Literal["model", "words"] = "model") -> None:
+    def __init__(self, by: Literal["model", "words"] = "model", prompts: Prompts | None = None) -> None:
         """Choose who says what is said.
 
         Args:
             by: A language model, or the words alone, which know no synonyms.
+            prompts: The judges' prompts; ours where none are given.
         """
+        self.prompts = prompts or our_judge_prompts()
         self.protocol = BY_MODEL if by == "model" else BY_WORDS
 
     @property
@@ -86,7 +88,7 @@ class RubricJudge(SingleTurnJudge):
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompt or the rules, and what becomes of a turn without a rubric."""
         how = (
-            (("prompt", prompt("rubric").signature), ("repair", repair_signature()))
+            (("prompt", self.prompts["rubric"].signature), ("repair", self.prompts["repair"].signature))
             if self.needs_model
             else (("agree", in_context.SIGNATURE),)
         )
@@ -113,7 +115,11 @@ class RubricJudge(SingleTurnJudge):
         """
         turn, by = unit.turns[index], model.name if model is not None else NOBODY
         rubric = turn.rubric or TurnRubric(items=(RubricItem(says=turn.references[0]),))
-        judged = await _asked(turn, rubric, model) if model is not None else _by_words(turn, turns_before(unit, index))
+        judged = (
+            await _asked(turn, rubric, model, self.prompts)
+            if model is not None
+            else _by_words(turn, turns_before(unit, index))
+        )
         if judged.verdict is None:
             return [unscored(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
         met = [judged.verdict[f"A{number}"] == "Yes" for number in range(1, len(rubric.items) + 1)]
@@ -189,9 +195,11 @@ def credit_by_tag(rubric: TurnRubric, met: Sequence[bool], tags: Sequence[str]) 
     return found
 
 
-async def _asked(turn: AnsweredTurn, rubric: TurnRubric, model: AsyncModel) -> Judging[dict[str, str]]:
+async def _asked(
+    turn: AnsweredTurn, rubric: TurnRubric, model: AsyncModel, prompts: Prompts
+) -> Judging[dict[str, str]]:
     def words(due: Sequence[int]) -> str:
-        return prompt("rubric").fill(
+        return prompts["rubric"].fill(
             asked=turn.question,
             reference=turn.references[0],
             answer=fenced(turn.text),
@@ -199,7 +207,7 @@ async def _asked(turn: AnsweredTurn, rubric: TurnRubric, model: AsyncModel) -> J
             keys=", ".join(f"A{number}" for number in due),
         )
 
-    return await ask_items(model, words, len(rubric.items))
+    return await ask_items(model, words, len(rubric.items), prompts)
 
 
 def _by_words(turn: AnsweredTurn, before: Sequence[tuple[str, str]]) -> Judging[dict[str, str]]:

@@ -7,18 +7,21 @@ for every published model it lies below the mean of the five.
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.evaluate.fencing import fenced
-from reeltalk.evaluate.judging.asking import ask_text, ask_verdict, prompt
+from reeltalk.evaluate.judging.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit, unscored
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of, mean_of_groups
-from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Part, Protocol, per_cent
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol, per_cent
+from reeltalk.evaluate.judging.published import MARK_HEADINGS, read_headed, svbench_fields
 from reeltalk.evaluate.judging.rows import not_applicable, scored
 from reeltalk.evaluate.judging.svbench_compat import COMPAT, official_scores
 from reeltalk.evaluate.judging.turns import who
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.structured import repair_signature
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -27,6 +30,9 @@ CRITERIA: Final = ("OS", "SA", "CC", "LC", "TU", "IC")
 """The overall score, and the five dimensions in the paper's order."""
 NOT_APPLICABLE: Final = -1
 """What a judge gives for TU where no question has to do with time."""
+PUBLISHED: Final = f"{NAME}-published"
+STREAMING: Final = f"{NAME}-streaming-published"
+"""The prompts of the official scripts, for chains and for videos, of which we have no text."""
 NO_ANSWER: Final = "[no answer was given]"
 AVERAGED: Final = ("chain", "path")
 """Kinds of units whose overall scores the leaderboard averages: dialogue and streaming."""
@@ -68,15 +74,18 @@ class SVBenchVerdict(BaseModel):
 class SVBenchJudge:
     """SVBench's dialogue and streaming evaluation: criteria SA, CC, LC, TU, IC and OS, 0 to 10 each."""
 
-    def __init__(self, *, compat: bool = False) -> None:
+    def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
         """Choose the variant.
 
         Args:
             compat: Asks once more per unit in the official layout, and reads the reply with the official patterns:
                 criteria `SA.compat` and so on, with the defects of those patterns. Units that only the official script
                 joins are judged in this way alone.
+            published: Asks as the official scripts do, and reads each reply twice: strictly, and with the official
+                patterns.
+            prompts: The judges' prompts; ours where none are given.
         """
-        self.compat = compat
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
     @property
     def name(self) -> str:
@@ -96,8 +105,11 @@ class SVBenchJudge:
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The prompts."""
-        parts = (("prompt", prompt(NAME).signature), ("repair", repair_signature()))
-        return (*parts, ("compat", prompt(f"{NAME}-compat").signature)) if self.compat else parts
+        if self.published:
+            chosen = (("prompt", PUBLISHED), ("streaming", STREAMING))
+            return (("mode", "published"), *((key, self.prompts[name].signature) for key, name in chosen))
+        parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
+        return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
         """Six rows, and six more with `compat`; rationale and replies stand with the overall score.
@@ -112,47 +124,43 @@ class SVBenchJudge:
         judging = who(NAME, model)
         if unit.official:
             # The script asks about a video without links as well, and shows nothing.
-            return await self._official(unit, judging, shown(unit))
+            return self._read_as_official(unit, judging.name, await self._said(unit, judging))
         if not unit.answered:
             criteria = (*CRITERIA, *(f"{criterion}{COMPAT}" for criterion in CRITERIA if self.compat))
             return _unscored(unit, criteria, judging.name, "no turn has an answer and a reference")
-        items = shown(unit)
-        rows = await self._fixed(unit, judging, items)
-        return rows + (await self._official(unit, judging, items) if self.compat else [])
+        if self.published:
+            said = await self._said(unit, judging)
+            return _fixed(unit, judging.name, _strictly(said)) + self._read_as_official(unit, judging.name, said)
+        message = Message("user", self.prompts[NAME].fill(items=shown(unit)))
+        verdict = await ask_verdict(judging, [message], SVBenchVerdict, prompts=self.prompts)
+        rows = _fixed(unit, judging.name, verdict)
+        if not self.compat:
+            return rows
+        return rows + self._read_as_official(unit, judging.name, await self._said(unit, judging))
 
-    async def _fixed(self, unit: JudgeUnit, model: AsyncModel, items: str) -> list[JudgedScore]:
-        verdict = await ask_verdict(model, [Message("user", prompt(NAME).fill(items=items))], SVBenchVerdict)
-        if verdict.verdict is None:
-            return _unscored(unit, CRITERIA, model.name, verdict.reason or "", verdict.replies)
-        return [
-            not_applicable(unit, criterion, model.name, "the judge said -1: not applicable")
-            if mark == NOT_APPLICABLE
-            else scored(
-                unit,
-                criterion,
-                model.name,
-                float(mark),
-                explanation=verdict.verdict.rationale if criterion == "OS" else None,
-                replies=verdict.replies if criterion == "OS" else (),
-            )
-            for criterion, mark in verdict.verdict.marks.items()
-        ]
+    async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judging[str]:
+        """What the judge says in the official layout."""
+        if self.published:
+            streaming = unit.official or unit.kind == "path"
+            text = self.prompts[STREAMING if streaming else PUBLISHED].fill(**svbench_fields(unit))
+        else:
+            text = self.prompts[f"{NAME}-compat"].fill(items=shown(unit))
+        return await ask_text(model, [Message("user", text)])
 
-    async def _official(self, unit: JudgeUnit, model: AsyncModel, items: str) -> list[JudgedScore]:
-        verdict = await ask_text(model, [Message("user", prompt(f"{NAME}-compat").fill(items=items))])
-        if verdict.verdict is None:
+    def _read_as_official(self, unit: JudgeUnit, judge: str, said: Judging[str]) -> list[JudgedScore]:
+        if said.verdict is None:
             criteria = [f"{criterion}{COMPAT}" for criterion in CRITERIA]
-            return _unscored(unit, criteria, model.name, verdict.reason or "", verdict.replies)
+            return _unscored(unit, criteria, judge, said.reason or "", said.replies)
         rows: list[JudgedScore] = []
-        found = official_scores(verdict.verdict)
+        found = official_scores(said.verdict)
         for criterion in CRITERIA:
             name, value = f"{criterion}{COMPAT}", found[criterion]
-            replies = verdict.replies if criterion == "OS" else ()
+            replies = said.replies if criterion == "OS" else ()
             if value is None:
                 reason = "the official pattern finds no number"
-                rows.append(unscored(unit, name, model.name, reason, replies=replies))
+                rows.append(unscored(unit, name, judge, reason, replies=replies))
             else:
-                rows.append(scored(unit, name, model.name, float(value), replies=replies))
+                rows.append(scored(unit, name, judge, float(value), replies=replies))
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
@@ -201,6 +209,38 @@ class SVBenchJudge:
         if not all(parts.values()):
             return means
         return [*means, mean_of_groups(AVERAGE, parts, scale=PERCENT)]
+
+
+def _fixed(unit: JudgeUnit, judge: str, verdict: Judging[SVBenchVerdict]) -> list[JudgedScore]:
+    """The rows of a verdict."""
+    if verdict.verdict is None:
+        return _unscored(unit, CRITERIA, judge, verdict.reason or "", verdict.replies)
+    return [
+        not_applicable(unit, criterion, judge, "the judge said -1: not applicable")
+        if mark == NOT_APPLICABLE
+        else scored(
+            unit,
+            criterion,
+            judge,
+            float(mark),
+            explanation=verdict.verdict.rationale if criterion == "OS" else None,
+            replies=verdict.replies if criterion == "OS" else (),
+        )
+        for criterion, mark in verdict.verdict.marks.items()
+    ]
+
+
+def _strictly(said: Judging[str]) -> Judging[SVBenchVerdict]:
+    """A verdict in the official layout, read strictly."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    try:
+        marks = read_headed(said.verdict, MARK_HEADINGS)
+        return Judging(SVBenchVerdict(rationale="", **marks), said.replies)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    except ValidationError as error:
+        return Judging(None, said.replies, first_problem(error))
 
 
 def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
@@ -315,7 +355,9 @@ PROTOCOL: Final = Protocol(
     name=NAME,
     title="SVBench",
     help="A chain or path at once, by five dimensions and overall: 0 to 10, shown as 0 to 100.",
-    create=lambda settings: SVBenchJudge(compat=settings.compat),
+    create=lambda settings: SVBenchJudge(
+        compat=settings.compat, published=settings.published, prompts=judge_prompts(settings.prompts)
+    ),
     criteria=(
         _criterion("SA", "Semantic accuracy", "SA"),
         _criterion("CC", "Contextual coherence", "CC"),
@@ -336,4 +378,6 @@ PROTOCOL: Final = Protocol(
     ),
     rating="1",
     source="SVBench (ICLR 2025)",
+    # The client that its scripts import is not in their repository.
+    official=OfficialSampling(),
 )

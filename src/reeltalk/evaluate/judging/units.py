@@ -127,9 +127,20 @@ def _joined_unit(model: str, joined: JoinedChains, own: Mapping[str, JudgeUnit],
         video_id=joined.video_id,
         turns=tuple(turns),
         linked=tuple(_joined_links(places, background)),
+        lists=_lists(places),
         duration_s=video.duration_s if video else None,
         official=True,
     )
+
+
+def _lists(places: Sequence[Sequence[Mapping[int, Place]]]) -> tuple[tuple[int, ...], ...]:
+    """Where the turns of each list stand, in the order of the slots."""
+    found: list[tuple[int, ...]] = []
+    at = 0
+    for questions in (questions for slot in places for questions in slot):
+        found.append(tuple(range(at, at + len(questions))))
+        at += len(questions)
+    return tuple(found)
 
 
 def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: Background) -> Iterable[Linked]:

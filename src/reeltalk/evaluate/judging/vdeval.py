@@ -5,20 +5,23 @@ The judge sees one user message that grows from turn to turn, so that cached pre
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.fencing import fenced
 from reeltalk.evaluate.judging import turns
-from reeltalk.evaluate.judging.asking import Judging, ask_rating, prompt
+from reeltalk.evaluate.judging.asking import Judging, ask_rating, ask_text, judge_prompts, our_judge_prompts
 from reeltalk.evaluate.judging.judge import JudgeUnit
 from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
-from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, Part, Protocol
-from reeltalk.evaluate.judging.rating import Rating, canonical, vdeval_compat
+from reeltalk.evaluate.judging.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol
+from reeltalk.evaluate.judging.published import vdeval_block
+from reeltalk.evaluate.judging.rating import Rating, canonical, read_rating, vdeval_compat
 from reeltalk.evaluate.judging.rows import scored
 from reeltalk.evaluate.judging.single_turn import TurnJudge
 from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.media import Video
@@ -31,6 +34,8 @@ SUMMARY_KEYS: Final = {"template": "template", "refined": "refine"}
 """Under which name a unit holds each kind of summary."""
 CRITERION: Final = "vdeval"
 COMPAT: Final = "vdeval.compat"
+PUBLISHED: Final = "vdeval-published"
+"""The prompt of the official script, of which we have no text."""
 
 
 PROTOCOL: Final = Protocol(
@@ -42,6 +47,8 @@ PROTOCOL: Final = Protocol(
         summary=settings.judge_summary,
         shots=1 if settings.judge_shots else 0,
         compat=settings.compat,
+        prompts=judge_prompts(settings.prompts),
+        published=settings.published,
     ),
     criteria=(
         Criterion(
@@ -64,6 +71,7 @@ PROTOCOL: Final = Protocol(
     parts=(Part("percentile", "from 0 to 1", (0.0, 1.0)), Part("by_dialogue", "mean of dialogues")),
     rating="1",
     source="VDEval (AAAI 2025)",
+    official=OfficialSampling(("temperature", "seed"), seed=42),
 )
 
 
@@ -81,6 +89,11 @@ class VDEval(TurnJudge):
     """Also read the first replies as the official script does. A dialogue that a published file holds in part twice is
     judged once more with the last of each turn's answers, which the script takes."""
 
+    published: bool = False
+    """Ask as the official script does: its system message, answers as they are, and the judge's own words of earlier
+    turns. Each reply is read twice, strictly and as the script reads it."""
+    prompts: Prompts = field(default_factory=our_judge_prompts)
+    """The judges' prompts."""
     protocol = PROTOCOL
 
     def __post_init__(self) -> None:
@@ -88,6 +101,11 @@ class VDEval(TurnJudge):
             if getattr(self, name) not in get_args(kinds):
                 known = ", ".join(str(kind) for kind in get_args(kinds))
                 raise SettingError(f"{name} of vdeval is {getattr(self, name)!r}; choose one of {known}")
+        if self.published and (self.history, self.summary, self.shots) != ("judged", "refined", 1):
+            raise SettingError(
+                "--published asks vdeval as its script does, with judged turns, the refined summary and the example; "
+                "leave --judge-history, --judge-summary and --judge-shots out"
+            )
 
     @property
     def reads(self) -> frozenset[str]:
@@ -97,12 +115,14 @@ class VDEval(TurnJudge):
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """What the judge is shown, and the prompts."""
+        if self.published:
+            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
         prompts = [("prompt", "vdeval"), *([("example", "vdeval_example")] if self.shots else [])]
         return (
             ("history", self.history),
             ("summary", self.summary),
             ("shots", str(self.shots)),
-            *((key, prompt(file).signature) for key, file in (*prompts, ("repair", "rating_repair"))),
+            *((key, self.prompts[file].signature) for key, file in (*prompts, ("repair", "rating_repair"))),
         )
 
     def check_videos(self, videos: Sequence[Video]) -> None:
@@ -159,6 +179,8 @@ class VDEval(TurnJudge):
                 if self.is_due(turn)
                 for row in turns.without_score(unit, turn, self.criteria, judge.name, turns.obstacle(turn) or none)
             ]
+        if self.published:
+            return await self._as_published(unit, judge, unit.summaries[SUMMARY_KEYS[self.summary]])
         system = Message("system", self.system_message())
         shown = Conversation(self.history, summary)
         rows: list[JudgedScore] = []
@@ -169,9 +191,34 @@ class VDEval(TurnJudge):
                 shown.skip(turn)
                 rows += turns.without_score(unit, turn, self.criteria, judge.name, why)
             else:
-                judging = await ask_rating(judge, [system, Message("user", shown.ask(turn))])
+                judging = await ask_rating(judge, [system, Message("user", shown.ask(turn))], self.prompts)
                 shown.keep(turn, judging.verdict)
                 rows += self._rows(unit, turn, judge.name, judging)
+        return rows
+
+    async def _as_published(self, unit: JudgeUnit, judge: AsyncModel, summary: str) -> list[JudgedScore]:
+        system = Message("system", self.prompts[PUBLISHED].text)
+        asked, before = f"Summary: {summary}\n", ""
+        stopped: str | None = None
+        rows: list[JudgedScore] = []
+        for turn in (turn for turn in unit.turns if turn.state.is_due):
+            why = turns.obstacle(turn) or stopped
+            if why is not None:
+                rows += turns.without_score(unit, turn, self.criteria, judge.name, why)
+                continue
+            asked += f"{before}{vdeval_block(turn)}"
+            said = await ask_text(judge, [system, Message("user", asked)])
+            if said.verdict is None:
+                stopped = f"the official script stops, for the judge said nothing of turn {turn.turn_index + 1}"
+                rows += self._rows(unit, turn, judge.name, Judging(None, said.replies, said.reason))
+                continue
+            # The judge's own words come back to it as they were.
+            asked, before = f"{asked}{said.verdict}", "\n\n"
+            try:
+                judging = Judging(read_rating(said.verdict), said.replies)
+            except MalformedReplyError as error:
+                judging = Judging[Rating](None, said.replies, error.reason)
+            rows += self._rows(unit, turn, judge.name, judging)
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
@@ -192,8 +239,8 @@ class VDEval(TurnJudge):
 
     def system_message(self) -> str:
         """The task, and the example where one is shown."""
-        example = prompt("vdeval_example").text if self.shots else ""
-        return prompt("vdeval").fill(example=example).strip()
+        example = self.prompts["vdeval_example"].text if self.shots else ""
+        return self.prompts["vdeval"].fill(example=example).strip()
 
     def _means(self, name: str, entries: list[Entry], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
         return [

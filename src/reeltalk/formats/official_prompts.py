@@ -1,0 +1,276 @@
+"""The authors' prompts, from a clone of their repository or the text of their paper that a user has.
+
+Python files are parsed and never run: a prompt is a string literal that is assigned to a name. A clone may be
+anybody's: files are read up to a size, and none that lies outside of it.
+"""
+
+import ast
+import re
+import string
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from reeltalk.errors import InputError, SettingError
+from reeltalk.llm.prompt_folder import read_small
+
+LARGEST_SCRIPT_BYTES: Final = 1_000_000
+LARGEST_PAPER_BYTES: Final = 5_000_000
+Source = Literal["svbench", "vdact", "mt-video-bench"]
+
+
+@dataclass(frozen=True)
+class InScript:
+    """A prompt in a Python file of a repository."""
+
+    name: str
+    """Ours, as `judge/vdeval-published`."""
+    file: str
+    """From the repository's root."""
+    variable: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Our fields by the script's names."""
+    formatted: bool = False
+    """True where the script fills the literal by `str.format`, so that its braces are doubled."""
+
+
+@dataclass(frozen=True)
+class InPaper:
+    """A prompt in the text of a paper."""
+
+    name: str
+    begins: str
+    """Pattern of what stands directly before it."""
+    ends: str
+    """Pattern of what stands directly after it."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Our fields by the paper's names, without spaces and marks of formulas."""
+
+
+_SVBENCH_LISTS: Final = {"question": "questions", "ground_truth": "ground_truth", "model_response": "model_responses"}
+_SVBENCH_SCRIPT: Final = {
+    name: name for name in ("video_id", "scene_id", "questions", "ground_truth", "model_responses", "relationships")
+}
+_NEXT: Final = r"^(?:#+\s*)?(?:Prompt for\b|Figure \d|[A-Z]\s+[A-Z]{3})"
+"""Where a prompt of SVBench's appendix ends."""
+IN_SCRIPTS: Final[Mapping[Source, tuple[InScript, ...]]] = {
+    "vdact": (InScript("judge/vdeval-published", "VDEval/prompt.py", "VDEVAL_INSTRUCTION"),),
+    "svbench": (
+        InScript("construct/en/chain", "construct_data/construct_QA_chain.py", "prompt"),
+        InScript(
+            "construct/en/linkages",
+            "construct_data/identify_Temporal_Linkages.py",
+            "prompt_template",
+            {"chain_1": "before", "chain_2": "after"},
+            formatted=True,
+        ),
+        InScript("judge/svbench-published", "evaluation/eval_chainQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
+        InScript("judge/svbench-streaming-published", "evaluation/eval_ConQA_gpt4_gpt4o.py", "prompt", _SVBENCH_SCRIPT),
+        InScript(
+            "judge/gpt-score-published",
+            "evaluation/eval_SingleQA_gpt4_gpt4o.py",
+            "prompt",
+            {
+                name: name
+                for name in ("video_id", "scene_id", "question_id", "question", "ground_truth", "model_response")
+            },
+        ),
+    ),
+    "mt-video-bench": (
+        InScript(
+            "judge/checklist-published",
+            "eval/eval.py",
+            "PROMPT",
+            {"model_answer": "model_answer", "checklist_str": "checklist"},
+        ),
+    ),
+}
+"""Where the authors' repositories hold prompts, by the names of their files and variables."""
+IN_PAPERS: Final[Mapping[Source, tuple[InPaper, ...]]] = {
+    "vdact": (
+        InPaper(
+            "refine/refine",
+            r"with the prompt:\s*(?:‚Äú|[“\"‘'`]+)",
+            r"\s*,?\s*(?:‚Äù|[”\"’']+)\s*where\b",
+            {"text": "text"},
+        ),
+    ),
+    "svbench": (
+        InPaper(
+            "construct/en/chain", r"^(?:#+\s*)?Prompt for generating QA chains\s*$", _NEXT, {"videoframes": "seen"}
+        ),
+        InPaper(
+            "construct/en/linkages",
+            r"^(?:#+\s*)?Prompt for generating relationships between consecutive QA chains\s*$",
+            _NEXT,
+            {"chain1": "before", "chain2": "after"},
+        ),
+        InPaper(
+            "judge/gpt-score-published",
+            r"^(?:#+\s*)?Prompt for GPT4-Score\s*$",
+            _NEXT,
+            {name: name for name in ("question", "ground_truth", "model_response")},
+        ),
+        InPaper("judge/svbench-published", r"^(?:#+\s*)?Prompt for dialogue evaluation\s*$", _NEXT, _SVBENCH_LISTS),
+        InPaper(
+            "judge/svbench-streaming-published",
+            r"^(?:#+\s*)?Prompt for streaming evaluation\s*$",
+            _NEXT,
+            _SVBENCH_LISTS,
+        ),
+    ),
+}
+"""Where the papers hold prompts; MT-Video-Bench's text that we know holds none."""
+
+
+def official_prompts(source: Source, path: Path) -> dict[str, tuple[str, Path]]:
+    """The authors' prompts with our fields: text and file by our name. Those that are not there are left out.
+
+    Args:
+        source: Whose.
+        path: A clone of their repository, or the text of their paper.
+
+    Raises:
+        InputError: There is none of them, or one cannot be read; names file and line.
+        SettingError: There is no such path.
+    """
+    if not path.exists():
+        raise SettingError(
+            f"{path}: there is no such file or folder; give a clone of the repository, or a paper's text"
+        )
+    found: dict[str, tuple[str, Path]] = {}
+    if path.is_dir():
+        root = path.resolve()
+        for one in IN_SCRIPTS[source]:
+            file = path / one.file
+            if not file.exists():
+                continue
+            if not file.resolve().is_relative_to(root) or not file.is_file():
+                raise InputError("leads outside of the clone", file=file, hint="clone the repository anew")
+            found[one.name] = _in_script(one, file), file
+        looked = [f"{one.variable} in {one.file}" for one in IN_SCRIPTS[source]]
+    else:
+        text = read_small(path, LARGEST_PAPER_BYTES)
+        for place in IN_PAPERS.get(source, ()):
+            if (prompt := _in_paper(place, text, path)) is not None:
+                found[place.name] = prompt, path
+        looked = [place.begins for place in IN_PAPERS.get(source, ())]
+    if not found:
+        hint = f"looked for {', '.join(looked)}" if looked else "give a clone of the repository"
+        raise InputError(f"none of the prompts of {source}", file=path, hint=hint)
+    return found
+
+
+def _in_script(one: InScript, file: Path) -> str:
+    text = read_small(file, LARGEST_SCRIPT_BYTES)
+    try:
+        with warnings.catch_warnings():
+            # A stranger's "\d" in a literal is no concern of ours.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+        assigned = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant | ast.JoinedStr | ast.BinOp)
+            and any(isinstance(target, ast.Name) and target.id == one.variable for target in node.targets)
+        ]
+    except SyntaxError as error:
+        raise InputError(f"not Python: {error.msg}", file=file, line=error.lineno, hint="clone it anew") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise InputError("not Python that can be parsed", file=file, hint="clone the repository anew") from None
+    if len(assigned) != 1:
+        raise InputError(
+            f"{one.variable} is assigned a literal {len(assigned)} times, not once",
+            file=file,
+            line=assigned[1].lineno if assigned else None,
+            hint="the repository may have changed; take the version that the paper names",
+        )
+    line = assigned[0].lineno
+    parts = _parts(assigned[0].value, file, one.variable)
+    if one.formatted:
+        parts = [piece for part in parts for piece in _formatted(part, file, line)]
+    return "".join(
+        _literal(part.text, file, line) if not part.is_field else _field(part.text, one.fields, file, line)
+        for part in parts
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    text: str
+    is_field: bool = False
+
+
+def _parts(value: ast.expr, file: Path, variable: str) -> list[_Part]:
+    """The texts and fields of a literal."""
+    match value:
+        case ast.Constant(value=str() as text):
+            return [_Part(text)]
+        case ast.JoinedStr(values=values):
+            return [part for one in values for part in _parts(one, file, variable)]
+        case ast.FormattedValue(value=ast.Name(id=name), conversion=-1, format_spec=None):
+            return [_Part(name, is_field=True)]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [*_parts(left, file, variable), *_parts(right, file, variable)]
+        case _:
+            raise InputError(
+                f"{variable} is not made of string literals and names alone",
+                file=file,
+                line=value.lineno,
+                hint="the repository may have changed; take the version that the paper names",
+            )
+
+
+def _formatted(part: _Part, file: Path, line: int) -> list[_Part]:
+    """A literal as `str.format` reads it."""
+    if part.is_field:
+        return [part]
+    found: list[_Part] = []
+    try:
+        for text, name, spec, conversion in string.Formatter().parse(part.text):
+            found.append(_Part(text))
+            if name is not None:
+                if spec or conversion:
+                    raise ValueError
+                found.append(_Part(name, is_field=True))
+    except ValueError:
+        raise InputError("its braces cannot be read", file=file, line=line, hint="clone the repository anew") from None
+    return found
+
+
+def _literal(text: str, file: Path, line: int) -> str:
+    """A text that is sent as it is; what looks like one of our fields cannot be told from one."""
+    if (taken := re.search(r"\{\w+\}", text)) is not None:
+        raise InputError(f"{taken[0]} is no field of the script, and would be one here", file=file, line=line)
+    return text
+
+
+def _field(name: str, fields: Mapping[str, str], file: Path, line: int) -> str:
+    if name not in fields:
+        known = ", ".join(fields) or "none"
+        raise InputError(f"unknown placeholder {{{name}}}; known are {known}", file=file, line=line)
+    return f"{{{fields[name]}}}"
+
+
+def _in_paper(place: InPaper, text: str, file: Path) -> str | None:
+    begin = re.search(place.begins, text, re.MULTILINE)
+    if begin is None:
+        return None
+    end = re.search(place.ends, text[begin.end() :], re.MULTILINE)
+    prompt = text[begin.end() : begin.end() + end.start() if end is not None else len(text)].strip()
+    line = text.count("\n", 0, begin.end()) + 1
+
+    def ours(match: re.Match[str]) -> str:
+        # Formulas set a name letter by letter: $\{ \mathrm { t e x t } \}$.
+        name = re.sub(r"\\[a-z]+|[^\w]", "", match["name"])
+        if name in place.fields:
+            return f"{{{place.fields[name]}}}"
+        if re.fullmatch(r"\w+", match["name"]):
+            known = ", ".join(place.fields)
+            raise InputError(f"unknown placeholder {{{name}}}; known are {known}", file=file, line=line)
+        return match[0]
+
+    return re.sub(r"\$?\\?\{(?P<name>(?:\s*\\mathrm\s*\{[^{}]*\}\s*)|[^{}\n]{1,40}?)\\?\}\$?", ours, prompt)

@@ -1,0 +1,220 @@
+"""The prompts of all jobs, and folders of prompts that stand in their place."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from reeltalk.construct.prompting import prompt_group
+from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
+from reeltalk.errors import InputError, SettingError
+from reeltalk.evaluate.judging.asking import prompt_group as judges_group
+from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.formats.official_prompts import Source, official_prompts
+from reeltalk.graph import refining
+from reeltalk.llm.prompt_folder import PromptGroup, check_prompt, files_of, our_prompts, prompts_in
+from reeltalk.llm.prompts import Prompt
+from reeltalk.schema.scoring import short_hash
+from reeltalk.store.atomic import storage_errors, write_bytes
+
+REFINE: Final = PromptGroup("refine", {"refine": refining.PROMPT})
+CONSTRUCT_EN, CONSTRUCT_ZH = prompt_group("en"), prompt_group("zh")
+JUDGE: Final = judges_group()
+GROUPS: Final = (CONSTRUCT_EN, CONSTRUCT_ZH, JUDGE, REFINE, TAG)
+"""In the order in which they are listed."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A prompt as `reeltalk prompts list` shows it."""
+
+    name: str
+    """As `judge/vdeval`."""
+    prompt: Prompt | None
+    """None for one of which there is no text."""
+    own: bool
+    """True for one of the folder's."""
+    remedy: str = ""
+    """How to get a text of it."""
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        if self.prompt is None:
+            return f"{self.name}: not part of reeltalk; {self.remedy}"
+        fields = "".join(f" {{{name}}}" for name in sorted(self.prompt.fields))
+        return f"{self.name}: {self.prompt.signature}{fields}{' (yours)' if self.own else ''}"
+
+
+def listed(folder: Path | None = None) -> list[Listed]:
+    """All prompts, those of a folder in place of ours.
+
+    Args:
+        folder: A user's own folder of prompts.
+
+    Raises:
+        SettingError: There is no such folder.
+        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+    """
+    if folder is not None:
+        check_folder(folder)
+    found = []
+    for group in GROUPS:
+        prompts = prompts_in(folder, group)
+        for name in group.names:
+            known = prompts[name] if name in prompts else None
+            found.append(Listed(f"{group.name}/{name}", known, name in prompts.replaced, group.without.get(name, "")))
+    return found
+
+
+def prompt_file(name: str) -> str:
+    """The file of one of our prompts, as it is.
+
+    Args:
+        name: As `judge/vdeval`.
+
+    Raises:
+        SettingError: There is none of the name, or we have no text of it.
+    """
+    group, path = _place(name)
+    if path is None:
+        raise SettingError(f"{name} is not part of reeltalk; {group.without[name.rpartition('/')[2]]}")
+    return path.read_text(encoding="utf-8")
+
+
+def export(folder: Path, names: Iterable[str] = ()) -> int:
+    """Write our prompts as files, to begin with.
+
+    Args:
+        folder: Appears, or is empty.
+        names: Which, as `judge/vdeval`, or all of a job, as `judge`; all where none is named.
+
+    Returns:
+        How many files.
+
+    Raises:
+        SettingError: There is none of a name, or the folder holds something.
+        InputError: It cannot be written.
+    """
+    chosen = {f"{group.name}/{name}": path for group in GROUPS for name, path in group.ours.items()}
+    wanted = tuple(names)
+    for one in wanted:
+        if not any(name == one or name.startswith(f"{one}/") for name in chosen):
+            prompt_file(one)
+    written = {
+        name: path.read_bytes()
+        for name, path in chosen.items()
+        if not wanted or any(name == one or name.startswith(f"{one}/") for one in wanted)
+    }
+    write_folder(folder, written)
+    return len(written)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder of prompts.
+
+    Args:
+        folder: Appears, or is empty.
+        files: Contents by name, as `judge/vdeval`.
+
+    Raises:
+        SettingError: The folder holds something.
+        InputError: It cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingError(f"{folder} holds something already; name another folder")
+    for name, content in files.items():
+        path = folder / f"{name}.md"
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+
+
+def check_folder(folder: Path | None, *used: PromptGroup) -> None:
+    """Refuse a folder of prompts with a file that is none, or that replaces nothing here.
+
+    Args:
+        folder: A user's own; None: there is none.
+        used: The jobs at hand; it must replace a prompt of one of them.
+
+    Raises:
+        SettingError: There is no such folder, or it replaces nothing of the jobs at hand.
+        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+    """
+    if folder is None:
+        return
+    places = {folder / group.name / f"{name}.md" for group in GROUPS for name in group.names}
+    for path in files_of(folder):
+        if path not in places:
+            name = path.relative_to(folder).with_suffix("").as_posix()
+            raise InputError(f"there is no prompt {name}", file=path, hint="'reeltalk prompts list' lists them")
+    replaced = {group.name: prompts_in(folder, group).replaced for group in GROUPS}
+    if used and not any(replaced[group.name] for group in used):
+        held = ", ".join(f"{name}/{one}" for name, found in replaced.items() for one in found) or "no prompt at all"
+        jobs = " or ".join(f"{group.name}/" for group in used)
+        raise SettingError(f"--prompts {folder} replaces no prompt of {jobs}; it holds {held}")
+
+
+def check_judge_prompts(settings: JudgeSettings) -> None:
+    """Refuse a folder of prompts by which no judge would be asked otherwise.
+
+    Args:
+        settings: By which protocols and metrics, and with which prompts.
+
+    Raises:
+        SettingError: There is no such folder, or it replaces no prompt of a judge.
+        InputError: A file of it is none of the prompts, or cannot stand in the place of ours.
+    """
+    check_folder(settings.prompts, JUDGE)
+    if settings.prompts is None or settings.published:
+        return
+    if all(name in JUDGE.without for name in prompts_in(settings.prompts, JUDGE).replaced):
+        raise SettingError(f"the judges' prompts in {settings.prompts} are for --published; pass it too")
+
+
+def judging_request(settings: JudgeSettings) -> dict[str, Any]:
+    """What of the settings decides what a judge is asked; of a folder of prompts its texts, wherever it lies.
+
+    Args:
+        settings: By which protocols and metrics.
+    """
+    found: dict[str, Any] = settings.model_dump(mode="json", exclude={"prompts"})
+    if settings.prompts is not None:
+        prompts = prompts_in(settings.prompts, JUDGE)
+        found["prompts"] = short_hash([(name, prompts[name].sha256) for name in prompts.replaced])
+    return found
+
+
+def _place(name: str) -> tuple[PromptGroup, Path | None]:
+    job, _, own = name.rpartition("/")
+    group = next((group for group in GROUPS if group.name == job and own in group.names), None)
+    if group is None:
+        raise SettingError(f"no prompt '{name}'; 'reeltalk prompts list' lists them")
+    return group, group.ours.get(own)
+
+
+def adopt(source: Source, path: Path, out: Path) -> dict[str, Path]:
+    """Write the authors' prompts, from what the user has of theirs, as a folder of prompts.
+
+    Args:
+        source: Whose.
+        path: A clone of their repository, or the text of their paper.
+        out: Folder that appears, or is empty.
+
+    Returns:
+        From which file each prompt is, by our name.
+
+    Raises:
+        SettingError: There is no such path, or `out` holds something.
+        InputError: There is none of the prompts, or one of them cannot be used here.
+    """
+    found = official_prompts(source, path)
+    files = {}
+    for name, (text, file) in found.items():
+        group, _ = _place(name)
+        own = name.rpartition("/")[2]
+        content = f"<!-- {own} v1 verbatim -->\n{text}"
+        check_prompt(Prompt.read(content, file), own, group, our_prompts(group), file)
+        files[name] = content.encode()
+    write_folder(out, files)
+    return {name: file for name, (_, file) in found.items()}
