@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.mending import shorter_chain, without_leaks
 from reeltalk.construct.quality import TellsReplaced, unwritten_gate, written_chain, written_linkages
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
@@ -13,7 +14,7 @@ from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.paths import PathStatistics, draw_paths
 from reeltalk.schema.rewriting import Rewrite
-from reeltalk.schema.standing import Entered, Standing, by_rule
+from reeltalk.schema.standing import TOLD, Entered, Standing, by_rule
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 
 
@@ -129,10 +130,22 @@ def write_paths(run: Run) -> Made:
 
 
 def _stands(run: Run, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
-    """What the writer says, where it can tell more than the rule does."""
+    """What the writer says, where it can tell more than the rule does; a draft must not give anything away either."""
+    if entered.reworded and _gives_away(entered):
+        return Standing(False, TOLD)
     if isinstance(run.writer, ChecksEntrances):
         return run.writer.stands(video, entered, before, after)
     return by_rule(entered)
+
+
+def _gives_away(entered: Entered) -> bool:
+    """Whether a draft answers itself or a later turn, or what was asked before answers the draft."""
+    said = [(turn.question, turn.references[0]) for turn in entered.before if turn.references]
+    for turn in (entered.turn, *entered.following):
+        if leak_of(turn, said) is not None:
+            return True
+        said += [(turn.question, turn.references[0])] if turn.references else []
+    return False
 
 
 CHAIN_STEPS = (

@@ -213,7 +213,8 @@ class _Tables:
             task = (dialogue.task or "dialogue").replace("_", " ").capitalize()
             shown.dialogues.append(self._unit(dialogue.id, f"{task}, {about}", dialogue.turns, {}))
         for path in self.paths[video.id]:
-            shown.paths.append(tuple(f"{number.get(s.ref.unit_id, 0)}.{s.ref.turn_index + 1}" for s in path.steps))
+            steps = [(f"{number.get(s.ref.unit_id, 0)}.{s.ref.turn_index + 1}", s.turn) for s in path.steps]
+            shown.paths.append(tuple(f"{place}*" if turn is not None else place for place, turn in steps))
         for scene in self.scenes[video.id]:
             shown.scenes.append((", ".join(str(clip_number.get(clip, 0)) for clip in scene.clip_ids), scene))
         for name in (*clip_number, *(s.id for s in self.scenes[video.id]), *number, *(d.id for d in dialogues)):

@@ -15,6 +15,7 @@ import scripted_vision
 
 from reeltalk.cli import run as command
 from reeltalk.construct.graph_writer import GraphWriter
+from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.prompting import Seen as Shown
 from reeltalk.construct.settings import ConstructSettings, Step
@@ -146,6 +147,22 @@ class TestOfAGraph:
             places = [(step.ref.unit_id, step.ref.turn_index) for step in path.steps]
             for one, other in pairwise(places):
                 assert one[0] == other[0] or other[1] == 0 or (one, other) in landed
+
+    def test_a_draft_gives_nothing_away_and_is_not_given_away(self, walked: Path) -> None:
+        benchmark = Benchmark.open(walked)
+        chains: dict[str, QAChain] = {chain.id: chain for chain in benchmark.read(CHAINS)}
+        looked_at = 0
+        for path in benchmark.read(PATHS):
+            asked = asked_on(path, chains)
+            for number, step in enumerate(path.steps):
+                if step.turn is None:
+                    continue
+                said = [(asked[number - 1][1].question, asked[number - 1][1].references[0])]
+                for turn in (step.turn, *chains[step.ref.unit_id].turns[step.ref.turn_index + 1 :]):
+                    assert leak_of(turn, said) is None, (said, turn.question, turn.references)
+                    said.append((turn.question, turn.references[0]))
+                    looked_at += 1
+        assert looked_at > 20
 
     def test_new_paths_land_where_the_benchmark_s_own_may(self, walked: Path) -> None:
         content = Benchmark.open(walked).content()
