@@ -152,8 +152,10 @@ def _dialogue(text: str, draw: int) -> dict[str, Any]:
 
 
 def _checklist(text: str, draw: int) -> dict[str, Any]:
-    asked = ("say what happens", "name a thing", "speak of one matter only", "stay with the question")
-    items = [{"question": f"Does the answer {what}?", "expected": "Yes"} for what in asked]
+    # The third part between lines of equals signs is the answer that is right.
+    answer = text.split("=====")[5].strip().rstrip(".。")
+    asked = ("say that", "make it clear that", "tell, in these words or others, that", "leave no doubt that")
+    items = [{"question": f"Does the answer {what} {answer}?", "expected": "Yes"} for what in asked]
     return {"items": [*items, {"question": "Does the answer speak of an elephant?", "expected": "No"}]}
 
 

@@ -1,7 +1,8 @@
 """Checklists that a model writes: five yes/no items, tried out on the reference answer itself.
 
 A published checklist holds an item that contradicts its own reference (MT-Video-Bench, arXiv 2510.17722). So each list
-is judged against the reference before it is used: anything but the expected answers sends it back once.
+is judged against the reference before it is used: anything but the expected answers sends it back once. So does a list
+of which a wrong answer meets more than one item, because the items ask for nothing that the reference says.
 """
 
 import re
@@ -9,16 +10,65 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.construct.prompting import PromptedModel, numbered, unwritten
-from reeltalk.construct.replies import ChecklistReply, SelfCheckReply
+from reeltalk.construct.replies import ChecklistReply, ItemReply, SelfCheckReply
 from reeltalk.construct.wording import normalised
 from reeltalk.construct.writers import Unwritten
 from reeltalk.llm import Asked, Message
+from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Turn
 
 NAMES_THE_REFERENCE: Final = re.compile(
     r"\bground[ -]?truth\b|\b(reference|model|correct|standard|gold)\s+answers?\b|标准答案|参考答案|正确答案|范例回答",
     re.IGNORECASE,
 )
+
+
+MOST_GENERIC: Final = 1
+"""Items of a list that may be about form."""
+_FORM: Final = re.compile(
+    r"\b(?:fluent|fluently|grammatical\w*|coherent\w*|polite\w*|concise\w*|well[- ]written|naturally worded"
+    r"|readable|helpful|detailed|relevant|consistent|plausible|confident|hedging|free of contradictions?|on topic"
+    r"|not empty)\b"
+    r"|\b(?:at least|more than|fewer than|less than|at most) (?:\d+|one|two|three|four|five|ten|twenty|a few) "
+    r"(?:words?|sentences?|characters?|letters?)\b"
+    r"|\b(?:full|complete) sentences?\b|\bin (?:English|Chinese)\b|\b(?:definite|direct|clear) (?:answer|reply|claim)\b"
+    r"|\b(?:answers?|address(?:es)?|responds? to) the (?:user's )?question\b"
+    r"|通顺|流畅|语法|礼貌|简洁|连贯|切题|有帮助|字以上|至少[0-9一二三四五十]+(?:个)?(?:字|词|句)|完整的句子|回答了(?:用户的)?问题",
+    re.IGNORECASE,
+)
+"""What an item asks of the form of an answer, whatever it says."""
+
+
+def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
+    """The items that a wrong answer may meet: about form, or expected Yes and without a word of the right answer.
+
+    Args:
+        items: Of one checklist.
+        answer: The right answer.
+    """
+    due = set(content_words(answer))
+    return [
+        item.question
+        for item in items
+        if _FORM.search(item.question)
+        or (item.expected == "Yes" and due and not due & set(content_words(item.question)))
+    ]
+
+
+def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) -> bool:
+    """True where no item names what the right answer adds to its question, so that repeating the question is enough.
+
+    An answer that is negative, says yes or no, or adds no word is not looked at.
+
+    Args:
+        items: Of one checklist.
+        question: What was asked.
+        answer: The right answer.
+    """
+    new = set(content_words(answer)) - set(content_words(question))
+    if not new or is_negated(answer) or polarity(answer) is not None:
+        return False
+    return not any(new & set(content_words(item.question)) for item in items if item.expected == "Yes")
 
 
 def checklist_of(
@@ -40,7 +90,11 @@ def checklist_of(
         return Unwritten("the turn has no reference answer")
     answer = turn.references[0]
     data = {"history": numbered(history), "question": turn.question, "answer": answer}
-    asked = writer.ask("checklist", ChecklistReply, data=data, check=_complaint)
+
+    def complaint(reply: ChecklistReply) -> str | None:
+        return _complaint(reply, turn.question, answer)
+
+    asked = writer.ask("checklist", ChecklistReply, data=data, check=complaint)
     found = _tried_out(judge, asked, answer)
     earlier: tuple[str, ...] = ()
     if isinstance(found, list):
@@ -51,7 +105,7 @@ def checklist_of(
             Message("assistant", asked.replies[-1]),
         ]
         again = {"problems": "\n".join(f"- {problem}" for problem in found)}
-        asked = writer.ask("checklist_again", ChecklistReply, data=again, before=begun, check=_complaint)
+        asked = writer.ask("checklist_again", ChecklistReply, data=again, before=begun, check=complaint)
         found = _tried_out(judge, asked, answer)
     if isinstance(found, list):
         found = Unwritten(f"the reference answer itself fails the checklist: {'; '.join(found)}", asked.replies)
@@ -78,10 +132,18 @@ def _tried_out(judge: PromptedModel, asked: Asked[ChecklistReply], answer: str) 
     )
 
 
-def _complaint(reply: ChecklistReply) -> str | None:
+def _complaint(reply: ChecklistReply, question: str, answer: str) -> str | None:
     if len({normalised(item.question) for item in reply.items}) < len(reply.items):
         return "two of the items ask the same"
     for item in reply.items:
         if found := NAMES_THE_REFERENCE.search(item.question):
             return f"an item speaks of {found[0]!r}, which the judge does not see"
+    generic = generic_items(reply.items, answer)
+    if len(generic) > MOST_GENERIC:
+        return (
+            f"{len(generic)} items can be met by a wrong answer, and at most {MOST_GENERIC} may: they are about form "
+            f"or name nothing that the right answer says: {'; '.join(generic)}"
+        )
+    if is_met_by_an_echo(reply.items, question, answer):
+        return "no item names what the right answer adds to the question, so that an answer that repeats it passes"
     return None

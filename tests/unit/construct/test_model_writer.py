@@ -158,7 +158,7 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "same_scene": (lambda w: w.same_scene("A man.", "A dog."), [{"same_scene": False, "reason": "another place"}]),
     "suitability": (lambda w: w.suitability(VIDEO, SCENE, Task.MEMORY_RECALL), [{"score": 5, "reason": "rich"}]),
     "dialogue": (lambda w: w.dialogue(VIDEO, SCENE, Task.CONTENT_SUMMARY, number=0), [SUMMARY_REPLY]),
-    "checklist": (lambda w: w.checklist(VIDEO, TALK, TALK.turns[1]), [{"items": ITEMS}, CHECKED]),
+    "checklist": (lambda w: w.checklist(VIDEO, TALK, TALK.turns[0]), [{"items": ITEMS}, CHECKED]),
     "propose_tags": (lambda w: w.propose_tags(TALK.turns), [{"tags": [TAG] * 5}]),
 }
 
@@ -544,7 +544,8 @@ def test_a_scene_of_unknown_clips_is_not_written_about() -> None:
 
 
 def test_a_checklist_passes_on_its_own_reference() -> None:
-    model = Scripted({"items": ITEMS}, CHECKED)
+    bottles = [{**item, "question": f"{item['question'][:-1]} beside green bottles?"} for item in ITEMS]
+    model = Scripted({"items": bottles}, CHECKED)
     found = writer(model).checklist(VIDEO, TALK, TALK.turns[1])
     assert isinstance(found, Checklist)
     assert [item.expected for item in found.items] == [True] * 4 + [False]
@@ -586,6 +587,39 @@ def test_a_self_check_that_cannot_be_read_leaves_no_checklist() -> None:
 def test_a_checklist_has_five_items_and_one_no(items: list[Any]) -> None:
     found = writer(Scripted(*[{"items": items}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
     assert isinstance(found, Unwritten)
+
+
+@pytest.mark.parametrize(
+    "generic",
+    [
+        ["Is the answer fluent?", "Does the answer contain at least ten words?"],
+        ["Does the answer reply to the user?", "Does the answer say what happens?"],
+        ["Does the answer state its claim without hedging?", "Is the answer free of contradictions?"],
+    ],
+)
+def test_a_checklist_that_a_wrong_answer_meets_is_refused_with_the_reason(generic: list[str]) -> None:
+    vague = [*({"question": text, "expected": "Yes"} for text in generic), *ITEMS[2:]]
+    model = Scripted({"items": vague}, {"items": ITEMS}, CHECKED)
+    assert isinstance(writer(model).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
+    found = writer(Scripted(*[{"items": vague}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
+    assert isinstance(found, Unwritten)
+    assert "2 items can be met by a wrong answer" in found.reason
+    assert all(text in found.reason for text in generic)
+
+
+def test_a_checklist_that_the_question_itself_meets_is_refused() -> None:
+    echo = [{"question": f"Does the answer say that {what}?", "expected": "Yes"} for what in ECHOES]
+    found = writer(Scripted(*[{"items": [*echo, ITEMS[4]]}] * 2)).checklist(VIDEO, TALK, TALK.turns[0])
+    assert isinstance(found, Unwritten)
+    assert "adds to the question" in found.reason
+
+
+ECHOES = ("he carries something", "a man carries it", "what he carries is carried", "somebody carries something")
+
+
+def test_one_item_about_form_may_stand_among_others() -> None:
+    items = [*ITEMS[:3], {"question": "Is the answer fluent?", "expected": "Yes"}, ITEMS[4]]
+    assert isinstance(writer(Scripted({"items": items}, CHECKED)).checklist(VIDEO, TALK, TALK.turns[0]), Checklist)
 
 
 def test_a_turn_without_a_reference_has_no_checklist() -> None:
