@@ -175,11 +175,9 @@ class Pair:
         earlier = {event for turn in self.before.turns[: x + 1] for event in self.events_of(turn)}
         if question.kind in ("linked_use",) and set(question.evidence) <= earlier:
             found.append("an earlier turn has told the answer")
-        places = {
-            (turn.extra.get("kind"), turn.extra.get("params", {}).get("object")) for turn in self.before.turns[: x + 1]
-        }
-        if question.kind == "linked_left" and ("where_put", question.params["object"]) in places:
-            found.append("an earlier turn has told the answer")
+        answers = {(turn.extra.get("answer_type"), turn.extra.get("answer_key")) for turn in self.before.turns[: x + 1]}
+        if question.answer_type in ("room", "place", "action") and (question.answer_type, question.key) in answers:
+            found.append("an earlier turn has the same answer")
         return found
 
     def _spoken(self, question: Question) -> set[str]:
