@@ -13,6 +13,7 @@ from typing import Final
 
 from reeltalk.construct.facts import Told, is_news, told_facts
 from reeltalk.construct.graph_video import Part
+from reeltalk.construct.own_answers import own_answer
 from reeltalk.graph.linked import DULL, POSED, linked_questions
 from reeltalk.graph.question import LASTING, Question, event_key
 from reeltalk.graph.story import Story, StoryEvent
@@ -313,6 +314,8 @@ def _rests_on(pair: Pair, shared: Shared) -> dict[str, Json]:
 def drafts(pair: Pair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
     """A draft for each method of the catalogue that fits the linkage and that the graphs can carry out.
 
+    A question that holds its own answer is no draft.
+
     Args:
         pair: The chains.
         linkage: One of theirs, as `link` found it.
@@ -331,6 +334,8 @@ def drafts(pair: Pair, linkage: Linkage, *, split: str, seed: str, writer: str) 
         method, question = found[draw.randrange(len(found))]
         said = word(question, split=split, draw=draw, first=False)
         draft = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
+        if own_answer(draft) is not None:
+            continue
         labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
         extra = draft.extra | shows(question, pair.story) | {"tags_verified": False}
         yield Rewrite(
