@@ -152,7 +152,7 @@ class Comparisons:
 
 def shown_difference(metric: str, value: float) -> str:
     """A difference with its sign, in the metric's digits."""
-    return f"{value:+,.{digits_of(metric, 0.0)}f}"
+    return f"{value:+z,.{digits_of(metric, 0.0)}f}"
 
 
 def shown_p(p: float | None) -> str:
