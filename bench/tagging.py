@@ -58,7 +58,7 @@ from reeltalk.store.tables import DIALOGUES  # noqa: E402
 
 Turns = list[Asked]
 Tags = Mapping[str, tuple[str, ...]]
-BY_HAND = ROOT / "tests" / "samples" / "hand-tagged.jsonl"
+BY_HAND = ROOT / "tests" / "tagged_questions" / "by_hand.jsonl"
 METHODS = ("question+answer", "question", "keywords", "most frequent")
 KEYWORDS = (
     (r"\bwhy\b|what for|purpose|reason", "Behavior", "Motivation", "Reasoning"),

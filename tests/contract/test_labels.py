@@ -22,7 +22,7 @@ from reeltalk.review.tasks.types import TYPES
 from reeltalk.schema.labels import VOCABULARIES, Content, QuestionType, Target, Thinking, unknown_labels
 from reeltalk.schema.manuals import TAGGING_MANUALS
 
-HAND_TAGGED = Path(__file__).parents[1] / "samples" / "hand-tagged.jsonl"
+HAND_TAGGED = Path(__file__).parents[1] / "tagged_questions" / "by_hand.jsonl"
 ACTS = {"do": "open the fridge", "does": "opens the fridge", "doing": "opening the fridge"}
 BARE = {"do": "dance", "does": "dances", "doing": "dancing"}
 SLOTS = {

@@ -125,6 +125,16 @@ def test_judge_goes_on_where_a_budget_stopped_it(
     assert server.count - before == int(told[1].replace(",", "")) + 5, "what was judged first is not asked again"
 
 
+def test_prompts_of_ones_own_are_signed(
+    runs: tuple[Path, Path], server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example("prompts", runs[0], tmp_path / "prompts", tmp_path / "judged", "tiny", server.base_url)
+    said = capsys.readouterr().out
+    assert "judge/lave: " in said
+    assert "(yours)" in said
+    assert "lave" in {row.metric for row in Run.open(tmp_path / "judged").summary}
+
+
 def test_own_judge_signs_by_its_file(runs: tuple[Path, Path], tmp_path: Path) -> None:
     example("own_judge", runs[0], tmp_path / "brevity")
     row = next(row for row in Run.open(tmp_path / "brevity").summary if row.metric == "brevity")

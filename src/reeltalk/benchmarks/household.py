@@ -10,6 +10,7 @@ It is small on purpose, and its numbers are estimates: `make bench-household` te
 on many more videos. The size was chosen for about three minutes; the seed is the one that filming has by default.
 """
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -36,7 +37,7 @@ from reeltalk.schema.runs import CONTROLS, Control, SummaryRow
 from reeltalk.stages import construct, curate, film
 from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.runs import Run
-from reeltalk.store.tables import KNOWN_BOXES, VIDEOS
+from reeltalk.store.tables import DIALOGUES, KNOWN_BOXES, VIDEOS
 from reeltalk.world.describe import describe
 from reeltalk.world.files import write_files
 from reeltalk.world.settings import FilmSettings
@@ -139,7 +140,7 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
     steps.say(told_of_construction(benchmark))
 
     groups: dict[str, list[Run]] = {}
-    for play in household.plays:
+    for play in _playable(benchmark, household.plays):
         for model in household.players:
             name = f"{model.removeprefix('baseline:')}-{play.mode}"
             at = steps.begin(f"play to {name.replace('-', ' in mode ')}, and judge")
@@ -166,6 +167,16 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
         settings=household.report,
         progress=at,
     )
+
+
+def _playable(benchmark: Benchmark, plays: Iterable[PlaySettings]) -> Iterator[PlaySettings]:
+    """What is to be played, without tasks that a small household has no dialogue for."""
+    held = {dialogue.task for dialogue in benchmark.read(DIALOGUES)}
+    for play in plays:
+        tasks = tuple(task for task in play.tasks if task in held)
+        # Naming no task would play all of them.
+        units = play.units if tasks or not play.tasks else tuple(unit for unit in play.units if unit != "dialogue")
+        yield play.model_copy(update={"tasks": tasks, "units": units})
 
 
 def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run]]) -> Cover:
