@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 
 from reeltalk.construct.balance import benchmark_shortfall
@@ -141,6 +142,13 @@ def _writer(
         return GraphWriter(benchmark, settings, graphs_needed=not paths_alone)
     if name.startswith(PREFIX):
         own: Writer = made_of(name.removeprefix(PREFIX), benchmark, settings, needs=WRITES).object
+        for method in ("chain", "dialogue"):
+            taken = signature(getattr(own, method)).parameters
+            if "advice" not in taken and all(one.kind is not Parameter.VAR_KEYWORD for one in taken.values()):
+                raise SettingError(
+                    f"{name}: its method {method}() does not take 'advice', which says why a draft was sent back; add "
+                    "the parameter advice=()"
+                )
         return own
     sees_images = asking.sees == "images"
     context = VideoContext(

@@ -20,6 +20,10 @@ class Reluctant(GraphWriter):
         written = super().chain(video, clip, advice=advice)
         return written if clip.interval.start_s == 0 else Unwritten("only beginnings matter")
 
+class Deaf(GraphWriter):
+    def dialogue(self, video, scene, task, *, number):
+        return Unwritten("never")
+
 class Broken:
     def __init__(self, benchmark):
         self.benchmark = benchmark
@@ -44,7 +48,12 @@ def test_it_writes_in_place_of_the_graph(household: Path, tmp_path: Path, capsys
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("Broken", "cannot be made with 2 arguments"), ("Silent", "the class has no chain, judge"), ("Other", "no class")],
+    [
+        ("Broken", "cannot be made with 2 arguments"),
+        ("Silent", "the class has no chain, judge"),
+        ("Other", "no class"),
+        ("Deaf", "its method dialogue() does not take 'advice'"),
+    ],
 )
 def test_what_is_no_writer_is_refused(
     household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, problem: str
