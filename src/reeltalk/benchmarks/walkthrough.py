@@ -16,6 +16,7 @@ from reeltalk.report.settings import ReportSettings
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.runs import Control
 from reeltalk.stages import evaluate, report
+from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import read_json
@@ -83,7 +84,7 @@ def played(
         "benchmark": benchmark.manifest.content_hash,
         "model": model,
         "play": play.model_dump(mode="json"),
-        "judging": judging.model_dump(mode="json"),
+        "judging": judging_request(judging),
         "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
         "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
     }
