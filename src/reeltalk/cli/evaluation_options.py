@@ -38,8 +38,8 @@ class PlayOptions(BaseModel):
     mode: Literal["dialogue", "streaming", "single"] | None = None
     """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
     history: History | None = None
-    """What a turn is told of those before: references (golden); the model's answers, beside references of turns that
-    --rounds leaves out (predicted); its answers alone, for which those turns are asked too and not scored
+    """The earlier answers the model is shown: references (golden); the model's answers, beside references of turns
+    that --rounds leaves out (predicted); its answers alone, for which those turns are asked too and not scored
     (predicted-all); nothing (none); or its answers with a wrong one (corrupted)."""
     corrupt_turn: Count | None = None
     """The turn, from 1, in whose place a corrupted history holds a wrong answer."""

@@ -39,8 +39,9 @@ class PlaySettings(BaseModel):
     mode: Literal["dialogue", "streaming", "single"] = "dialogue"
     """`dialogue`: chains of a video in order, and dialogues; `streaming`: along paths; `single`: no history at all."""
     history: History = "golden"
-    """What a turn is told of those before: reference answers; the model's own, with references of turns that `rounds`
-    leaves out (`predicted`) or without any (`predicted-all`); nothing; or the model's own with a wrong one."""
+    """The earlier answers the model is shown: reference answers; the model's own, with references of turns
+    that `rounds` leaves out (`predicted`) or without any (`predicted-all`); nothing; or the model's own with a wrong
+    one."""
     corrupt_turn: Annotated[int, Field(ge=1)] = 1
     """The turn, from 1, after which a `corrupted` history holds a wrong answer."""
     units: tuple[Literal["chain", "path", "dialogue"], ...] = ()
