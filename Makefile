@@ -17,7 +17,7 @@ CALM := $(shell test "$$(id -u)" = 0 && chrt --other 0 $(GIVE_UP) true 2>/dev/nu
 # What people read, and what they read in code.
 SPELLED := README.md CONTRIBUTING.md CHANGELOG.md THIRD_PARTY.md Makefile mkdocs.yml docs src tests tools bench examples
 
-.PHONY: setup check test test-full train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
+.PHONY: setup check test test-full reliability train-mini demo sample dist docs lock clean bench bench-curate bench-evaluate bench-growth bench-household bench-metrics bench-objects bench-profile bench-ray bench-report bench-review bench-statistics bench-streaming bench-tagging bench-world bench-large
 
 setup: $(STAMP)
 
@@ -43,17 +43,23 @@ check: setup ## Lint, format, spelling, types (of scripts too), layers, licences
 	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_homes.py
 	$(BIN)/python tools/licences.py
 	$(BIN)/python tools/check_scripts.py
 
 # Several tests run at a time, one a core: threads of one that wait for each other only take time from the others.
-test test-full: export OMP_NUM_THREADS := 1
+test test-full reliability: export OMP_NUM_THREADS := 1
+# Images of Python often forbid to keep compiled code; then each command that a test starts would compile what it imports.
+test test-full reliability: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup ## All tests, about a tenth of the full counts
 	$(CALM) $(BIN)/pytest -n $(JOBS)
 
 test-full: setup build/bench/venv/ready build/llm/ready build/trackers/ready ## All tests with the full counts; METEOR too, where Java is
 	$(CALM) $(BIN)/pytest -n $(JOBS) --full
+
+reliability: setup ## The tests that count faults, with the counts of a release, and the page docs/reference/reliability.md
+	$(CALM) $(BIN)/pytest -n $(JOBS) --release --record-reliability
 
 train-mini: setup ## Film a household, train reeltalk-mini with three seeds, and set each beside the baselines
 	$(BIN)/python bench/mini.py $(if $(INSTALL),--install)

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from record import Measure, at_least, options_of, record
+from reeltalk.analysis.tagged import TaggedTurns
 from reeltalk.metrics.profile import TAGS, WEIGHTS
-from reeltalk.report.figures import Estimate
-from reeltalk.report.profiles import ModelProfile, frequencies, model_profiles
-from reeltalk.report.stage import write_report
-from reeltalk.report.tagged import TaggedTurns
+from reeltalk.pages.charts import Estimate
+from reeltalk.pages.profiles import ModelProfile, frequencies, model_profiles
+from reeltalk.pages.stage import write_report
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo, SummaryRow

@@ -32,8 +32,9 @@ from reeltalk.evaluate.playing.play import NoScreening, play
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.stage import Judging, Played
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import Message
 from reeltalk.schema.dialogue import Turn

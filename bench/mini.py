@@ -147,8 +147,8 @@ def card(folder: Path, bench: Path, best: Path, results: Sequence[str], kinds: S
             "- What the film's graphs and known boxes know guides the training, and nothing of it is needed to answer: "
             "the eye learns to tell action, objects, room and colours, and where to look; visual tokens to lie near "
             "the words for what they show; two heads to look at the frames that are a question's evidence. Questions "
-            "are worded in the train split's surface forms and those of `graph/lesson_forms.toml`, of which none is in "
-            "dev or test.",
+            "are worded in the train split's surface forms and those of `questions/lesson_forms.toml`, of which none "
+            "is in dev or test.",
             "- Weights are rounded to 8 bits; the torch network with the same rounding answers alike.",
             f"- Read from dev frames by the eye (accuracy; F1 of held, visible, person): {eye}.",
             f"- reeltalk {__version__}, torch {about['versions']['torch']}, Python {platform.python_version()}.",

@@ -16,11 +16,10 @@ from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.mini_words import TOKENIZER
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.streaming.export_onnx import export_mini, rounded
+from reeltalk.streaming.export_onnx import compare, export_mini, rounded
 from reeltalk.streaming.household import filmed_videos
 from reeltalk.streaming.mini_checkpoint import load_mini
 from reeltalk.streaming.network import Mini
-from reeltalk.streaming.onnx_agreement import compare
 
 Video = tuple[NDArray[np.uint8], Sequence[float], list[tuple[float, str]]]
 

@@ -3,7 +3,7 @@
     python bench/streaming_figure.py build/bench/streaming.json
 
 Figures are named `MINUTES min, POLICY: QUANTITY` in that file, as `10 min, bounded: answer, ms`; others are passed
-over. Needs the `figures` extra.
+over.
 """
 
 import argparse
@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.visible import escaped
 from reeltalk.errors import InputError
-from reeltalk.report.courses import Course, Stop, courses
-from reeltalk.report.figure_files import write_figure
-from reeltalk.report.figures import COLOURS, Estimate, swatch
-from reeltalk.report.leaderboard import key_of
-from reeltalk.report.svg import open_svg
-from reeltalk.report.visible import escaped
+from reeltalk.pages.charts import COLOURS, Estimate, Stop, TimedSeries, line_plot, swatch
+from reeltalk.pages.figure_files import write_figure
 
 ROOT: Final = Path(__file__).parents[1]
 MARGIN: Final = 10.0
 HEADING: Final = 26.0
 LEGEND_LINE: Final = 20.0
+FONT: Final = 'font-family="Liberation Sans, sans-serif" font-size="11"'
 NAMED: Final = re.compile(r"(?P<minutes>[0-9.]+) min, (?P<policy>[^:]+): (?P<quantity>.+)")
 
 
@@ -80,27 +79,28 @@ def draw(quantity: Quantity, measured: Mapping[str, Mapping[float, Estimate]]) -
         measured: Values by policy and length of the video in seconds.
     """
     names = [name for name in (*POLICIES, *sorted(set(measured) - set(POLICIES))) if name in measured]
-    lines = [Course(index, POLICIES.get(name, name), _stops(measured[name])) for index, name in enumerate(names)]
-    plot = courses(lines, title=quantity.title, axis="length of the video", log=quantity.log)
-    _, _, width, height = (float(part) for part in plot.split('"')[1].split())
+    lines = [TimedSeries(index, POLICIES.get(name, name), _stops(measured[name])) for index, name in enumerate(names)]
+    plot = line_plot(lines, title=quantity.title, axis="length of the video", log=quantity.log)
+    rest = plot.partition(" viewBox=")[2]
+    _, _, width, height = (float(part) for part in rest.split('"')[1].split())
     top = MARGIN + HEADING + LEGEND_LINE * len(lines)
     whole = (width + 2 * MARGIN, top + height + MARGIN)
     scale = ", logarithmic" if quantity.log else ""
     parts = [
-        open_svg(*whole, quantity.title),
+        f'<svg viewBox="0 0 {whole[0]:g} {whole[1]:g}" aria-label="{escaped(quantity.title)}" {FONT}>',
         f'<rect width="{whole[0]:g}" height="{whole[1]:g}" rx="4" fill="#fff"/>',
-        f'<text x="{MARGIN:g}" y="{MARGIN + 14:g}" class="tick" font-weight="600">{quantity.title}{scale}</text>',
+        f'<text x="{MARGIN:g}" y="{MARGIN + 14:g}" fill="var(--soft)" font-weight="600">{quantity.title}{scale}</text>',
     ]
     for line in lines:
         y = MARGIN + HEADING + LEGEND_LINE * line.index
-        looks = f"letter m{line.index % COLOURS}"
+        looks = f'fill="var(--m{line.index % COLOURS})" font-weight="bold" font-family="Liberation Mono, monospace"'
         mark = swatch(line.index).replace("<svg ", f'<svg x="{MARGIN + 16:g}" y="{y:g}" width="30" height="10" ', 1)
         parts += [
-            f'<text x="{MARGIN:g}" y="{y + 9:g}" class="{looks}">{key_of(line.index)}</text>', mark,
-            f'<text x="{MARGIN + 54:g}" y="{y + 9:g}" class="tick">{escaped(line.name)}</text>',
+            f'<text x="{MARGIN:g}" y="{y + 9:g}" {looks}>{key_of(line.index)}</text>', mark,
+            f'<text x="{MARGIN + 54:g}" y="{y + 9:g}" fill="var(--soft)">{escaped(line.name)}</text>',
         ]  # fmt: skip
-    inner = plot[plot.index(">") + 1 : plot.rindex("</svg>")]
-    return "".join([*parts, f'<g transform="translate({MARGIN:g} {top:g})">{inner}</g>', "</svg>"])
+    placed = f'<svg x="{MARGIN:g}" y="{top:g}" width="{width:g}" height="{height:g}" viewBox={rest}'
+    return "".join([*parts, placed, "</svg>"])
 
 
 def write_images(measurements: Path, folder: Path) -> list[Path]:
@@ -112,7 +112,6 @@ def write_images(measurements: Path, folder: Path) -> list[Path]:
 
     Raises:
         InputError: There is nothing to draw.
-        MissingExtraError: The packages that draw are not installed.
     """
     measured = read_figures(measurements)
     wanted = [quantity for quantity in QUANTITIES if measured.get(quantity.name)]

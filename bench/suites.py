@@ -5,7 +5,7 @@
 A suite is a file of this folder that calls `record` of `bench/record.py`. Each runs in a process of its own with a time
 limit; what fails or lacks something is told in the table, and the others go on. A suite whose figures were measured
 with the code as it is now is not run again unless `--again`, so a run that was stopped goes on. In the end
-`docs/reference/performance.json` holds all figures, with the figures of the capacity plan beside the package, and
+`docs/reference/performance.json` holds all figures, with the figures of the capacity plan in `bench/capacity.json`, and
 `tools/write_reference.py` writes the pages.
 """
 
@@ -25,7 +25,7 @@ from record import LACKING, ROOT, code, place_of, read_measures
 
 BENCH: Final = Path(__file__).parent
 BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
-PLANNED: Final = ROOT / "src" / "reeltalk" / "capacity" / "measured.json"
+PLANNED: Final = ROOT / "bench" / "capacity.json"
 LOGS: Final = ROOT / "build" / "bench" / "logs"
 LIMIT_S: Final = 7200.0
 QUICK_LIMIT_S: Final = 150.0

@@ -46,12 +46,12 @@ from reeltalk.construct.tagging.taggers import LinearTagging  # noqa: E402
 from reeltalk.construct.tagging.turns import Asked  # noqa: E402
 from reeltalk.formats.registry import load_format  # noqa: E402
 from reeltalk.graph.activity_reading import read_activity  # noqa: E402
-from reeltalk.graph.asking import stories, write_dialogues  # noqa: E402
 from reeltalk.graph.story import Story  # noqa: E402
-from reeltalk.graph.wording import dialogue  # noqa: E402
 from reeltalk.inference.linear_tagger import SHIPPED, TAGGED  # noqa: E402
 from reeltalk.inference.tagger_training import Reads  # noqa: E402
 from reeltalk.parallel import LocalExecutor  # noqa: E402
+from reeltalk.questions.asking import stories, write_dialogues  # noqa: E402
+from reeltalk.questions.wording import dialogue  # noqa: E402
 from reeltalk.schema.dialogue import Turn  # noqa: E402
 from reeltalk.store.benchmark import Benchmark  # noqa: E402
 from reeltalk.store.tables import DIALOGUES  # noqa: E402

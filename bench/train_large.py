@@ -28,10 +28,9 @@ from PIL import Image
 
 from record import Measure, lacking, options_of, record
 from reeltalk.inference.checkpoint import open_checkpoint
-from reeltalk.streaming.collate import Collator
-from reeltalk.streaming.dialogues import Dialogues
+from reeltalk.streaming.collate import Collator, Dialogues
 from reeltalk.streaming.lora import add_lora
-from reeltalk.streaming.lora_loop import answer_loss
+from reeltalk.streaming.lora_training import answer_loss
 
 PEAK_TFLOPS = 989.0
 """Dense bfloat16 of an H100 or H200 SXM, by its data sheet."""

@@ -5,7 +5,7 @@ python examples/compare.py runs/one runs/two
 
 import sys
 
-from reeltalk.report.planning import plan_text
+from reeltalk.analysis.planning import plan_text
 from reeltalk.stages import CompareSettings, compare
 
 

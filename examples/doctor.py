@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark
-from reeltalk.store.media_check import check_media
-from reeltalk.store.run_check import check_run
+from reeltalk.store.failures import check_run
+from reeltalk.store.media_remote import check_media
 from reeltalk.store.validate import validate
 
 

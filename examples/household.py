@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 from reeltalk import Benchmark
-from reeltalk.graph.asking import write_dialogues
+from reeltalk.questions.asking import write_dialogues
 from reeltalk.stages import FilmSettings, film
 from reeltalk.store.tables import DIALOGUES
 

@@ -6,7 +6,7 @@ python examples/reproduce.py benchmarks/vdact results/model.json runs/model gpt-
 import sys
 
 from reeltalk import Benchmark
-from reeltalk.report.published.listing import overview
+from reeltalk.analysis.published.listing import overview
 from reeltalk.stages import JudgeModelSettings, JudgeSettings, judge
 
 

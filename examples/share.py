@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from reeltalk import Benchmark, Run
-from reeltalk.report.tracking import tracked_models
+from reeltalk.analysis.trackers import tracked_models
 from reeltalk.stages import export_layout, runs_table
 
 

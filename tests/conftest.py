@@ -1,81 +1,22 @@
-"""What all tests share: real data, sample files, full counts, and the time each suite took."""
+"""What all tests share: real data, sample files, a filmed household, full counts, what was tried, and time."""
 
-import contextlib
 import itertools
 import os
-import threading
-import time
-from collections import defaultdict
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sample_videos
+import willing_model
+from launched_runs import Launcher, launcher
+from page_world import World
+from scripted_server import serve
 
 ROOT = Path(__file__).parents[1]
 
-
-REALTIME = (os.SCHED_FIFO, os.SCHED_RR) if hasattr(os, "SCHED_FIFO") else ()
-LOOK_EVERY_S = 2.0
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # Under root, processes of a test run were more than once found with a real-time priority that no test asks for, and
-    # spun with it until nothing else ran. Whatever gives it to them: the first process of a run takes it away again.
-    if REALTIME and not hasattr(config, "workerinput"):
-        threading.Thread(target=_keep_calm, name="keep-calm", daemon=True).start()
-
-
-def _keep_calm() -> None:
-    while True:
-        for process in _own_processes():
-            with contextlib.suppress(OSError):
-                for task in map(int, os.listdir(f"/proc/{process}/task")):
-                    if os.sched_getscheduler(task) in REALTIME:
-                        os.sched_setscheduler(task, os.SCHED_OTHER, os.sched_param(0))
-        time.sleep(LOOK_EVERY_S)
-
-
-def _own_processes() -> set[int]:
-    """This process and all that descend from it."""
-    parents: dict[int, int] = {}
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-            # The name in brackets may hold anything; the parent is the second field after it.
-            parents[int(process)] = int(stat.rpartition(")")[2].split()[1])
-    own = {os.getpid()}
-    while more := {process for process, parent in parents.items() if parent in own} - own:
-        own |= more
-    return own
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="run the full counts (make test-full)")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--full"):
-        return
-    skip = pytest.mark.skip(reason="full counts: make test-full")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    seconds: dict[str, float] = defaultdict(float)
-    counts: dict[str, int] = defaultdict(int)
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if isinstance(report, pytest.TestReport):
-                suite = "/".join(report.nodeid.split("::")[0].split("/")[:2])
-                seconds[suite] += report.duration
-                counts[suite] += report.when == "call"
-    terminalreporter.section("time by suite")
-    for suite in sorted(seconds):
-        terminalreporter.write_line(f"{suite:<24} {counts[suite]:>6} tests {seconds[suite]:>9.1f} s")
+pytest_plugins = ("suite_plugin", "counted_tests")
 
 
 @pytest.fixture(scope="session")
@@ -103,9 +44,74 @@ def samples() -> Path:
 
 
 @pytest.fixture(scope="session")
-def full(request: pytest.FixtureRequest) -> bool:
-    """True under `make test-full`."""
-    return bool(request.config.getoption("--full"))
+def world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[World]:
+    """What pages and tests speak of, each thing made when it is first asked for, once for all workers of a run.
+
+    The fixtures below give its benchmarks and runs; `world.made("curated")`, `world.made("raw")` and the other kinds of
+    `tools/page_world.py` are there too. The folders are shared: read them, or write to a copy (`copy_of`).
+    """
+    folder = tmp_path_factory.getbasetemp()
+    kept = os.environ.get("DOCS_WORLD")
+    cache = Path(kept) if kept else (folder if worker_id == "master" else folder.parent) / "world"
+    cache.mkdir(exist_ok=True)
+    with serve(willing_model.reply) as server:
+        yield World(cache, server.base_url)
+
+
+@pytest.fixture(scope="session")
+def filmed_video(world: World) -> Path:
+    """A benchmark of one filmed video: 320 px wide, 2 frames a second, 69 s, 2 clips with graphs, no questions."""
+    return world.made("filmed-video")
+
+
+@pytest.fixture(scope="session")
+def filmed_household(world: World) -> Path:
+    """A benchmark of four filmed videos: 320 px wide, 2 frames a second, up to 75 s, with graphs and no questions.
+
+    Each is of a house of its own. Two are of the split train, one of dev, and one of test.
+    """
+    return world.made("filmed")
+
+
+@pytest.fixture(scope="session")
+def constructed_household(world: World) -> Path:
+    """`filmed_household` with all that `graph questions` and `construct` write from graphs.
+
+    It has 8 chains with linkages and paths, dialogues of all tasks with checklists, and keys for typed answers.
+    """
+    return world.made("constructed")
+
+
+@pytest.fixture(scope="session")
+def played_run(world: World) -> Path:
+    """A run of `baseline:blind` on the first four units of `constructed_household`, without frames.
+
+    Its metrics are ROUGE-L, lexical agreement and typed answers.
+    """
+    return world.made("runs/blind")
+
+
+@pytest.fixture(scope="session")
+def judged_run(world: World) -> Path:
+    """A run like `played_run` of a model behind a server, judged by a model by the protocols svbench and gpt-score."""
+    return world.made("runs/qwen-judged")
+
+
+@pytest.fixture
+def copy_of(tmp_path: Path) -> Callable[..., Path]:
+    """Copies a shared benchmark or run into the test's own folder, for the test to write to."""
+
+    def copy(shared_folder: Path, name: str | None = None) -> Path:
+        return Path(shutil.copytree(shared_folder, tmp_path / (name or shared_folder.name)))
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def runs() -> Iterator[Launcher]:
+    """Starts `reeltalk` in processes of their own, which import nothing anew."""
+    with launcher() as made:
+        yield made
 
 
 BUCKETS = itertools.count()

@@ -1,11 +1,15 @@
-"""The page of the capacity plan, whose numbers the plan itself works out."""
+"""The page `docs/concepts/capacity.md`: what so many videos take, worked out by `capacity_plan`.
 
-from typing import Final
+Run `python tools/capacity_page.py --videos 200000 --minutes 5` to print the page for numbers of your own.
+"""
 
-from reeltalk.capacity.figures import figures, measured
-from reeltalk.capacity.plan import Section, capacity, prefill_tokens, shown
-from reeltalk.capacity.settings import CapacitySettings
+from pathlib import Path
+from typing import Annotated, Final
 
+from capacity_plan import CapacitySettings, Measured, Section, capacity, figures, measured, prefill_tokens, shown
+from cyclopts import App, Parameter
+
+DEFAULTS: Final = CapacitySettings()
 SVBENCH: Final = CapacitySettings(videos=200, kept=1.0, turns=7_374 / 200, turns_a_dialogue=7_374 / 1_719)
 """The test set that calls were counted for before reeltalk was written."""
 
@@ -13,16 +17,11 @@ OPENING: Final = """# Capacity: a million videos
 
 How much of everything {videos} videos take, worked out step by step. Two kinds of numbers go in. What was measured
 stands at the end, with what measured it. What only you know, as the length of your videos, your server's speed and your
-prices, are round numbers here, to be replaced:
+prices, are round numbers here, to be replaced.
 
-```console
-$ reeltalk plan capacity --videos 1000000 --minutes 2 --kept 0.25 \\
-    --prefill-tokens-s 10000 --gpu-hour 2
-```
-
-The command prints the tables of this page for your numbers; `--format json` is for scripts, and `--measured FILE`
-takes figures of your own machine (`make bench` writes them to `src/reeltalk/capacity/measured.json`). How the
-work is spread over machines: [Go from one machine to many](../how-to/scale.md).
+`python tools/capacity_page.py --videos 200000 --minutes 5` prints this page for your numbers; run it in a copy of the
+repository. `--measured FILE` takes figures of your own machine: `make bench` writes them to `bench/capacity.json`. To
+spread the work over machines, read [Go from one machine to many](../how-to/scale.md).
 
 What stands out:
 
@@ -54,10 +53,14 @@ million tokens. `make bench-evaluate` measures how near reeltalk comes ([perform
 """
 
 
-def capacity_page() -> str:
-    """The page."""
-    settings, known = CapacitySettings(), measured()
-    sections = capacity(settings, known)
+def capacity_page(settings: CapacitySettings = DEFAULTS, measurements: Path | None = None) -> str:
+    """The page for the given settings.
+
+    Args:
+        settings: What only the reader knows.
+        measurements: A file of measured figures; `bench/capacity.json` by default.
+    """
+    sections = capacity(settings, measured(measurements))
     values = {(section.title, line.what): line.value for section in sections for line in section.lines}
     money = {line.what: line.value for section in sections if section.title == "Money" for line in section.lines}
     asked = next(section for section in sections if section.title == "Graphics processors").lines
@@ -75,7 +78,7 @@ def capacity_page() -> str:
     )
     anew, prefix, once = (shown(round(SVBENCH.videos * way / 1e6)) for way in prefill_tokens(SVBENCH))
     told = TOKENS.format(anew=anew, prefix=prefix, once=once)
-    return "\n".join([opening, *map(_section, sections), told, _settings(settings), _figures()])
+    return "\n".join([opening, *map(_section, sections), told, _settings(settings), _figures(measurements)])
 
 
 def _section(section: Section) -> str:
@@ -92,11 +95,33 @@ def _settings(settings: CapacitySettings) -> str:
     return "## What only you know\n\n| Option | Here | What |\n| --- | ---: | --- |\n" + "\n".join(rows) + "\n"
 
 
-def _figures() -> str:
-    fields = type(measured()).model_fields
+def _figures(measurements: Path | None) -> str:
+    fields = Measured.model_fields
     rows = [
         f"| {fields[name].description} | {shown(figure.value)} {figure.unit} | {figure.source} | {figure.machine} |"
-        for name, figure in figures().items()
+        for name, figure in figures(measurements).items()
     ]
     head = "## What was measured\n\n| What | Figure | By | On |\n| --- | ---: | --- | --- |\n"
     return head + "\n".join(rows) + "\n"
+
+
+app = App(help="Print the capacity page for numbers of your own.")
+
+
+@app.default
+def print_page(
+    *,
+    measured: Path | None = None,
+    settings: Annotated[CapacitySettings, Parameter(name="*")] = DEFAULTS,
+) -> None:
+    """Print the page.
+
+    Args:
+        measured: A file of figures that you measured; `bench/capacity.json` by default.
+        settings: What only you know.
+    """
+    print(capacity_page(settings, measured), end="")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,23 +1,35 @@
 """Runs of the command line in processes of their own, without each of them importing everything anew.
 
-One process imports and then forks for every run: a run can be killed, interrupted or kept from writing, and another one
-begins in a moment.
+One process imports and then forks for every run. A test takes the fixture `runs` (`tests/conftest.py`):
+
+    ended = runs.run("judge", folder, meanwhile=kill)         # to its end: its outputs together, and its peak memory
+    done = runs.completed("chat", video, input="@1 what?")    # as subprocess.run(..., capture_output=True, text=True)
+    with runs.start("review", folder, stdout=PIPE) as run:    # as subprocess.Popen(..., text=True)
+        run.stdout.readline()
+
+A run has its own process, folder, environment (that of the test when it starts the run), files, limits and signals, and
+ends as Python does. It differs from `python -m reeltalk` in this: modules are there already, the seed of hashes is
+shared, and variables that Python or a library reads when it is first imported (PYTHONPATH, OMP_NUM_THREADS) have no
+effect. A test of those starts Python itself.
 """
 
 import contextlib
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Self
 
 LAUNCHER: Final = """
-import gc, json, os, resource, sys, tempfile
+import fcntl, gc, json, os, resource, selectors, signal, socket, sys, tempfile, termios
 from pathlib import Path
 import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage, reeltalk.llm.serving
 import reeltalk.metrics.scoring
@@ -35,19 +47,80 @@ openai.AsyncOpenAI(api_key="none").chat.completions
 # Else each run spends most of a second at its end looking for cycles in all that was imported.
 gc.freeze()
 
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        output = os.open(job["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        if job["largest_file_bytes"] is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (job["largest_file_bytes"],) * 2)
-        sys.argv = ["reeltalk", *job["arguments"]]
-        reeltalk.cli.main()
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+# A test that was killed while it talked to this process is gone, and this process with it.
+signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+ended, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+signal.set_wakeup_fd(wakes)
+signal.signal(signal.SIGCHLD, lambda *_: None)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+running = {}
+events = selectors.DefaultSelector()
+for source in (listener, ended, 0):
+    events.register(source, selectors.EVENT_READ)
+print("ready", flush=True)
+
+job = None
+while job is None:
+    for key, _ in events.select():
+        if key.fileobj == 0:
+            for process in running:
+                os.kill(process, signal.SIGKILL)
+            os._exit(0)
+        elif key.fileobj is listener:
+            connection, _ = listener.accept()
+            first, files, _, _ = socket.recv_fds(connection, 65536, 3)
+            received = [first]
+            while not received[-1].endswith(b"\\n"):
+                received.append(connection.recv(65536))
+            child = os.fork()
+            if child == 0:
+                job = json.loads(b"".join(received))
+                break
+            for file in files:
+                os.close(file)
+            running[child] = connection
+            connection.sendall(b"%d\\n" % child)
+        else:
+            os.read(ended, 4096)
+            for child in list(running):
+                process, status, used = os.wait4(child, os.WNOHANG)
+                if process:
+                    with running.pop(child) as connection:
+                        try:
+                            connection.sendall(b"%d %d\\n" % (os.waitstatus_to_exitcode(status), used.ru_maxrss))
+                        except OSError:
+                            pass
+
+# From here on, this is a run.
+signal.set_wakeup_fd(-1)
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+events.close()
+listener.close()
+for other in (connection, *running.values()):
+    other.close()
+os.close(ended)
+os.close(wakes)
+if job["new_session"] or job["terminal"]:
+    os.setsid()
+for number, file in enumerate(files):
+    os.dup2(file, number)
+    os.close(file)
+if job["terminal"]:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+if job["largest_file_bytes"] is not None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (job["largest_file_bytes"],) * 2)
+os.chdir(job["folder"])
+os.environ.clear()
+os.environ.update(job["environment"])
+tempfile.tempdir = None
+encoding = sys.stdout.encoding
+sys.stdin = sys.__stdin__ = open(0, encoding=encoding, closefd=False)
+sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False, buffering=1 if os.isatty(1) else -1)
+sys.stderr = sys.__stderr__ = open(2, "w", encoding=encoding, closefd=False, buffering=1, errors="backslashreplace")
+sys.argv = ["reeltalk", *job["arguments"]]
+reeltalk.cli.main()
 """
 
 
@@ -59,65 +132,240 @@ class Ended:
     """Its exit code; below 0 the signal that ended it."""
     said: str
     """What it wrote, results and messages together."""
+    peak_mb: float
+    """Most memory that its process held at once."""
+
+
+class Run:
+    """A run that was started, with the names that a process of `subprocess.Popen(..., text=True)` has.
+
+    As a context it does not outlive its block: what still runs at the end is killed.
+    """
+
+    def __init__(self, connection: socket.socket, arguments: list[str], pipes: Mapping[int, IO[str]]) -> None:
+        self._connection, self._told = connection, connection.makefile("r")
+        self.args = ["reeltalk", *arguments]
+        self.pid = int(self._told.readline())
+        self.returncode: int | None = None
+        self.peak_mb = 0.0
+        """Most memory that its process held at once, when it has ended."""
+        self.stdin, self.stdout, self.stderr = map(pipes.get, range(3))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in filter(None, (self.stdin, self.stdout, self.stderr)):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self.kill()
+        self.wait()
+
+    def poll(self) -> int | None:
+        """The exit code, below 0 the signal that ended it; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, and give the exit code.
+
+        Raises:
+            TimeoutExpired: It has not ended within so many seconds.
+        """
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            code, peak_kb = map(int, self._told.readline().split())
+            self.returncode, self.peak_mb = code, peak_kb / 1024
+            self._told.close()
+            self._connection.close()
+        return self.returncode
+
+    def communicate(self, input: str = "", timeout: float | None = None) -> tuple[str, str]:
+        """Send it what is typed, read its pipes to the end, and wait.
+
+        Raises:
+            TimeoutExpired: It has not ended within so many seconds; it is killed.
+        """
+        read = {1: "", 2: ""}
+
+        def reads(number: int, pipe: IO[str]) -> None:
+            read[number] = pipe.read()
+
+        pipes = {1: self.stdout, 2: self.stderr}
+        readers = [threading.Thread(target=reads, args=(number, pipe)) for number, pipe in pipes.items() if pipe]
+        for reader in readers:
+            reader.start()
+        if self.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self.stdin.write(input)
+            with contextlib.suppress(BrokenPipeError):
+                self.stdin.close()
+        try:
+            self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.wait()
+            raise
+        for reader in readers:
+            reader.join()
+        for pipe in filter(None, pipes.values()):
+            pipe.close()
+        return read[1], read[2]
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the run has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
 
 
 class Launcher:
-    """Starts runs, one at a time. Made by `launcher`."""
+    """Starts runs. Made by `launcher`."""
 
-    def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
-        self._process, self._output = process, folder / "said.txt"
+    def __init__(self, folder: Path) -> None:
+        self._address, self._output = str(folder / "launcher"), folder / "said.txt"
 
     @property
     def said(self) -> str:
-        """What the last run wrote so far."""
+        """What the last of `run` wrote so far."""
         return self._output.read_text(encoding="utf-8", errors="replace")
+
+    def start(
+        self,
+        *arguments: object,
+        stdin: int | IO[str] | None = None,
+        stdout: int | IO[str] | None = None,
+        stderr: int | IO[str] | None = None,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        largest_file_bytes: int | None = None,
+        new_session: bool = False,
+        terminal: bool = False,
+    ) -> Run:
+        """A run that goes on while the test does.
+
+        Args:
+            arguments: As typed after `reeltalk`.
+            stdin: As for `subprocess.Popen`: PIPE, DEVNULL, a file or its number, or None for that of this process;
+                likewise `stdout` and `stderr`, which may also be STDOUT.
+            stdout: See there.
+            stderr: See there.
+            cwd: Where it runs; None where this process does.
+            environment: Variables that differ from those of this process.
+            largest_file_bytes: The kernel refuses files beyond, as on a full disk.
+            new_session: It leads a session of its own.
+            terminal: It does, and the terminal that `stdin` is becomes its own.
+        """
+        words = [str(argument) for argument in arguments]
+        job = {
+            "arguments": words,
+            "folder": str(cwd or Path.cwd()),
+            "environment": os.environ | dict(environment or {}),
+            "largest_file_bytes": largest_file_bytes,
+            "new_session": new_session,
+            "terminal": terminal,
+        }
+        pipes: dict[int, IO[str]] = {}
+        files: list[int] = []
+        opened: list[int] = []
+        for number, given in enumerate((stdin, stdout, stderr)):
+            if given == subprocess.PIPE:
+                read, write = os.pipe()
+                theirs, ours = (read, write) if number == 0 else (write, read)
+                pipes[number] = os.fdopen(ours, "w" if number == 0 else "r", encoding="utf-8")
+                opened.append(theirs)
+            elif given == subprocess.DEVNULL:
+                theirs = os.open(os.devnull, os.O_RDWR)
+                opened.append(theirs)
+            elif given == subprocess.STDOUT:
+                theirs = files[1]
+            else:
+                theirs = number if given is None else given if isinstance(given, int) else given.fileno()
+            files.append(theirs)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._address)
+        message = json.dumps(job).encode() + b"\n"
+        sent = socket.send_fds(connection, [message], files)
+        connection.sendall(message[sent:])
+        for theirs in opened:
+            os.close(theirs)
+        return Run(connection, words, pipes)
 
     def run(
         self,
         *arguments: object,
         meanwhile: Callable[[int], None] | None = None,
         largest_file_bytes: int | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Ended:
         """One run, to its end.
 
         Args:
             arguments: As typed after `reeltalk`.
             meanwhile: Is called with the run's process while it runs, as to kill it.
-            largest_file_bytes: The kernel refuses files beyond, as on a full disk.
+            largest_file_bytes: See `start`.
+            environment: See `start`.
         """
-        job = {
-            "arguments": [str(argument) for argument in arguments],
-            "output": str(self._output),
-            "largest_file_bytes": largest_file_bytes,
-        }
-        stdin, stdout = self._pipes
-        self._output.write_bytes(b"")
-        stdin.write(json.dumps(job) + "\n")
-        stdin.flush()
-        process = int(stdout.readline())
-        if meanwhile is not None:
-            meanwhile(process)
-        return Ended(int(stdout.readline()), self.said)
+        with (
+            self._output.open("w") as output,
+            self.start(
+                *arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, environment=environment,
+                largest_file_bytes=largest_file_bytes,
+            ) as run,
+        ):  # fmt: skip
+            if meanwhile is not None:
+                meanwhile(run.pid)
+            return Ended(run.wait(), self.said, run.peak_mb)
+
+    def completed(
+        self,
+        *arguments: object,
+        input: str = "",
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """One run, to its end, with its results and its messages apart.
+
+        Args:
+            arguments: As typed after `reeltalk`.
+            input: What is typed while it runs.
+            cwd: See `start`.
+            environment: See `start`.
+            timeout: After so many seconds it is killed.
+
+        Raises:
+            TimeoutExpired: It has not ended within `timeout`.
+        """
+        pipe = subprocess.PIPE
+        with self.start(*arguments, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, environment=environment) as run:
+            printed, told = run.communicate(input, timeout)
+            return subprocess.CompletedProcess(run.args, run.wait(), printed, told)
 
     def send(self, process: int, number: signal.Signals) -> None:
         """Send a signal to a run, which may have ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)
 
-    @property
-    def _pipes(self) -> tuple[IO[str], IO[str]]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        return self._process.stdin, self._process.stdout
-
 
 @contextlib.contextmanager
 def launcher() -> Iterator[Launcher]:
-    """What starts runs, while the block lasts."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(
-            [sys.executable, "-c", LAUNCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process,
-    ):
-        yield Launcher(process, Path(folder))
+    """What starts runs, while the block lasts; those that still run at its end are killed."""
+    with tempfile.TemporaryDirectory() as name:
+        made = Launcher(Path(name))
+        command = [sys.executable, "-c", LAUNCHER, str(Path(name) / "launcher")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            if process.stdout.readline() != "ready\n":
+                raise RuntimeError("the launcher of runs did not start; what it wrote says why")
+            yield made

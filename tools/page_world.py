@@ -1,6 +1,6 @@
-"""What pages of the documentation speak of: a filmed household, videos to curate, released answers, runs.
+"""What pages of the documentation and tests speak of: a filmed household, videos to curate, released answers, runs.
 
-Made once for all pages of a test run, as small as can be, and copied to the page that needs it.
+Made once for a run of the tests, as small as can be, and copied to the page or the test that writes to it.
 """
 
 import csv
@@ -19,6 +19,10 @@ from doc_pages import ROOT, Block, commands_of
 from filelock import FileLock
 
 from reeltalk.cli import run
+from reeltalk.parallel import LocalExecutor
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.world.film import film
+from reeltalk.world.settings import FilmSettings
 
 SAMPLES: Final = ROOT / "tests" / "samples"
 ENDPOINT: Final = "http://localhost:8000/v1"
@@ -70,6 +74,8 @@ class World:
                         adapted[adapted.index(option) + 1] = value
                     else:
                         adapted += [option, value]
+        if "--processes" in adapted:
+            adapted[adapted.index("--processes") + 1] = "2"
         if any("other-video" in argument for argument in adapted):
             # Of the few that are filmed the test split has one video, and train two.
             adapted += ["--split", "train"]
@@ -205,6 +211,11 @@ def _film(world: World, path: Path, kind: str) -> None:
     world.command("world", "film", "--into", path, "--workers", "1")
 
 
+def _film_one(world: World, path: Path, kind: str) -> None:
+    settings = FilmSettings(scenarios=1, houses=1, max_activities=2, width_px=320, fps=2, seed=7)
+    film(Benchmark.create(path), settings, executor=LocalExecutor(1))
+
+
 def _construct(world: World, path: Path, kind: str) -> None:
     shutil.copytree(world.made("filmed"), path)
     world.command("graph", "questions", path)
@@ -319,6 +330,7 @@ def _evaluate(world: World, path: Path, kind: str) -> None:
 
 MAKERS: Final[dict[str, Callable[[World, Path, str], None]]] = {
     "filmed": _film,
+    "filmed-video": _film_one,
     "constructed": _construct,
     "curated": _curate,
     "film": _one_film,

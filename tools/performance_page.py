@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.capacity.plan import shown
-from reeltalk.report.svg import open_svg
-from reeltalk.report.visible import escaped
+from capacity_plan import shown
+
+from reeltalk.pages.charts import draw, spread
+from reeltalk.pages.figure_files import standalone
 
 ROOT: Final = Path(__file__).parents[1]
 BOOK: Final = ROOT / "docs" / "reference" / "performance.json"
@@ -22,6 +23,9 @@ of five minutes); CPU seconds and ratios hold for more. Goals were set before an
 whether they are met or not.
 """
 COLOURS: Final = ("#2563eb", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#475569")
+
+WIDTH: Final = 394
+HEIGHT: Final = 266
 
 
 def performance() -> str:
@@ -126,52 +130,48 @@ def drawings() -> dict[str, str]:
 
 
 def _drawn(lines: Sequence[Mapping[str, Any]], title: str, unit: str) -> str:
-    """Lines on logarithmic axes, each with its name at its end, and a grey one that is linear."""
-    width, height, left, right, top, bottom = 640.0, 320.0, 56.0, 190.0, 12.0, 42.0
-    sizes = [math.log10(size) for line in lines for size in line["sizes"]]
-    costs = [math.log10(max(cost, 1e-3)) for line in lines for cost in line["cpu_s"]]
-    low_x, high_x = min(sizes), max(sizes)
-    low_y, high_y = math.floor(min(costs)), max(costs) + 0.1
-
-    def x(size: float) -> float:
-        return left + (math.log10(size) - low_x) / (high_x - low_x) * (width - left - right)
-
-    def y(cost: float) -> float:
-        return top + (high_y - math.log10(max(cost, 1e-3))) / (high_y - low_y) * (height - top - bottom)
-
-    text = 'font-family="sans-serif" font-size="12"'
-    parts = [
-        open_svg(width, height, title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1),
-        f'<rect width="{width:g}" height="{height:g}" rx="4" fill="#fff"/>',
-    ]
-    for power in range(low_y, math.floor(high_y) + 1):
-        at = y(10.0**power)
-        parts.append(f'<line x1="{left:g}" x2="{width - right:g}" y1="{at:.1f}" y2="{at:.1f}" stroke="#e2e8f0"/>')
-        parts.append(
-            f'<text x="{left - 6:g}" y="{at + 4:.1f}" text-anchor="end" fill="#334155" {text}>{10.0**power:g} s</text>'
-        )
-    for size in sorted({size for line in lines for size in line["sizes"]}):
-        parts.append(
-            f'<text x="{x(size):.1f}" y="{height - 22:g}" text-anchor="middle" fill="#334155" {text}>{size:,}</text>'
-        )
-    middle = (left + width - right) / 2
-    parts.append(f'<text x="{middle:g}" y="{height - 6:g}" text-anchor="middle" fill="#334155" {text}>{unit}</text>')
-    heights = _apart([y(line["cpu_s"][-1]) for line in lines])
-    for number, (line, name_y) in enumerate(zip(lines, heights, strict=True)):
-        colour = COLOURS[number % len(COLOURS)]
-        places = [(x(size), y(cost)) for size, cost in zip(line["sizes"], line["cpu_s"], strict=True)]
-        told = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-        parts.append(f'<polyline points="{told}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
+    """Lines on logarithmic axes, each with its name at its end."""
+    sizes = [size for line in lines for size in line["sizes"]]
+    rows, names = [], []
+    for number, line in enumerate(lines):
+        look = {"colour": COLOURS[number % len(COLOURS)], "line": number}
+        points = [
+            {"at": at, "cost": max(cost, 1e-3), **look} for at, cost in zip(line["sizes"], line["cpu_s"], strict=True)
+        ]
+        rows += points
         exponent = "" if line["exponent"] is None else f", exponent {line['exponent']:.2f}"
-        named = escaped(line["what"]) + exponent
-        parts.append(f'<text x="{width - right + 8:g}" y="{name_y + 4:.1f}" fill="{colour}" {text}>{named}</text>')
-    return "".join([*parts, "</svg>\n"])
+        names.append({**points[-1], "name": line["what"] + exponent})
 
+    def log_scale(field: str, low: float, high: float) -> dict[str, Any]:
+        return {"field": field, "type": "quantitative", "scale": {"type": "log", "domain": [low, high], "nice": False}}
 
-def _apart(heights: Sequence[float], gap: float = 14.0) -> list[float]:
-    """Heights moved down until no two are nearer than a line of text."""
-    found, last = dict[int, float](), -math.inf
-    for number in sorted(range(len(heights)), key=lambda number: heights[number]):
-        last = found[number] = max(heights[number], last + gap)
-    return [found[number] for number in range(len(heights))]
+    lowest, highest = (math.log10(end([row["cost"] for row in rows])) for end in (min, max))
+    lowest, highest = math.floor(lowest), highest + 0.1
+    places = [HEIGHT * (highest - math.log10(row["cost"])) / (highest - lowest) for row in names]
+    order = sorted(range(len(names)), key=lambda number: places[number])
+    apart = spread([places[number] for number in order], lowest=0, highest=HEIGHT, apart=14)
+    named = [{**names[number], "y": y} for number, y in zip(order, apart, strict=True)]
+    x = {
+        **log_scale("at", min(sizes), max(sizes)),
+        "axis": {"values": sorted(set(sizes)), "grid": False, "title": unit, "format": ","},
+    }
+    powers = [10**power for power in range(lowest, math.floor(highest) + 1)]
+    y = {
+        **log_scale("cost", 10**lowest, 10**highest),
+        "axis": {"values": powers, "labelExpr": "datum.value + ' s'"},
+    }
+    looks = {"detail": {"field": "line"}, "color": {"field": "colour", "type": "nominal", "scale": None}}
+    names_at = {"x": {"value": WIDTH + 8}, "y": {"field": "y", "type": "quantitative", "scale": None, "axis": None}}
+    return standalone(
+        draw(
+            {
+                "description": title, "width": WIDTH, "height": HEIGHT, "background": "#fff",
+                "layer": [
+                    {"data": {"values": rows}, "mark": {"type": "line", "aria": False, "point": True},
+                     "encoding": {"x": x, "y": y, **looks}},
+                    {"data": {"values": named}, "mark": {"type": "text", "aria": False, "align": "left"},
+                     "encoding": {**names_at, "text": {"field": "name"}, **looks}},
+                ],
+            }
+        )
+    ) + "\n"  # fmt: skip

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.asking import stories
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import Asked, dialogue, turn_of, word
+from reeltalk.questions.asking import stories
+from reeltalk.questions.wording import Asked, dialogue, turn_of, word
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId
 from reeltalk.store.benchmark import Benchmark

@@ -28,19 +28,21 @@ class PostgresCluster:
 
     Args:
         folder: An empty folder.
+        data: Another one, for all that the server keeps; a folder in `folder` by default.
         durable: True where it shall survive a kill; else it never waits for the disk, which is quicker.
 
     Raises:
         RuntimeError: It cannot be had here; says why.
     """
 
-    def __init__(self, folder: Path, *, durable: bool = False) -> None:
+    def __init__(self, folder: Path, *, data: Path | None = None, durable: bool = False) -> None:
         self._programs = _programs()
-        self._folder, self._data = folder, folder / "data"
+        self._folder, self._data = folder, (data or folder) / "data"
         # PostgreSQL does not run as root.
         self._user = _unprivileged() if os.getuid() == 0 else None
         if self._user is not None:
-            shutil.chown(folder, self._user)
+            for each in (folder, self._data.parent):
+                shutil.chown(each, self._user)
         self._run("initdb", "-D", str(self._data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         self._options = [
             "-D",
@@ -81,11 +83,33 @@ class PostgresCluster:
     def kill(self) -> None:
         """Kill the server and all its children, as a power cut would."""
         assert self._server is not None
+        self.send_to_all(signal.SIGKILL)
+        self._server.wait()
+
+    def send_to_all(self, number: signal.Signals) -> None:
+        """Send a signal to the server and all its children."""
+        assert self._server is not None
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
         for process in (self._server.pid, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self._server.wait()
+                os.kill(process, number)
+
+    def shut_down(self, number: signal.Signals, *, within_s: float) -> bool:
+        """Ask the server to end, as PostgreSQL's manual says for each signal; whether it did in time."""
+        assert self._server is not None
+        self._server.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._server.wait(within_s)
+        return self._server.poll() is not None
+
+    def ask(self, statement: str) -> None:
+        """Execute a statement of its own.
+
+        Raises:
+            psycopg.Error: The server refuses it or breaks off.
+        """
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
 
     def stop(self) -> None:
         """Stop the server at once."""
@@ -93,11 +117,11 @@ class PostgresCluster:
             self._server.send_signal(signal.SIGQUIT)
             self._server.wait(30)
 
-    def new_database(self, *, encoding: str = "UTF8") -> str:
-        """The address of a new, empty database."""
+    def new_database(self, *, encoding: str = "UTF8", template: str = "template0") -> str:
+        """The address of a new database, a copy of the one that `template` names: an empty one by default."""
         name = f"review_{secrets.token_hex(6)}"
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+            connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE {template}")
         return f"postgresql+psycopg://{USER}@/{name}?host={self._folder}"
 
     def _conninfo(self, database: str) -> str:
@@ -112,14 +136,18 @@ class PostgresCluster:
 
 
 @contextlib.contextmanager
-def postgres_cluster(*, durable: bool = False) -> Iterator[PostgresCluster]:
+def postgres_cluster(*, durable: bool = False, data: Path | None = None) -> Iterator[PostgresCluster]:
     """A server that is gone afterwards.
+
+    Args:
+        durable: True where it shall survive a kill.
+        data: An empty folder for all that it keeps; a temporary one by default.
 
     Raises:
         RuntimeError: It cannot be had here; says why.
     """
     with tempfile.TemporaryDirectory(prefix="reeltalk-postgres-") as folder:
-        cluster = PostgresCluster(Path(folder), durable=durable)
+        cluster = PostgresCluster(Path(folder), durable=durable, data=data)
         try:
             yield cluster
         finally:

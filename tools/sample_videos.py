@@ -136,6 +136,30 @@ class Numbered:
             _rotate(path, self.rotation_deg)
 
 
+NTSC: Final = Fraction(30000, 1001)
+FAST: Final = {"deadline": "realtime", "cpu-used": "8"}
+QUIET: Final = {"x265-params": "log-level=error"}
+FILMS: Final = [
+    Numbered("h264.mp4"),
+    Numbered("h264-b-frames.mkv", options={"bf": "3", "g": "48"}, rate=NTSC),
+    Numbered("h264-ntsc.mp4", rate=NTSC),
+    Numbered("h264-open.mp4", options={"x264-params": "open-gop=1:keyint=24:bframes=3"}),
+    Numbered("h264-variable.mp4", variable=True),
+    Numbered("h264-variable.mkv", variable=True),
+    Numbered("h264-sound.mp4", audio=True),
+    Numbered("h264-turned.mp4", rotation_deg=90),
+    Numbered("h264.ts", rate=Fraction(25)),
+    Numbered("vp9.webm", codec="libvpx-vp9", frames=120, options=FAST),
+    Numbered("vp9-variable.webm", codec="libvpx-vp9", frames=120, variable=True, options=FAST),
+    Numbered("av1.mp4", codec="libsvtav1", frames=120, options={"preset": "12"}),
+    Numbered("av1-ntsc.mkv", codec="libsvtav1", frames=120, rate=NTSC, options={"preset": "12"}),
+    Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"}),
+    Numbered("mpeg4-b-frames.mp4", codec="mpeg4", rate=NTSC, options={"qscale": "3", "bf": "2"}),
+    Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
+]  # fmt: skip
+"""Videos of every container and codec that is common."""
+
+
 def beeping(name: str, *, sound_codec: str, picture_from_s: Fraction, beep_at_s: int) -> Path:
     """A film of two seconds with a tone from a moment on; its picture may begin later than its sound."""
 

@@ -13,13 +13,15 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Body = dict[str, Any]
+PREFLIGHTS = ("Reply with: ready", "Reply with JSON: is this ready?")
+"""What `reeltalk.llm.preflight` asks."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ def words(message: Body) -> str:
     return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
+def is_preflight(body: Body) -> bool:
+    """Whether a request is the small one by which a command tries a server."""
+    return len(body["messages"]) == 1 and words(body["messages"][0]) in PREFLIGHTS
+
+
 def count_images(body: Body) -> int:
     """How many pictures a request holds."""
     parts = [
@@ -101,6 +108,8 @@ class Server:
         self._count, self._images, self._tokens = 0, 0, 0
         self._requests: list[Body] = []
         self._failures: list[BaseException] = []
+        self.preflights = 0
+        """Small requests by which a command tried the server, where the script does not see them."""
 
     @property
     def count(self) -> int:
@@ -151,12 +160,23 @@ class Server:
 
 
 @contextlib.contextmanager
-def serve(reply: Script, *, keep: int = 1000) -> Iterator[Server]:
-    """Run a server on a free port of this machine while the block lasts.
+def serve(
+    reply: Script,
+    *,
+    keep: int = 1000,
+    models: Sequence[str] | None = None,
+    port: int = 0,
+    sees_preflights: bool = False,
+) -> Iterator[Server]:
+    """Run a server on this machine while the block lasts.
 
     Args:
         reply: What it answers; called in several threads.
         keep: How many requests are recorded; all are counted.
+        models: Names that `GET /v1/models` lists; None for a server that lists none. These requests are not counted.
+        port: Where it listens; a free one by default.
+        sees_preflights: Hand the small requests by which a command tries a server to `reply`, and count them as all
+            others; by default they are answered here, and counted apart.
 
     Raises:
         Exception: What `reply` raised, when the block ends.
@@ -182,8 +202,25 @@ def serve(reply: Script, *, keep: int = 1000) -> Iterator[Server]:
             with lock:
                 connections.discard(self.request)
 
+        def do_GET(self) -> None:
+            known = models is not None and self.path == "/v1/models"
+            content = {"object": "list", "data": [{"id": name, "object": "model"} for name in models or ()]}
+            self._send(content if known else {"detail": "Not Found"}, 200 if known else 404)
+
+        def _send(self, content: Body, status: int = 200) -> None:
+            sent = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not sees_preflights and is_preflight(body):
+                server.preflights += 1
+                self._send(completion(body, '{"ready": true}'))
+                return
             server.take(body, self.path, self.headers.get("Authorization"))
             try:
                 said = reply(body)
@@ -250,7 +287,7 @@ def serve(reply: Script, *, keep: int = 1000) -> Iterator[Server]:
             with contextlib.suppress(OSError):
                 super().shutdown_request(request)
 
-    listener = Listener(("127.0.0.1", 0), Handler)
+    listener = Listener(("127.0.0.1", port), Handler)
     server = Server(f"http://127.0.0.1:{listener.server_port}/v1", keep)
     thread = threading.Thread(target=listener.serve_forever, args=(0.05,))
     thread.start()

@@ -24,6 +24,7 @@ from reeltalk.review.app import create_app
 from reeltalk.review.assigning import ANNOTATOR, take
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
+from reeltalk.review.passwords import HashCost
 from reeltalk.review.playable import ServedVideo, prepare
 from reeltalk.review.project import PLAYABLE, Project
 from reeltalk.review.serving import listen
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 FPS: Final = 10
 FRAMES: Final = 400
 PASSWORD: Final = "correct horse battery"
+QUICK: Final = HashCost(rounds=1, memory_kib=8, lanes=1)
+"""Whoever is made for a test need not be hard to guess: a password of the default cost takes a tenth of a second."""
 CHAIN: Final = "chain-eight"
 ACROSS: Final = "dialogue-across"
 UNSEEN: Final = "dialogue-unseen"
@@ -141,7 +144,7 @@ class ServedReview:
         """Make a member of the team; their id."""
         with changing(self.project.database, OPERATOR) as change:
             token = people.invite(change, self.project.secret, role)[1]
-            self.team[name] = people.join(change, self.project.secret, token, name, PASSWORD).id
+            self.team[name] = people.join(change, self.project.secret, token, name, PASSWORD, QUICK).id
         return self.team[name]
 
     def cookie(self, name: str) -> dict[str, Any]:
@@ -249,7 +252,7 @@ class ReviewSite:
         """A personal token of somebody new."""
         with changing(self.project.database, OPERATOR) as change:
             _, invitation = people.invite(change, self.project.secret, role)
-            person = people.join(change, self.project.secret, invitation, name, PASSWORD)
+            person = people.join(change, self.project.secret, invitation, name, PASSWORD, QUICK)
             change.session.flush()
             return make_token(change, self.project.secret, person.id, "test")[1]
 

@@ -9,17 +9,19 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ConsoleMessage, Request
+    from playwright.sync_api import Browser, ConsoleMessage, Request
     from playwright.sync_api import Page as Tab
 
 WIDTHS: Final = (1280, 390)
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+VIEWS: Final = tuple(product(WIDTHS, SCHEMES))
 GRAVE: Final = ("serious", "critical")
 # As root, Chromium's zygotes may get a real-time priority and, once, spun with it: then nothing else ran.
 ARGUMENTS: Final = ("--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking")
@@ -56,13 +58,24 @@ def pages_of(site: Path, *, each: int | None = None) -> list[Path]:
     return found
 
 
+@contextmanager
+def open_browser(chromium: str) -> Iterator["Browser"]:
+    """A headless browser that is closed at the end of the block."""
+    from playwright.sync_api import sync_playwright
+
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS)) as browser,
+    ):
+        yield browser
+
+
 def walk(
     site: Path,
     pages: Sequence[Path],
-    chromium: str,
+    browser: "Browser",
     *,
-    widths: Sequence[int] = WIDTHS,
-    schemes: Sequence[Literal["light", "dark"]] = SCHEMES,
+    views: Sequence[tuple[int, Literal["light", "dark"]]] = VIEWS,
     shots: Path | None = None,
 ) -> Iterator[Problem]:
     """Open pages and say what is wrong: errors, requests to a network, sideways scrolling, what axe finds grave.
@@ -70,20 +83,15 @@ def walk(
     Args:
         site: The folder of the site.
         pages: Pages of it.
-        chromium: The browser.
-        widths: Of the window, in pixels.
-        schemes: Of colours.
+        browser: What opens them.
+        views: Widths of the window in pixels, each with a scheme of colours.
         shots: Where a picture of every page goes; none where it is None.
 
     Yields:
         Problems as they are found.
     """
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
-        for width, scheme in product(widths, schemes):
-            tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for width, scheme in views:
+        with browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme) as tab:
             heard = _listen(tab)
             for page in pages:
                 name = page.relative_to(site).as_posix()
@@ -93,8 +101,6 @@ def walk(
                 heard.clear()
                 if shots is not None:
                     _picture(tab, shots / f"{name.replace('/', '-')}-{width}-{scheme}.png")
-            tab.close()
-        browser.close()
 
 
 def _listen(tab: "Tab") -> list[str]:
@@ -153,9 +159,10 @@ def main() -> int:
         sys.exit("no Chromium on the PATH")
     pages = pages_of(given.site, each=given.each)
     problems = 0
-    for problem in walk(given.site, pages, chromium, shots=given.shots):
-        problems += 1
-        print(problem, flush=True)
+    with open_browser(chromium) as browser:
+        for problem in walk(given.site, pages, browser, shots=given.shots):
+            problems += 1
+            print(problem, flush=True)
     print(f"{len(pages):,} pages, {len(WIDTHS)} widths, {len(SCHEMES)} schemes: {problems:,} problems")
     return 1 if problems else 0
 

@@ -7,8 +7,8 @@ import torch
 
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.streaming.export_onnx import export_mini
+from reeltalk.streaming.mini_training import train_words
 from reeltalk.streaming.network import Mini
-from reeltalk.streaming.words import train_words
 
 SAMPLE = Path(__file__).parents[1] / "tests" / "mini_sample"
 SHAPE = MiniShape(

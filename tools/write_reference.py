@@ -14,16 +14,17 @@ from api_reference import api
 from capacity_page import capacity_page
 from performance_page import IMAGES, drawings, performance
 from pydantic import TypeAdapter
+from reliability_page import reliability
 from rich.console import Console
 
 from reeltalk import errors
+from reeltalk.analysis.published.listing import markdown, overview
+from reeltalk.analysis.published.records import FILES, published
 from reeltalk.cli import app
 from reeltalk.cli.projects import section_commands
-from reeltalk.evaluate.judging.protocol import protocols
+from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.project.sections import MODELS, SECTIONS, SHARED
-from reeltalk.report.published.listing import markdown, overview
-from reeltalk.report.published.records import FILES, published
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.store.tables import TABLES
 
@@ -198,6 +199,7 @@ PAGES = {
     "project.md": project_file,
     "published.md": published_numbers,
     "performance.md": performance,
+    "reliability.md": reliability,
     "../concepts/capacity.md": capacity_page,
 }
 

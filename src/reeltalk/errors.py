@@ -13,6 +13,7 @@
     ├── ProcessError              a process that did a share of the work died
     ├── ClusterError              a cluster cannot be joined, or a node of it lacks what the work needs
     ├── TrackerError              an experiment tracker could not be reached, or refused what it was told
+    ├── OutageError               a model's server failed so often in a row that the command stops
     ├── BudgetError               what asking language models may cost is spent
     └── SettingError              an option or a setting has a value that cannot be used
 
@@ -20,6 +21,11 @@ Mistakes of the programmer stay `TypeError` and `ValueError` and keep their trac
 """
 
 from pathlib import Path
+from typing import Literal
+
+FailureKind = Literal["connection", "access", "not-found", "invalid", "busy", "server", "time-out", "reply", "other"]
+"""How a server failed: it was not reached; 401 or 403; 404; another 4xx; 429; 5xx; no reply in time; a reply that holds
+no answer; anything else."""
 
 SHOWN_VALUE_CHARS = 80
 
@@ -108,7 +114,23 @@ class RemoteError(ReeltalkError):
 
 
 class ModelError(ReeltalkError):
-    """A language model could not be reached, refused, or answered with nothing."""
+    """A language model could not be reached, refused, or answered with nothing.
+
+    Args:
+        message: What is wrong, where, and what to do next.
+        kind: How its server failed.
+    """
+
+    def __init__(self, message: str, *, kind: FailureKind = "other") -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
+
+
+class OutageError(ReeltalkError):
+    """A model's server failed so often in a row that the command stops; the same command goes on from the replies kept.
+
+    Like `BudgetError`, and unlike `ModelError`, it ends the whole command and not one turn.
+    """
 
 
 class ProcessError(ReeltalkError):

@@ -11,9 +11,9 @@ import reeltalk
 HEAVY = {
     "accelerate", "alembic", "argon2", "av", "cv2", "fastapi", "fsspec", "huggingface_hub", "inspect_ai", "jinja2",
     "mlcroissant", "mlflow",
-    "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray", "reportlab",
-    "resvg_py", "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",
-    "statsmodels", "svglib", "tenacity", "tokenizers", "torch", "trackio", "transformers", "uvicorn", "wandb",
+    "numpy", "onnx", "onnxruntime", "openai", "pandas", "peft", "psycopg", "pyarrow", "pyoxigraph", "ray",
+    "sacrebleu", "scenedetect", "scipy", "sklearn", "snowballstemmer", "sqlalchemy", "starlette",
+    "statsmodels", "tenacity", "tokenizers", "torch", "trackio", "transformers", "uvicorn", "vl_convert", "wandb",
 }  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from reeltalk.construct.prompting import prompts
-from reeltalk.graph.question import Question
-from reeltalk.graph.wording import fill, form_of, forms, labels_of, lesson_forms, linked_forms
 from reeltalk.llm import Prompt
+from reeltalk.questions.question import Question
+from reeltalk.questions.wording import fill, form_of, forms, labels_of, lesson_forms, linked_forms
 from reeltalk.review.guide import guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
 from reeltalk.review.tasks.tagging import TAGGING

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,24 +21,25 @@ from reeltalk.construct.quality import MIN_QUALITY, written_chain
 from reeltalk.construct.writers import Judged
 from reeltalk.curate.clips import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.answers import NOT_IN_SOURCE, AnswerSet, answer_sets
+from reeltalk.evaluate.answers import AnswerSet, answer_sets
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.judging.checklist import ChecklistJudge, self_check
-from reeltalk.evaluate.judging.checklist_compat import official_replies
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure
-from reeltalk.evaluate.judging.rating import vdeval_compat
-from reeltalk.evaluate.judging.svbench import SVBenchJudge
-from reeltalk.evaluate.judging.vdeval import VDEval, model_name_compat
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.player import Past, Seen, ShownFrame
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.formats import mt_video_bench, vdact
 from reeltalk.formats.mt_video_bench_layout import event_of
-from reeltalk.llm import MalformedReplyError, Message, Reply, read_record, reply_key
-from reeltalk.llm.retrying import Persistence
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.judge.checklist import ChecklistJudge, self_check
+from reeltalk.judge.checklist_compat import official_replies
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.measures import Measure
+from reeltalk.judge.rating import vdeval_compat
+from reeltalk.judge.svbench import SVBenchJudge
+from reeltalk.judge.vdeval import VDEval, model_name_compat
+from reeltalk.llm import Endpoint, MalformedReplyError, Message, Reply, read_record, reply_key
+from reeltalk.llm.breaker import Breaker
+from reeltalk.llm.retrying import RetryPolicy, TransientError
+from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval
@@ -320,10 +320,10 @@ def test_defect_07_empty_replies_for_ever_one_result_file_and_videos_without_lin
     with serve(lambda _: "") as server:
         source = svbench_release(tmp_path / "one", {"alone": ([["Right."]], [])})
         command = judge_command(source, tmp_path / "none", server.base_url, "svbench", "svbench", "--max-retries", "2")
-        assert run(command) == 1
+        # Where a judge says nothing at all there is no run, and the same command goes on.
+        assert run(command) == 2
         assert server.count == 3
-    row = summary(tmp_path / "none")["svbench.OS"]
-    assert (row["value"], row["unscored"]) == (None, 1)
+    assert not (tmp_path / "none" / "run.json").exists()
 
 
 def test_defect_08_frames_before_the_clip_skipped_scenes_and_names_that_sort_wrongly() -> None:
@@ -440,7 +440,7 @@ def test_defect_14_resuming_skips_what_is_not_done(samples: Path, tmp_path: Path
     with serve(lambda _: "Yes.") as server:
         command = ["evaluate", str(tmp_path / "bench"), "--model", "tiny", "--base-url", server.base_url]
         command += ["--policy", "none", "--split", "all", "--metrics", "none", "--out", str(tmp_path / "run")]
-        assert run([*command, "--max-calls", "4"]) != 0
+        assert run([*command, "--max-calls", "4", "--no-preflight"]) != 0
         assert server.count == 4
         assert run(command) == 0
         assert server.count == 15
@@ -529,11 +529,9 @@ def test_defect_19_rounds_kept_from_another_judge_and_replies_that_crash_the_run
     assert official_replies('["Yes", "No"]') is None
     rows = judged(ChecklistJudge(eval_rounds=1, compat=True), Scripted('["Yes"]'), unit(turn(expected="Y")))
     assert [row.state for row in rows] == [ScoreState.UNSCORED, ScoreState.UNSCORED]
-    persistence = Persistence(3, backoff_s=1.0, longest_wait_s=60.0)
-    waits: list[float] = []
-    for number in (1, 2, 3, 4):
-        state: Any = SimpleNamespace(outcome=None, attempt_number=number)
-        waits.append(persistence.wait(state))
+    endpoint = Endpoint(model="judge", max_retries=3, give_up_after_s=0)
+    policy = RetryPolicy(endpoint, Breaker("judge", give_up_after_s=0))
+    waits = [policy.wait_s(TransientError("not now", kind="server"), times) for times in (1, 2, 3, 4)]
     assert waits[0] >= 1
     assert waits[3] >= 8, "waits grow, by a factor of two each time"
 

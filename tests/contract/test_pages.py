@@ -1,23 +1,20 @@
 """Every command and code block of the documentation: it runs, or says why not and is checked all the same."""
 
 import json
-import os
 import re
 import runpy
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import willing_model
 import yaml
+from capacity_plan import CapacitySettings
 from cyclopts import CycloptsError
 from doc_pages import LANGUAGES, REASONS, ROOT, SHELL, Block, blocks_of, commands_of, pages
 from page_shell import Shell
 from page_world import World
-from scripted_server import serve
 
 from reeltalk.cli import app, run
 
@@ -30,7 +27,7 @@ MOST = {
     "needs the network": 7,
     "needs a GPU": 2,
     "needs a model of gigabytes": 4,
-    "needs a server of yours": 7,
+    "needs a server of yours": 8,
     "needs a person": 4,
     "needs packages that our lock does not hold": 4,
     "takes too long": 4,
@@ -39,19 +36,9 @@ MOST = {
 OF_OTHERS = {
     *("--help", "--log-dir", "--details", "--full", "--write"),
     *("--limit-mm-per-prompt", "--enable-prefix-caching", "--data-parallel-size"),
+    *("--measured", *(f"--{name.replace('_', '-')}" for name in CapacitySettings.model_fields)),
 }
 """Options of inspect_ai, pytest, vLLM and scripts of the repository that pages name beside ours."""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[World]:
-    """What all pages speak of; workers of one run share it."""
-    folder = tmp_path_factory.getbasetemp()
-    kept = os.environ.get("DOCS_WORLD")
-    cache = Path(kept) if kept else (folder if worker_id == "master" else folder.parent) / "pages-world"
-    cache.mkdir(exist_ok=True)
-    with serve(willing_model.reply) as server:
-        yield World(cache, server.base_url)
 
 
 @pytest.mark.parametrize("page", PAGES)

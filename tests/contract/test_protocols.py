@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import write_reference
 
+from reeltalk import judge as judging
+from reeltalk.analysis.columns import kind_of, scale_of, title_of
 from reeltalk.cli import run
-from reeltalk.evaluate import judging
-from reeltalk.evaluate.judging import protocol as registry
-from reeltalk.evaluate.judging.attacks import attacked_unit, neutral_dialogues
-from reeltalk.evaluate.judging.cascade import cascade
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.protocol import Protocol, measure_info, protocols
-from reeltalk.evaluate.judging.recorded_requests import EchoModel
-from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.judge import protocol as registry
+from reeltalk.judge.attacks import attacked_unit, neutral_dialogues
+from reeltalk.judge.cascade import cascade
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import Protocol, measure_info, protocols
+from reeltalk.judge.recorded_requests import EchoModel
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
-from reeltalk.report.columns import kind_of, scale_of, title_of
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
 
@@ -29,11 +29,11 @@ APPLAUSE = '''"""How loudly a hall would clap at an answer."""
 
 from typing import Final
 
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.protocol import Criterion, Protocol
-from reeltalk.evaluate.judging.rows import scored
-from reeltalk.evaluate.judging.single_turn import SingleTurnJudge
-from reeltalk.evaluate.judging.turns import NOBODY
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import Criterion, Protocol
+from reeltalk.judge.rows import scored
+from reeltalk.judge.single_turn import SingleTurnJudge
+from reeltalk.judge.turns import NOBODY
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.scoring import JudgedScore
@@ -79,7 +79,7 @@ def applause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (folder / "applause.py").write_text(APPLAUSE, encoding="utf-8")
     monkeypatch.setattr(judging, "__path__", [*judging.__path__, str(folder)])
     yield
-    sys.modules.pop("reeltalk.evaluate.judging.applause", None)
+    sys.modules.pop("reeltalk.judge.applause", None)
 
 
 @pytest.fixture
@@ -139,13 +139,23 @@ def test_rubric_by_words_is_a_rule_and_rubric_needs_a_model() -> None:
 def test_no_module_lists_protocols_beside_the_registry() -> None:
     """A module may name the protocols that it is about; a list of several is a second home for the same fact."""
     names = {name for name in protocols() if name not in ("choice", "agree", "rubric", "checklist", "typed")}
-    allowed = {SRC / "evaluate" / "judging" / "attacks.toml"}
+    allowed = {SRC / "judge" / "attacks.toml"}
     for path in [*SRC.rglob("*.py"), *SRC.rglob("*.toml"), *SRC.rglob("*.html"), *SRC.rglob("*.js")]:
         if path in allowed or path.is_relative_to(SRC / "benchmarks") or "published" in path.parts:
             continue
         text = path.read_text(encoding="utf-8")
         named = {name for name in names if re.search(rf"""["'`]{re.escape(name)}["'`]""", text)}
         assert len(named) < 3, f"{path} lists {sorted(named)}; read them from the registry"
+
+
+def test_no_module_lists_metrics_beside_the_registry() -> None:
+    """Settings name the metrics of a default run; all else reads `TEXT_METRICS`."""
+    for path in SRC.rglob("*.py"):
+        if path == SRC / "evaluate" / "settings.py" or {"metrics", "benchmarks", "published"} & set(path.parts):
+            continue
+        text = path.read_text(encoding="utf-8")
+        named = {name for name in (*METRICS, *TEXT_METRICS) if f'"{name}"' in text}
+        assert len(named) < 4, f"{path} lists {sorted(named)}; read them from the registry"
 
 
 def test_a_protocol_in_one_new_file_is_found_everywhere(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import agent_one
-from reeltalk.evaluate.judging.cogme import CogMEJudge
-from reeltalk.evaluate.judging.judge import JudgeUnit
+from reeltalk.analysis.tagged import TaggedTurns
+from reeltalk.judge.cogme import CogMEJudge
+from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.profile import TAGS
-from reeltalk.report.profiles import frequencies, model_profiles
-from reeltalk.report.tagged import TaggedTurns
+from reeltalk.pages.profiles import frequencies, model_profiles
 from reeltalk.schema.answers import AnsweredTurn
 
 

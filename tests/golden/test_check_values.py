@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from reeltalk.evaluate.judging.checklist import ChecklistJudge
-from reeltalk.evaluate.judging.checklist_compat import (
+from reeltalk.judge.checklist import ChecklistJudge
+from reeltalk.judge.checklist_compat import (
     official_dialogue,
     official_overall,
     official_round,
     official_run_accuracy,
 )
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.lave import kept_references
-from reeltalk.evaluate.judging.measures import Measure
-from reeltalk.evaluate.judging.rating import read_rating, vdeval_compat
-from reeltalk.evaluate.judging.svbench import leaderboard_average
-from reeltalk.evaluate.judging.svbench_compat import official_scores
-from reeltalk.evaluate.judging.vdeval import VDEval
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.lave import kept_references
+from reeltalk.judge.measures import Measure
+from reeltalk.judge.rating import read_rating, vdeval_compat
+from reeltalk.judge.svbench import leaderboard_average
+from reeltalk.judge.svbench_compat import official_scores
+from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.profile import TaggedAnswer, profile
 from reeltalk.schema.answers import AnsweredTurn

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from driven_screen import READY_MS
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from walk_report import ARGUMENTS, find_chromium
+
+expect.set_options(timeout=READY_MS)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,20 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     yield found
     found.close()
     assert errors == [], "no script of the page fails"
+
+
+VIEWS = [
+    (1280, "light"),
+    (390, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.slow),
+    pytest.param(390, "light", marks=pytest.mark.slow),
+]
+"""Widths and colours in which pages are checked: each at every change, every pair of them under `make test-full`."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if {"width", "scheme"} <= set(metafunc.fixturenames):
+        metafunc.parametrize(("width", "scheme"), VIEWS)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """`reeltalk chat`, as a person types it: from a pipe and on a terminal, with a model of one's own and a checkpoint."""
 
+import io
 import json
 import os
 import pty
@@ -9,12 +10,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rtsp_camera import camera
 from sample_videos import Numbered
 
+from reeltalk.cli import run
 from reeltalk.schema.stream import StreamEvent
 
 MODEL = """
@@ -61,7 +65,30 @@ def chat(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=script, capture_output=True, text=True, timeout=200, check=False)
 
 
-def test_a_script_from_a_pipe_is_answered_at_its_moments(own: str, video: str, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Said:
+    """A conversation by a script, in this process."""
+
+    code: int
+    out: str
+    err: str
+
+
+Talk = Callable[..., Said]
+
+
+@pytest.fixture
+def talk(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Talk:
+    def talked(*arguments: str, script: str = "") -> Said:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(script))
+        capsys.readouterr()
+        code = run(["chat", *arguments])
+        return Said(code, *capsys.readouterr())
+
+    return talked
+
+
+def test_a_script_from_a_pipe_is_answered_at_its_moments(own: str, video: str, tmp_path: Path, talk: Talk) -> None:
     log = tmp_path / "talk.jsonl"
     script = "/tell Say when.\n@1.5 what?\n/jump\n@4 again\nat the end\n"
     done = chat(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
@@ -82,14 +109,14 @@ def test_a_script_from_a_pipe_is_answered_at_its_moments(own: str, video: str, t
     assert [event.kind for event in events if event.kind != "frame"] == [
         *("started", "instructed", "asked", "replied", "replied", "asked", "replied", "asked", "replied", "ended")
     ]
-    again = chat(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
-    assert again.returncode == 2
-    assert "exists; choose another file or pass --overwrite" in again.stderr
-    replaced = chat(video, "--model", own, "--speed", "0", "--log", str(log), "--overwrite", script=script)
-    assert replaced.stdout == done.stdout
+    again = talk(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
+    assert again.code == 2
+    assert "exists; choose another file or pass --overwrite" in again.err
+    replaced = talk(video, "--model", own, "--speed", "0", "--log", str(log), "--overwrite", script=script)
+    assert replaced.out == done.stdout
 
 
-def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path) -> None:
+def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path, talk: Talk) -> None:
     pytest.importorskip("transformers", reason="the train extra is not installed")
     from tiny_architectures import save_tiny
 
@@ -97,11 +124,11 @@ def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path) -> None:
     log = tmp_path / "talk.jsonl"
     options = ("--model", f"transformers:{folder}", "--speed", "0", "--max-reply-tokens", "4")
     script = "@1.5 What is it?\n@4 And now?\n"
-    first = chat(video, *options, "--log", str(log), script=script)
-    assert first.returncode == 0, first.stderr
-    bounded = chat(video, *options, "--memory-frames", "3", script=script)
-    assert bounded.returncode == 0, bounded.stderr
-    assert chat(video, *options, script=script).stdout == first.stdout
+    first = talk(video, *options, "--log", str(log), script=script)
+    assert first.code == 0, first.err
+    bounded = talk(video, *options, "--memory-frames", "3", script=script)
+    assert bounded.code == 0, bounded.err
+    assert talk(video, *options, script=script).out == first.out
     events = [json.loads(line) for line in log.read_text().splitlines()]
     sizes = [event["memory_bytes"] for event in events if event["kind"] == "frame"]
     assert sizes == sorted(sizes)
@@ -109,11 +136,11 @@ def test_a_checkpoint_follows_a_video(video: str, tmp_path: Path) -> None:
     assert sum(event["kind"] == "replied" for event in events) == 2
 
 
-def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str) -> None:
+def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str, talk: Talk) -> None:
     with camera() as there:
-        done = chat(there.address, "--model", own, "--fps", "4", "--until", "2", script="@1 what?\n")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+ frames:  \[31mwhat\?", done.stdout)
+        done = talk(there.address, "--model", own, "--fps", "4", "--until", "1", script="@0.5 what?\n")
+    assert done.code == 0, done.err
+    assert re.search(r"\d+ frames:  \[31mwhat\?", done.out)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +161,6 @@ def test_an_rtsp_camera_is_talked_to_until_it_is_left(own: str) -> None:
 def test_bad_input_is_told_in_one_paragraph(
     arguments: tuple[str, ...], problem: str, video: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from reeltalk.cli import run
-
     assert run(["chat", *(video if part == "VIDEO" else part for part in arguments)]) == 2
     told = capsys.readouterr().err
     assert problem in told
@@ -183,9 +208,10 @@ class Terminal:
         return bool(found)
 
 
-def test_on_a_terminal_one_types_while_it_plays(own: str, video: str, tmp_path: Path) -> None:
+def test_on_a_terminal_one_types_while_it_plays(own: str, tmp_path: Path) -> None:
     saved = tmp_path / "talk.jsonl"
-    terminal = Terminal(video, "--model", own, "--speed", "0.4")
+    short, _ = Numbered("short-talk.mp4", frames=72).make()
+    terminal = Terminal(str(short), "--model", own, "--speed", "0.4")
     terminal.wait_for("playing")
     terminal.type("wrong\x15what is thrre\x7f\x7f\x7fere?\r")
     terminal.wait_for("> what is there?")
@@ -204,7 +230,7 @@ def test_on_a_terminal_one_types_while_it_plays(own: str, video: str, tmp_path: 
     terminal.wait_for(f"events written to {saved}")
     terminal.type("\x04")
     assert terminal.end() == 0
-    assert "6 frames seen" in terminal.shown
+    assert "3 frames seen" in terminal.shown
     assert {"asked", "replied", "instructed"} <= {json.loads(line)["kind"] for line in saved.read_text().splitlines()}
 
 

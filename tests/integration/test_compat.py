@@ -8,8 +8,7 @@ import pytest
 from scripted_server import Body, serve, words
 
 from reeltalk.cli import run
-from reeltalk.evaluate.answers import NOT_IN_SOURCE
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.store.runs import read_run
 
 MALFORMED = ("Right. So rating=3.", "Partly. So rating=**2**", "I would say 3.", "Partly. So rating=2")

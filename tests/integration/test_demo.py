@@ -14,7 +14,7 @@ from scripted_server import Body, serve
 from reeltalk.benchmarks.household import Household, build
 from reeltalk.cli import run
 from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.report.settings import ReportSettings
+from reeltalk.pages.settings import ReportSettings
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import read_run
 from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
@@ -23,7 +23,7 @@ from reeltalk.world.settings import FilmSettings
 
 WALK = Household(
     filming=FilmSettings(
-        scenarios=2, houses=2, dev_houses=0, test_houses=1, width_px=320, fps=5, max_duration_s=80.0, seed=7
+        scenarios=2, houses=2, dev_houses=0, test_houses=1, width_px=320, fps=2, max_duration_s=80.0, seed=7
     ),
     players=("baseline:reference", "baseline:yes", "baseline:blind", "oracle"),
     report=ReportSettings(),
@@ -175,7 +175,7 @@ def test_a_model_that_writes_nothing_usable_still_ends_with_a_report(tmp_path: P
         (["--model", "m"], "give --video"),
         (["--max-calls", "5"], "give --video"),
         (["--video", "x.mp4"], "needs --model"),
-        (["--video", "missing.mp4", "--model", "m"], "no such file"),
+        (["--video", "missing.mp4", "--model", "m", "--base-url", "http://none/v1", "--no-preflight"], "no such file"),
         (["--video", "x.mp4", "--model", "m", "--connections", "0"], "above 0"),
     ],
 )

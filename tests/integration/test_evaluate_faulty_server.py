@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reliability_page import Reliability
 from scripted_server import FAULTS, Answer, Body, Server, completion, faulty, pieces, serve, words
 
 from reeltalk.cli import run
@@ -101,7 +102,7 @@ def evaluating(bench: Path, server: Server, out: Path, *more: Any) -> tuple[Any,
     return (
         *("evaluate", bench, "--model", "tiny", "--base-url", server.base_url, "--policy", "none", "--sees", "text"),
         *("--protocols", "agree", "--metrics", "none", "--max-reply-tokens", REPLY_TOKENS, "--out", out),
-        *("--timeout-s", TIMEOUT_S, "--backoff-s", 0.001, "--max-retries", 3, *more),
+        *("--timeout-s", TIMEOUT_S, "--backoff-s", 0.001, "--max-retries", 3, "--no-preflight", *more),
     )
 
 
@@ -124,10 +125,19 @@ def accounted(found: Run, due: int) -> Counter[str]:
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.timeout(2400)
 def test_every_turn_is_accounted_for(
-    streamed: bool, full: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    streamed: bool, full: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], reliability: Reliability
 ) -> None:
+    turns = reliability(
+        "servers", "turns of `evaluate` against a server that fails a third of all requests", "no answer and no reason"
+    )
+    within = reliability(
+        "servers",
+        "requests of `evaluate` under limits on tokens and requests, a third of which fail",
+        "a limit is passed",
+        is_counted=False,
+    )
     # About three requests for two turns.
-    count = (1360 if full else 136) // 2
+    count = reliability.count(300, full=6800, release=6800) // TURNS
     due = count * TURNS
     bench, out = dialogues(tmp_path / "bench", count), tmp_path / "run"
     counts: Counter[str] = Counter()
@@ -154,6 +164,7 @@ def test_every_turn_is_accounted_for(
         assert server.count - before <= last.calls
         # A request may be lost on its way, never sent without being counted.
         assert server.count - before >= last.calls * 0.9
+    turns.tried, within.tried = due, server.count
     ended = accounted(read_run(out), due)
     # Exit code 1 says that turns have no answer.
     assert last.code == (1 if ended["failed"] else 0)
@@ -179,7 +190,7 @@ def test_an_error_amid_a_stream_is_asked_again_unless_it_would_come_again(
     def failing(body: Body) -> str | Answer:
         last = words(body["messages"][-1])
         asked[last] += 1
-        if asked[last] > 1:
+        if asked[last] > 1 or last.endswith("of 0"):
             return answer(body)
         events = pieces(body, completion(body, answer(body)))
         failure = {"error": {"message": "out of memory", "code": code}}
@@ -187,9 +198,11 @@ def test_an_error_amid_a_stream_is_asked_again_unless_it_would_come_again(
 
     with serve(failing, keep=0) as server:
         attempt(capsys, *evaluating(bench, server, tmp_path / "run", "--first-token"))
-    assert accounted(read_run(tmp_path / "run"), 2 * TURNS) == {state: 2 * TURNS}
-    assert set(asked.values()) == {requests}
-    reasons = {turn.reason for turn in read_run(tmp_path / "run").answers()}
+    found = read_run(tmp_path / "run")
+    # The first dialogue is answered, for a run in which no turn has an answer is none.
+    assert accounted(found, 2 * TURNS) == Counter({"answered": TURNS}) + Counter({state: TURNS})
+    assert asked == {f"question {turn} of {n}": requests if n else 1 for turn in range(TURNS) for n in range(2)}
+    reasons = {turn.reason for turn in found.answers() if turn.unit_id == "d00001"}
     assert all(reason is None if state == "answered" else "out of memory" in (reason or "") for reason in reasons)
 
 
@@ -209,7 +222,7 @@ def test_a_server_that_sends_requests_away_is_asked_by_fewer_at_a_time(
             number = len(at_once)
         try:
             # All may come in before the first one leaves.
-            held.wait(0.3)
+            held.wait(0.15)
             # Every fourth one from the first full round on.
             if number > 20 and number % 4 == 0:
                 return Answer(429, {"error": {"message": "slow down"}})
@@ -228,8 +241,13 @@ def test_a_server_that_sends_requests_away_is_asked_by_fewer_at_a_time(
 
 
 @pytest.mark.timeout(900)
-def test_judging_with_all_kinds_of_bad_replies(full: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    count = 100 if full else 10
+def test_judging_with_all_kinds_of_bad_replies(
+    full: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], reliability: Reliability
+) -> None:
+    tally = reliability(
+        "servers", "turns of `judge` against a judge that fails in 19 ways", "a wrong score, or no reason"
+    )
+    count = reliability.count(60, full=1000, release=1000) // TURNS
     due = count * TURNS
     bench = dialogues(tmp_path / "bench", count)
     with serve(answer, keep=0) as server:
@@ -247,6 +265,7 @@ def test_judging_with_all_kinds_of_bad_replies(full: bool, tmp_path: Path, capsy
         assert (stopped.code, stopped.calls) == (2, due)
         last = attempt(capsys, *command)
         assert counts.total() == server.count <= stopped.calls + last.calls
+    tally.tried = due
     scores = list(read_run(tmp_path / "judged").judged("clair"))
     assert len({(score.unit_id, score.turn_index) for score in scores}) == len(scores) == due
     ended = Counter(score.state for score in scores)

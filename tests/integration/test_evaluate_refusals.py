@@ -254,7 +254,7 @@ class TestJudging:
 
     def test_a_run_that_is_not_whole(self, answers: Path, tmp_path: Path, refused: Callable[..., str]) -> None:
         (answers / "run.json").unlink()
-        assert "is no run" in refused("judge", answers, "--out", tmp_path / "judged")
+        assert "is an unfinished run" in refused("judge", answers, "--out", tmp_path / "judged")
 
     @pytest.mark.parametrize(
         ("more", "words"),

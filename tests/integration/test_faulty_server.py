@@ -1,4 +1,7 @@
-"""A server that fails in nineteen ways, asked by eight threads within a budget: every item is accounted for."""
+"""A server that fails in nineteen ways, asked by eight threads within a budget: every item is accounted for.
+
+No limit on requests, tokens or money is passed, whatever fails.
+"""
 
 import contextlib
 from collections import Counter
@@ -7,13 +10,16 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict
+from reliability_page import Reliability
 from scripted_server import FAULTS, completion, faulty, serve, words
 
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Asked, Budget, CachedModel, Endpoint, LanguageModel, Message, ReplyStore, Spent, ask_for
+from reeltalk.llm.budget import PER
 from reeltalk.parallel.threads import map_threads
 
 THREADS = 8
+PRICE_IN, PRICE_OUT = 1.0, 4.0
 
 
 class Record(BaseModel):
@@ -37,18 +43,29 @@ def endpoint(base_url: str) -> Endpoint:
         timeout_s=0.5,
         max_tokens=64,
         max_retries=3,
+        give_up_after_s=0,
         backoff_s=0.001,
         longest_wait_s=0.02,
+        price_in=PRICE_IN,
+        price_out=PRICE_OUT,
     )
 
 
-def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spent]:
+def run(
+    tmp_path: Path, calls: int, max_tokens: int, reliability: Reliability, *, max_cost: float | None = None
+) -> tuple[Counter[str], Spent]:
     """Ask for so many items that the budget ends before them. Returns how they ended, and what was spent."""
     # About two requests an item.
     items = [f"item {n}" for n in range(calls * 6 // 10)]
     counts: Counter[str] = Counter()
-    budget = Budget(max_calls=calls, max_tokens=max_tokens)
-    most_tokens = 0
+    budget = Budget(max_calls=calls, max_tokens=max_tokens, max_cost=max_cost)
+    asked_for = reliability("servers", "requests to a server that fails in 19 ways", "an item without reply or reason")
+    within = reliability(
+        "servers",
+        "requests under limits on requests, tokens and money, while 8 threads ask a server that fails",
+        "more is taken than a limit allows",
+    )
+    most_tokens, most_cost = 0, 0.0
     reasons: dict[str, str] = {}
     with (
         serve(faulty(17, right, counts=counts, hold_s=0.8), keep=0) as server,
@@ -58,7 +75,7 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
         model = CachedModel(tiny, store)
 
         def ask(item: str) -> str:
-            nonlocal most_tokens
+            nonlocal most_tokens, most_cost
             try:
                 asked = ask_for(
                     model,
@@ -72,7 +89,8 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
                 reasons[item] = str(error)
                 return "no reply"
             finally:
-                most_tokens = max(most_tokens, budget.spent.tokens)
+                spent = budget.spent
+                most_tokens, most_cost = max(most_tokens, spent.tokens), max(most_cost, spent.cost)
             if asked.record is None:
                 assert len(asked.replies) == len(asked.reasons) == 2
                 reasons[item] = " / ".join(asked.reasons)
@@ -81,6 +99,7 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
             return "written"
 
         ended = dict(map_threads(ask, items, THREADS))
+        asked_for.tried = within.tried = server.count
         assert sorted(ended) == list(range(len(items)))
         outcome = Counter(ended.values())
         assert outcome.total() == len(items)
@@ -94,6 +113,8 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
         assert most_tokens == budget.spent.tokens
         assert server.tokens <= budget.spent.tokens
         assert budget.spent.tokens <= max_tokens
+        assert most_cost == budget.spent.cost >= server.tokens * PRICE_IN / PER
+        assert max_cost is None or most_cost <= max_cost
         if calls >= 1000:
             assert set(counts) == {*FAULTS, "right"}
         kept, before = len(store), server.count
@@ -105,25 +126,29 @@ def run(tmp_path: Path, calls: int, max_tokens: int) -> tuple[Counter[str], Spen
     return outcome, budget.spent
 
 
-def test_a_tenth_of_the_requests(tmp_path: Path) -> None:
-    outcome, spent = run(tmp_path, 2000, 2000 * 130)
-    assert spent.calls == 2000
-    assert outcome["written"] > 600
+@pytest.mark.timeout(7200)
+def test_every_item_is_accounted_for(tmp_path: Path, reliability: Reliability) -> None:
+    calls = reliability.count(2000, full=20_000, release=100_000)
+    outcome, spent = run(tmp_path, calls, calls * 130, reliability)
+    assert spent.calls == calls
+    assert outcome["written"] > calls * 3 // 10
     assert outcome["stopped by the budget"] > 0
 
 
-@pytest.mark.slow
-def test_all_requests(tmp_path: Path) -> None:
-    outcome, spent = run(tmp_path, 20_000, 20_000 * 130)
-    assert spent.calls == 20_000
-    assert outcome["written"] > 6000
-    assert outcome["stopped by the budget"] > 0
-
-
-@pytest.mark.parametrize("calls", [400, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_tokens_end_before_calls(tmp_path: Path, calls: int) -> None:
-    outcome, spent = run(tmp_path, calls, calls * 40)
+@pytest.mark.timeout(7200)
+def test_tokens_end_before_calls(tmp_path: Path, reliability: Reliability) -> None:
+    calls = reliability.count(400, full=20_000, release=20_000)
+    outcome, spent = run(tmp_path, calls, calls * 40, reliability)
     assert spent.calls < calls
+    assert outcome["stopped by the budget"] > calls // 100
+
+
+@pytest.mark.timeout(7200)
+def test_money_ends_before_calls_and_tokens(tmp_path: Path, reliability: Reliability) -> None:
+    calls = reliability.count(400, full=20_000, release=20_000)
+    outcome, spent = run(tmp_path, calls, calls * 130, reliability, max_cost=calls * 60 / PER)
+    assert spent.calls < calls
+    assert spent.tokens < calls * 100
     assert outcome["stopped by the budget"] > calls // 100
 
 

@@ -1,7 +1,7 @@
 """Damaged files of every layout: each import ends well or in one paragraph that names the place, and leaves nothing.
 
-1,000 mutations under `make test-full`, a tenth of them otherwise, spread over all sample folders and drawn from a fixed
-seed. What is mutated is every file that a format's importer reads as text.
+50 mutations, 1,000 under `make test-full` and 3,000 for a release, spread over all sample folders and drawn from a
+fixed seed. What is mutated is every file that a format's importer reads as text.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reliability_page import Reliability
 
 from reeltalk.cli import run
 from reeltalk.store.benchmark import Benchmark
@@ -137,20 +138,30 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 ]
 
 
-@pytest.mark.timeout(900)
+def each(count: int) -> int:
+    """Every folder's share."""
+    return -(-count // len(FOLDERS))
+
+
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_damaged_files_are_refused_in_one_paragraph(
-    name: str, tmp_path: Path, full: bool, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], reliability: Reliability
 ) -> None:
     draw = random.Random(f"reeltalk {name}")
-    count = -(-(1000 if full else 100) // len(FOLDERS))
+    count = reliability.count(each(50), full=each(1000), release=each(3000))
+    tally = reliability(
+        "data", "damaged files of every layout, imported", "a traceback, no place named, or files left over"
+    )
     source = tmp_path / "source"
     refused = 0
     for number in range(count):
+        tally.tried += 1
         shutil.rmtree(source, ignore_errors=True)
         shutil.copytree(SAMPLES / name, source)
         files = sorted(p for p in source.rglob("*") if p.is_file() and p.suffix in TEXT and p.stat().st_size)
-        victim, mutate = draw.choice(files), MUTATIONS[number % len(MUTATIONS)]
+        # One folder goes on with the kinds of damage where the one before it stopped.
+        victim, mutate = draw.choice(files), MUTATIONS[(FOLDERS.index(name) * count + number) % len(MUTATIONS)]
         victim.write_bytes(mutate(victim.read_bytes(), draw))
         bench = tmp_path / f"bench{number}"
         told = f"{mutate.__name__} of {victim.relative_to(source)} ({number})"

@@ -1,6 +1,7 @@
 """Household videos, played frame by frame to models that speak unasked, from the film to the scores."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,12 +19,9 @@ from reeltalk.evaluate.proactive.stage import chosen_tasks
 from reeltalk.evaluate.proactive.stage import run as play_tasks
 from reeltalk.evaluate.proactive.watching import StreamWatcher
 from reeltalk.inference.stream import Spoken
-from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.event_log import EventLog, read_event_log
-from reeltalk.world.film import film
-from reeltalk.world.settings import FilmSettings
 
 SCRIPTED = '''
 """Speaks when the picture changes much, and says what is safe to say; knows nothing of any task."""
@@ -77,13 +75,9 @@ class Stream:
 
 
 @pytest.fixture(scope="module")
-def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filmed(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("film") / "household"
-    settings = FilmSettings(
-        scenarios=2, houses=2, dev_houses=1, test_houses=1, width_px=320, fps=2, seed=7,
-        min_duration_s=30, max_duration_s=70,
-    )  # fmt: skip
-    film(Benchmark.create(folder), settings, executor=LocalExecutor(1))
+    shutil.copytree(filmed_household, folder)
     assert run(["proactive", "write", str(folder)]) == 0
     return folder
 
@@ -133,9 +127,9 @@ class Knowing:
         raise AssertionError("nobody tells")
 
 
-def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path) -> None:
+def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path, full: bool) -> None:
     benchmark = Benchmark.open(filmed)
-    tasks = chosen_tasks(benchmark, split="all")
+    tasks = chosen_tasks(benchmark, split="all" if full else "test")
     settings = ProactiveSettings(fps=2, longest_side_px=64)
     server = FrameServer(media_of(benchmark, benchmark.content()), settings.frames, tmp_path / "frames")
     with EventLog(tmp_path / "events.jsonl") as log:
@@ -275,7 +269,7 @@ def test_a_chat_model_is_polled_and_its_replies_are_kept(
             "no model 'nobody' that follows streams; known are mini, mini:FOLDER",
         ),
         (["--model", "python:json:JSONDecoder"], "the class has no method stream()"),
-        (["--model", "never", "--split", "train"], "no tasks about videos of split 'train'"),
+        (["--model", "never", "--split", "val"], "no tasks about videos of split 'val'"),
         (["--model", "never", "--kinds", "dance"], "no task of kind 'dance'; known are absent, count"),
         (["--model", "never", "--fps", "0"], "--fps 0.0: input should be greater than 0"),
         (["--model", "never", "--threshold", "2"], "--threshold 2.0: input should be less than or equal to 1"),

@@ -12,15 +12,17 @@ from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.judging.protocol import protocols
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
-from reeltalk.graph.asking import write_dialogues
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.protocol import protocols
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.parallel import LocalExecutor
+from reeltalk.questions.asking import write_dialogues
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.runs import SummaryRow
 from reeltalk.stages import evaluate
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES
+from reeltalk.store.validate import accept
 
 UNSEEN = FrameSettings(policy="none")
 MODES = {
@@ -35,11 +37,11 @@ MODES = {
 def benchmark(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark:
     """Chains with paths, dialogues of six tasks, and dialogues whose questions have options."""
     folder = tmp_path_factory.mktemp("references") / "told"
-    told(folder, 12 if full else 4)
+    told(folder, 12 if full else 2)
     write_dialogues(Benchmark.open(folder), per_video=2, turns=12, seed=3)
     with_options = list(Benchmark.open(folder).read(DIALOGUES))
     other = tmp_path_factory.mktemp("tasks") / "told"
-    told(other, 12 if full else 4)
+    told(other, 12 if full else 2)
     opened, settings = Benchmark.open(other), ConstructSettings()
     construct(Run(opened, settings, GraphWriter(opened, settings), LocalExecutor(1)))
     opened = Benchmark.open(other)
@@ -109,6 +111,8 @@ def test_an_edited_graph_or_key_gives_another_signature(benchmark: Benchmark, tm
     turn["key"]["values"] = ["something else"]
     chains.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
+    for edited in ("graph", "key"):
+        accept(tmp_path / edited)
     before = {model: signed(benchmark.path, model) for model in ("oracle", "baseline:yes")}
     assert signed(tmp_path / "graph", "oracle") != before["oracle"]
     assert signed(tmp_path / "graph", "baseline:yes") == before["baseline:yes"], "it reads no graph"

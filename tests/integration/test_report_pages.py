@@ -2,23 +2,23 @@
 
 import json
 import re
-import shutil
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
+from playwright.sync_api import Browser
+from playwright.sync_api import Page as Tab
+from walk_report import pages_of
 
-from reeltalk.report.stage import write_report
+from reeltalk.pages.stage import write_report
 from reeltalk.store.runs import Run, read_run
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Playwright
-
 MARKUP = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>"
+NAME = MARKUP + " {{ 7*7 }} {% raw %} evil ' \" & 你好"
+"""As hostile as a name can be: what cannot be seen is refused in names."""
 HOSTILE = MARKUP + " {{ 7*7 }} {% raw %} \u202eevil\u2066 ' \" & 你好"
 MODELS = {"alpha": 0.52, "beta-with-a-very-long-name-that-somebody-gave-it-2024-08-06": 0.47, "<b>gamma</b>": 0.11}
 DIALOGUES = ("d1", "d2", "../../escape", "D1", "图像 对话")
@@ -116,7 +116,7 @@ def make_judged_run(folder: Path) -> Run:
                 curves += [row_of(model, metric) | point for point in points]
                 groups += [
                     row_of(model, metric) | {"by": by, "group": group, "value": value, "n": 4, "low": low, "high": high}
-                    for by, names in (("task", (HOSTILE, "memory_recall")), ("video_length", ("<60 s", "60-120 s")))
+                    for by, names in (("task", (NAME, "memory_recall")), ("video_length", ("<60 s", "60-120 s")))
                     for group in names
                 ]
         for number, unit in enumerate(("d1", "path-2") if not floor else ()):
@@ -132,7 +132,7 @@ def make_judged_run(folder: Path) -> Run:
                                "completion_tokens": 12},
                 })  # fmt: skip
                 items.append({"model": model, "item_id": f"{unit}/{turn}", "scores": {"clair": 0.5, "rouge_l": 0.1}})
-                about = {"unit": "turn", "unit_id": unit, "turn_index": turn, "model": model, "judge": HOSTILE}
+                about = {"unit": "turn", "unit_id": unit, "turn_index": turn, "model": model, "judge": NAME}
                 missing = {"state": "unscored", "reason": f"it says {HOSTILE}", "replies": [HOSTILE, "x" * 4000]}
                 judged["clair"].append(about | {"criterion": "clair"} | (
                     missing if failed else {"value": 0.5, "explanation": HOSTILE, "replies": [HOSTILE]}
@@ -145,7 +145,7 @@ def make_judged_run(folder: Path) -> Run:
             whole: dict[str, object] = {"unit": "path", "unit_id": unit, "model": model, "judge": "j"}
             judged["svbench"].append(whole | {"criterion": "OS", "value": 7.0, "explanation": HOSTILE})
             judged["svbench"].append(whole | {"criterion": "TU", "state": "not_applicable", "reason": "no time"})
-    signed = {model: [["mode", "dialogue"], ["history", "golden"], ["policy", HOSTILE]] for model in models}
+    signed = {model: [["mode", "dialogue"], ["history", "golden"], ["policy", NAME]] for model in models}
     info = {
         "kind": "evaluate", "reeltalk_version": "0.1.0", "subject": "b.dialogue", "clusters": 1,
         "metrics": [], "settings": {"signed": signed, "judge": {"judge": HOSTILE}},
@@ -419,7 +419,7 @@ def test_figures_of_official_scripts_are_marked_and_never_best(
 def test_the_floor_is_marked_and_is_no_row_of_a_dialogue(judged_site: Path, judged_pages: dict[Path, Page]) -> None:
     index = index_of(judged_site, judged_pages)
     assert "says nothing. That is the floor" in index.text
-    assert section(index, "intervals").count('class="floor"') > 0
+    assert section(index, "intervals").count("<title>floor: ") > 0
     assert "not comparable" not in section(index, "scores")
     for page in judged_pages.values():
         if page.path.parent.name == "dialogues":
@@ -487,7 +487,7 @@ def test_the_same_run_gives_the_same_bytes(site: Path, tmp_path: Path) -> None:
 
 def test_colours_of_text_have_enough_contrast() -> None:
     """WCAG 2.2 AA asks 4.5 to 1 for text; a model's colour writes its letter too."""
-    css = (Path(__file__).parents[2] / "src/reeltalk/report/static/style.css").read_text(encoding="utf-8")
+    css = (Path(__file__).parents[2] / "src/reeltalk/pages/static/style.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--(\w[\w-]*): (#[0-9a-f]{3,6});", block)) for block in
                    re.findall(r":root \{(.*?)\}", css, re.DOTALL))  # fmt: skip
     for theme in (light, dark):
@@ -511,44 +511,38 @@ def contrast(one: str, two: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.fixture
-def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("no Chromium on the PATH")
-    return found
+def widths(tab: Tab) -> tuple[int, int]:
+    return tab.evaluate("document.documentElement.scrollWidth"), tab.evaluate("innerWidth")
+
+
+def watch(tab: Tab) -> list[str]:
+    """What a page does that no page of a report may do, from now on."""
+    problems: list[str] = []
+    tab.on("console", lambda message: problems.append(message.text))
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("dialog", lambda dialog: problems.append(dialog.message))
+    tab.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+    return problems
 
 
 @pytest.mark.browser
-def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, judged_site: Path, chromium: str) -> None:
-    from playwright.sync_api import Page as Tab
-    from playwright.sync_api import sync_playwright
-
-    def widths(tab: Tab) -> tuple[int, int]:
-        return tab.evaluate("document.documentElement.scrollWidth"), tab.evaluate("innerWidth")
-
-    def watch(tab: Tab) -> None:
-        tab.on("console", lambda message: problems.append(message.text))
-        tab.on("pageerror", lambda error: problems.append(str(error)))
-        tab.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
-
-    problems: list[str] = []
-    with sync_playwright() as playwright:
-        # As root, Chromium's zygotes may get a real-time priority and, once, spun with it: then nothing else ran.
-        browser = playwright.chromium.launch(
-            executable_path=chromium,
-            args=["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking"],
-        )
-        for width in (390, 1280):
-            tab = browser.new_page(viewport={"width": width, "height": 800})
-            watch(tab)
-            for path in (*sorted(site.rglob("*.html")), *sorted(judged_site.rglob("*.html"))):
+def test_no_page_scrolls_sideways(site: Path, judged_site: Path, browser: Browser, full: bool) -> None:
+    pages = {390: [*pages_of(site), *pages_of(judged_site)], 1280: pages_of(judged_site, each=1)}
+    if full:
+        pages[1280] = pages[390]
+    for width, opened in pages.items():
+        with browser.new_page(viewport={"width": width, "height": 800}) as tab:
+            problems = watch(tab)
+            for path in opened:
                 tab.goto(path.as_uri())
                 assert widths(tab) == (width, width), path.name
-            tab.close()
+            assert problems == []
 
-        tab = browser.new_page(viewport={"width": 390, "height": 800})
-        watch(tab)
+
+@pytest.mark.browser
+def test_a_browser_sorts_filters_and_prints(site: Path, judged_site: Path, browser: Browser) -> None:
+    with browser.new_page(viewport={"width": 390, "height": 800}) as tab:
+        problems = watch(tab)
         tab.goto((site / "index.html").as_uri())
         names = tab.locator("table.leaderboard tbody th span[dir]")
         given = list(MODELS)
@@ -584,47 +578,24 @@ def test_a_browser_sorts_filters_and_never_scrolls_sideways(site: Path, judged_s
         assert tab.locator("h1").inner_text() == "Dialogue d2"
         tab.locator('a[rel="next"]').first.click()
         assert tab.locator("h1").inner_text() == "Dialogue 图像 对话"
-        browser.close()
     assert problems == []
 
 
 @pytest.mark.browser
-def test_without_scripts_everything_is_there(site: Path, chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--no-zygote", "--disable-gpu"]
-        )
-        tab = browser.new_context(java_script_enabled=False).new_page()
+def test_without_scripts_everything_is_there(site: Path, browser: Browser) -> None:
+    with browser.new_page(java_script_enabled=False) as tab:
         tab.goto((site / "dialogues.html").as_uri())
         assert tab.locator("#dialogue-rows tr:visible").count() == len(DIALOGUES)
         assert not tab.locator("#find").is_visible()
         tab.goto((site / "index.html").as_uri())
         assert tab.locator("table.leaderboard tbody tr:visible").count() == len(MODELS)
         assert tab.locator("svg.figure").count() == 3
-        browser.close()
-
-
-def open_browser(playwright: "Playwright", chromium: str) -> "Browser":
-    return playwright.chromium.launch(
-        executable_path=chromium,
-        args=["--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-background-networking"],
-    )
 
 
 @pytest.mark.browser
-def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, site: Path, chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
-    problems: list[str] = []
-    with sync_playwright() as playwright:
-        browser = open_browser(playwright, chromium)
-        tab = browser.new_page(viewport={"width": 390, "height": 800})
-        tab.on("console", lambda message: problems.append(message.text))
-        tab.on("pageerror", lambda error: problems.append(str(error)))
-        tab.on("dialog", lambda dialog: problems.append(dialog.message))
-        tab.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, site: Path, browser: Browser) -> None:
+    with browser.new_page(viewport={"width": 390, "height": 800}) as tab:
+        problems = watch(tab)
 
         def counted(words: str) -> None:
             tab.wait_for_function("words => document.getElementById('count').textContent === words", arg=words)
@@ -640,11 +611,10 @@ def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, si
         tab.select_option("#m", "0")
         counted("0 of 4 turns")
         # Another reader opens the address.
-        other = browser.new_page()
-        other.goto(tab.url)
-        other.wait_for_function("document.getElementById('count').textContent === '0 of 4 turns'")
-        assert other.input_value("#show") == "failed"
-        other.close()
+        with browser.new_page() as other:
+            other.goto(tab.url)
+            other.wait_for_function("document.getElementById('count').textContent === '0 of 4 turns'")
+            assert other.input_value("#show") == "failed"
 
         tab.goto((site / "turns.html").as_uri() + "#show=right-wrong&a=0&b=2&t=0.3&nonsense=1&task=99")
         tab.wait_for_function("!document.getElementById('count').textContent.includes('…')")
@@ -669,14 +639,11 @@ def test_turns_are_found_and_the_address_holds_the_filters(judged_site: Path, si
         tab.wait_for_selector("section.turn:target")
         tab.keyboard.press("k")
         assert tab.evaluate("document.activeElement.id").startswith("turn-")
-        browser.close()
     assert problems == []
 
 
 @pytest.mark.browser
-def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, chromium: str) -> None:
-    from playwright.sync_api import sync_playwright
-
+def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, browser: Browser) -> None:
     run = make_long_run(tmp_path / "run", dialogues=450)
     folder = tmp_path / "site"
     folder.mkdir()
@@ -686,11 +653,8 @@ def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, chromi
     assert len(names) == len(set(names)) == 450
     assert {(folder / name).is_file() for name in names} == {True}
     assert not (folder / "cases").exists()
-    problems: list[str] = []
-    with sync_playwright() as playwright:
-        browser = open_browser(playwright, chromium)
-        tab = browser.new_page()
-        tab.on("pageerror", lambda error: problems.append(str(error)))
+    with browser.new_page() as tab:
+        problems = watch(tab)
         tab.goto((folder / "dialogues.html").as_uri())
         tab.fill("#find", "d44")
         tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.startsWith('11 of 450')")
@@ -699,7 +663,6 @@ def test_a_long_list_has_pages_and_is_searched_as_a_whole(tmp_path: Path, chromi
         tab.locator("#dialogues thead button").nth(3).click()
         tab.wait_for_function("document.getElementById('dialogue-rows-count').textContent.includes('the first 200')")
         assert tab.locator("#dialogue-rows a").first.inner_text() == "d449"
-        browser.close()
     assert problems == []
 
 

@@ -134,8 +134,6 @@ def test_work_is_returned_with_a_note(browser: Chromium, team: Team, address: st
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_grave_problem_or_scrolls_sideways(
     browser: Chromium, team: Team, address: str, width: int, scheme: str
 ) -> None:

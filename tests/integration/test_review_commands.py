@@ -114,15 +114,13 @@ def test_what_cannot_be_served_is_refused_in_one_paragraph(
         assert "Traceback" not in error
 
 
-def test_a_damaged_benchmark_is_refused_with_file_line_and_field(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_benchmark_edited_by_hand_is_refused_by_file(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = bench / "dialogues.jsonl"
     row = json.loads(path.read_text())
     row["turns"][1]["question"] = 7
     path.write_text(json.dumps(row) + "\n")
     assert run(["review", str(bench), "--port", "0"]) == 2
-    assert re.search(r"dialogues\.jsonl:1 at \.?turns\[1\]\.question", capsys.readouterr().err)
+    assert "dialogues.jsonl was edited or damaged" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from askers import World, known
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
+from reliability_page import Reliability
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 from team import Browser, make_team
@@ -19,8 +20,6 @@ from reeltalk.review.tables import PersonRow
 from reeltalk.review.throttle import Door
 from reeltalk.review.web import cookie_name
 
-GENERATED = 2_000
-"""Requests of a full run."""
 MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 ASKERS = ("owner", "annotator")
 
@@ -81,11 +80,16 @@ def is_sendable(name: str, value: Any) -> bool:
     return plain and name.lower() not in ("authorization", "cookie", "host", "content-length", "transfer-encoding")
 
 
-def test_no_generated_request_breaks_the_server(world: World, full: bool) -> None:
+@pytest.mark.timeout(7200)
+def test_no_generated_request_breaks_the_server(world: World, reliability: Reliability) -> None:
+    generated = reliability.count(100, full=2_000, release=20_000)
+    tally = reliability(
+        "review", "generated requests to every address, right and wrong ones", "an answer of status 500"
+    )
     schema = schemathesis.openapi.from_dict(world.team.app.openapi())
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     # More than are needed, since some operations have only right requests, and small spaces end early.
-    each = -(-GENERATED * 2 // (1 if full else 10) // (len(operations) * len(MODES)))
+    each = -(-generated * 2 // (len(operations) * len(MODES)))
     things = known(world)
     statuses: Counter[int] = Counter()
     broken: list[str] = []
@@ -114,8 +118,9 @@ def test_no_generated_request_breaks_the_server(world: World, full: bool) -> Non
                 # Nothing about a page without parameters can be wrong.
                 continue
     print(dict(statuses))
+    tally.tried, tally.failed = sum(statuses.values()), len(broken)
     assert broken == []
-    assert sum(statuses.values()) >= GENERATED // (1 if full else 10)
+    assert sum(statuses.values()) >= generated
     # Neither is everything refused, nor everything swallowed.
     assert statuses[200] + statuses[303] > sum(statuses.values()) / 20
     assert statuses[422] + statuses[404] > sum(statuses.values()) / 20

@@ -10,7 +10,7 @@ from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
-from walk_report import SCHEMES, WIDTHS, find_axe_problems
+from walk_report import find_axe_problems
 
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.labels import Target, Thinking
@@ -190,8 +190,6 @@ def test_two_windows_that_tag_one_turn_meet_in_a_merge_view(
     assert review.entries(name, CHAIN, "tagging")["0"]["labels"][THINKING] == ["Grasping"]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
 def test_no_state_of_the_screens_has_a_grave_problem(
     review: ServedReview, browser: Browser, width: int, scheme: Any, name: str, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ServedReview, served
 from served_review import content as kitchen
-from walk_report import SCHEMES, WIDTHS, find_axe_problems
+from walk_report import find_axe_problems
 
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
@@ -265,8 +265,6 @@ def test_scenes_play_one_after_the_other(review: ServedReview, context: BrowserC
     assert not set(seen) & set(range(18, 23))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
 def test_no_state_of_the_board_has_a_grave_problem(
     review: ServedReview, browser: Browser, width: int, scheme: Any, name: str, tmp_path: Path
 ) -> None:

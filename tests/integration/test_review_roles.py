@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 from askers import LOST, NOBODY, ROLES, World, past, routes_of
+from reliability_page import Reliability
 from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
@@ -503,7 +504,18 @@ def test_no_route_is_left_out(world: World) -> None:
     assert {(line.method, line.route) for line in LINES} == set(routes_of(world.team.app))
 
 
-def test_everybody_gets_what_the_table_says_and_nobody_more(world: World) -> None:
+def check_headers(answer: Any) -> None:
+    """Every answer forbids what pages of ours do not need."""
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe-" not in policy
+    assert "*" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["cache-control"] in ("no-store", "private, no-cache", "private, max-age=3600")
+
+
+def test_everybody_gets_what_the_table_says_and_nobody_more(world: World, reliability: Reliability) -> None:
+    tally = reliability("review", "requests by every role at every address, about every kind of object", NOT_ALLOWED)
     wrong = []
     for line in LINES:
         for who in (*ROLES, NOBODY, LOST):
@@ -513,11 +525,15 @@ def test_everybody_gets_what_the_table_says_and_nobody_more(world: World) -> Non
             ask = line.make(world, browser if who in ROLES else world.browsers["owner"])
             answer = send(browser, line, ask, csrf=browser.csrf)
             wrong.append(wrongly_answered(world, line, who, answer))
+            check_headers(answer)
         if line.route in ENDS_SESSIONS:
             browsers_anew(world)
-    assert [problem for problem in wrong if problem is not None] == []
+    found = [problem for problem in wrong if problem is not None]
+    tally.tried, tally.failed = len(wrong), len(found)
+    assert found == []
 
 
+NOT_ALLOWED: Final = "an answer other than the table of permissions says"
 ENDS_SESSIONS: Final = {
     *("/sign-in", "/sign-out", "/join/{token}", "/reset/{token}", "/account/password", "/account/sign-out-everywhere"),
     "/team/people/{person_id}/enable",
@@ -531,7 +547,10 @@ CHANGING: Final = [line for line in LINES if line.method not in ("GET", "HEAD") 
 
 
 @pytest.mark.parametrize("line", CHANGING, ids=lambda line: line.name)
-def test_nothing_changes_for_another_site_or_without_the_token_of_the_session(world: World, line: Line) -> None:
+def test_nothing_changes_for_another_site_or_without_the_token_of_the_session(
+    world: World, line: Line, reliability: Reliability
+) -> None:
+    tally = reliability("review", "changes asked for by another site or without the session's token", "a change")
     who = "owner"
     browser = world.browsers[who]
     forged: list[tuple[str | None, dict[str, str]]] = [
@@ -549,6 +568,7 @@ def test_nothing_changes_for_another_site_or_without_the_token_of_the_session(wo
     for csrf, headers in forged:
         if csrf == "é" and not line.is_form:
             continue
+        tally.tried += 1
         answer = send(browser, line, ask, csrf=csrf, headers=headers)
         assert answer.status_code == 403, (csrf, headers, answer.text)
         assert "set-cookie" not in answer.headers
@@ -564,13 +584,17 @@ def events(world: World) -> int:
         return session.scalars(select(ChainRow.seq)).one()
 
 
-def test_a_token_does_what_its_person_may_by_the_api_and_nothing_by_forms(world: World) -> None:
+def test_a_token_does_what_its_person_may_by_the_api_and_nothing_by_forms(
+    world: World, reliability: Reliability
+) -> None:
+    tally = reliability("review", "requests by every role with a token in place of a session", NOT_ALLOWED)
+    scripts = {who: Browser(who, world.browsers[who].id, world.client(), "") for who in ROLES}
     wrong = []
     for line in LINES:
         if line.route in OPEN_DOORS or line.route in ("/sign-out", "/static/{path}"):
             continue
         for who in ROLES:
-            script = Browser(who, world.browsers[who].id, world.client(), "")
+            script = scripts[who]
             script.client.headers["authorization"] = f"Bearer {world.token_of(script)}"
             answer = send(script, line, line.make(world, script), csrf=None)
             if line.is_form and who in line.may:
@@ -579,25 +603,12 @@ def test_a_token_does_what_its_person_may_by_the_api_and_nothing_by_forms(world:
                 problem = wrongly_answered(world, line, who, answer)
             wrong.append(problem)
             assert "set-cookie" not in answer.headers
-    assert [problem for problem in wrong if problem is not None] == []
+    found = [problem for problem in wrong if problem is not None]
+    tally.tried, tally.failed = len(wrong), len(found)
+    assert found == []
 
 
 @pytest.mark.parametrize("header", ["Bearer ", "Bearer rt_wrong", "Basic T3duZXI6cHc=", "rt_wrong", "Bearer é"])
 def test_whoever_sends_a_token_that_is_not_good_is_nobody_even_with_a_good_cookie(world: World, header: str) -> None:
     answer = world.browsers["owner"].client.get("/api/events", headers={b"authorization": header.encode("latin-1")})
     assert answer.status_code == 401
-
-
-def test_every_answer_forbids_what_pages_of_ours_do_not_need(world: World) -> None:
-    for line in LINES:
-        for who in ("owner", NOBODY):
-            if line.route in ENDS_SESSIONS:
-                browsers_anew(world)
-            browser = world.browsers[who]
-            answer = send(browser, line, line.make(world, world.browsers["owner"]), csrf=browser.csrf)
-            policy = answer.headers["content-security-policy"]
-            assert "default-src 'none'" in policy
-            assert "unsafe-" not in policy
-            assert "*" not in policy
-            assert answer.headers["x-content-type-options"] == "nosniff"
-            assert answer.headers["cache-control"] in ("no-store", "private, no-cache", "private, max-age=3600")

@@ -9,7 +9,7 @@ import pytest
 from driven_screen import COUNT_MOUSE, READY_MS, press, ready, saved
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from served_review import ACROSS, ASKED, CHAIN, FPS, UNSEEN, ServedReview, served
-from walk_report import SCHEMES, WIDTHS, find_axe_problems
+from walk_report import find_axe_problems
 
 from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.tables import AssignmentRow, VideoRow
@@ -342,8 +342,6 @@ def test_a_value_that_the_server_refuses_stays_in_its_field(
     assert review.entries(name)["0"]["evidence"][0]["start_s"] == 8.5
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
 def test_no_state_of_the_screen_has_a_grave_problem(
     review: ServedReview, browser: Browser, width: int, scheme: Any, name: str, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ QUIET = {"x265-params": "log-level=error"}
 NTSC = Fraction(30000, 1001)
 SHOWN = (
     Numbered("h264-b-frames.mp4", options={"bf": "3", "g": "48"}, rate=NTSC),
-    Numbered("h264-variable.mp4", variable=True),
+    Numbered("h264-variable-no-b.mp4", variable=True, options={"bf": "0"}),
     Numbered("vp9.webm", codec="libvpx-vp9", frames=120, options=FAST),
     Numbered("vp9-variable.webm", codec="libvpx-vp9", frames=120, variable=True, options=FAST),
 )
@@ -39,15 +39,18 @@ AWKWARD = (
     Numbered("h264-turned.mp4", rotation_deg=90),
 )
 """As they are, too, but for times that do not begin at 0, sound, and a rotation."""
-STRANGE = (
+OFTEN = (
     Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
+    Numbered("h264-variable.mp4", variable=True),
+    Numbered("mpeg4-turned.mp4", codec="mpeg4", rotation_deg=270, options={"qscale": "3"}),
+)
+SELDOM = (
     Numbered("h264-variable.mkv", variable=True),
     Numbered("h264.ts", rate=Fraction(25)),
     Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"}),
     Numbered("h264-late.mp4", start_s=Fraction(5), options={"bf": "3"}),
-    Numbered("mpeg4-turned.mp4", codec="mpeg4", rotation_deg=270, options={"qscale": "3"}),
 )
-"""What browsers do not play, or, as the late one, not to its end."""
+"""What browsers do not play, or, as the late one, not to its end; half of it under `make test-full` alone."""
 TRIMMED = "trimmed.mp4"
 TRIMMED_FROM = 31
 
@@ -101,8 +104,8 @@ def trimmed() -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(trimmed: Path, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
-    films = [film.make()[0] for film in (*SHOWN, *AWKWARD, *STRANGE)]
+def site(trimmed: Path, full: bool, tmp_path_factory: pytest.TempPathFactory) -> ReviewSite:
+    films = [film.make()[0] for film in (*SHOWN, *AWKWARD, *OFTEN, *(SELDOM if full else ()))]
     return review_of([*films, trimmed], tmp_path_factory.mktemp("seeking"))
 
 
@@ -158,7 +161,9 @@ def test_sound_rotation_and_a_late_start_do_not_matter(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("film", STRANGE, ids=lambda film: film.name)
+@pytest.mark.parametrize(
+    "film", [*OFTEN, *(pytest.param(film, marks=pytest.mark.slow) for film in SELDOM)], ids=lambda film: film.name
+)
 def test_a_proxy_shows_the_frame_that_its_original_has_then(
     site: ReviewSite, page: "Page", film: Numbered, full: bool
 ) -> None:

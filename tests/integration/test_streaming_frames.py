@@ -220,11 +220,11 @@ HISTORIES = {"fps, thinned": "golden", "fps, dense": "none", "per-clip": "predic
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_every_turn_of_fifty_paths_sees_its_frames_and_no_others(design: str, tmp_path: Path, full: bool) -> None:
+def test_every_turn_of_a_path_sees_its_frames_and_no_others(design: str, tmp_path: Path, full: bool) -> None:
     options, frames_of = DESIGNS[design]
     history = HISTORIES[design]
-    expected = benchmark(tmp_path / "bench", 20 if full else 2)
-    assert len(expected) * len(DESIGNS) >= 50
+    expected = benchmark(tmp_path / "bench", 20 if full else 1)
+    assert len(expected) >= len(FILMS)
     model = PixelModel()
     with serve(model, keep=0) as server:
         code = run(

@@ -155,8 +155,9 @@ def test_a_server_that_gives_up_is_told_and_the_next_run_goes_on(
 
     tables = (bench / "dialogues.jsonl").read_bytes()
     with serve(failing) as server:
-        assert tag(bench, server.base_url, "--connections", "1", "--max-retries", "1") == 2
-    assert "reeltalk: " in capsys.readouterr().err
+        assert tag(bench, server.base_url, "--connections", "1", "--give-up-after-s", "2") == 2
+    told = capsys.readouterr().err
+    assert "out of memory" in told
     assert (bench / "dialogues.jsonl").read_bytes() == tables
     with serve(reply) as server:
         assert tag(bench, server.base_url) == 0
@@ -165,7 +166,7 @@ def test_a_server_that_gives_up_is_told_and_the_next_run_goes_on(
 
 def test_a_budget_stops_before_it_is_passed(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serve(reply) as server:
-        assert tag(bench, server.base_url, "--max-calls", "3") == 2
+        assert tag(bench, server.base_url, "--max-calls", "3", "--no-preflight") == 2
         assert server.count == 3
         assert "the budget is spent" in capsys.readouterr().err
         assert tag(bench, server.base_url) == 0

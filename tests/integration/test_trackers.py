@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from reeltalk.analysis.trackers import tracked_models
 from reeltalk.cli import run
-from reeltalk.report.tracking import tracked_models
 from reeltalk.store.runs import read_run
 
 ROOT = Path(__file__).parents[2]

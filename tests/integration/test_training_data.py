@@ -2,45 +2,40 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from launched_runs import Launcher
 
 from reeltalk.cli import run
-from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.sft import read_samples
 from reeltalk.store.tables import DIALOGUES, VIDEOS
-from reeltalk.world.film import film
-from reeltalk.world.settings import FilmSettings
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def household(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("training") / "household"
-    film(
-        Benchmark.create(folder),
-        FilmSettings(scenarios=1, houses=1, seed=5, width_px=320, fps=2),
-        executor=LocalExecutor(2),
-    )
+    shutil.copytree(filmed_household, folder)
     assert run(["graph", "questions", str(folder)]) == 0
     return folder
 
 
 def test_a_household_becomes_training_data(household: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    command = ["export", "streamingchat", str(household), str(out), "--split", "all", "--size", "112"]
+    command = ["export", "streamingchat", str(household), str(out), "--split", "dev", "--size", "112"]
     assert run([*command, "--frame-tokens", "64", "--budget", "6000", "--choices", "open"]) == 0
     assert "samples of dialogues" in capsys.readouterr().out
     benchmark = Benchmark.open(household)
-    lengths = {video.id: video.duration_s or 0.0 for video in benchmark.read(VIDEOS)}
+    lengths = {video.id: video.duration_s or 0.0 for video in benchmark.read(VIDEOS) if video.split == "dev"}
     asked = {
         (turn.question, turn.references[0])
         for dialogue in benchmark.read(DIALOGUES)
+        if dialogue.video_id in lengths
         for turn in dialogue.turns
         if turn.references
     }
@@ -57,21 +52,18 @@ def test_a_household_becomes_training_data(household: Path, tmp_path: Path, caps
     assert learnt == asked
 
 
-def test_a_killed_export_goes_on(household: Path, tmp_path: Path) -> None:
+def test_a_killed_export_goes_on(household: Path, runs: Launcher, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "reeltalk", "export", "trl", str(household), str(out), "--split", "all"]
-    command += ["--size", "64"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline and not list(out.glob("frames/*/*.jpg")):
+    command = ["export", "trl", str(household), str(out), "--split", "dev", "--size", "64"]
+    process = runs.start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, new_session=True)
+    while process.poll() is None and not list(out.glob("frames/*/*.jpg")):
         time.sleep(0.005)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
     assert list(out.glob("frames/*/*.jpg"))
-    if process.returncode != 0:
+    if process.wait() != 0:
         assert not (out / "trl.jsonl").exists()
-        assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+        assert run(command) == 0
     assert run(["validate-sft", str(out / "trl.jsonl")]) == 0
     about = json.loads((out / "trl.about.json").read_text(encoding="utf-8"))
     assert about["samples"] == len((out / "trl.jsonl").read_text(encoding="utf-8").splitlines())
@@ -84,7 +76,7 @@ def test_what_was_exported_trains_an_adapter_that_is_evaluated_on_the_same_bench
     from tiny_architectures import save_tiny
 
     base, out, trained = save_tiny("internvl", tmp_path / "tiny"), tmp_path / "out", tmp_path / "trained"
-    command = ["export", "streamingchat", str(household), str(out), "--split", "all", "--size", "32", "--fps", "0.1"]
+    command = ["export", "streamingchat", str(household), str(out), "--split", "dev", "--size", "32", "--fps", "0.1"]
     limits = ["--frame-tokens", "4", "--max-frames", "4", "--carry-over", "1"]
     assert run([*command, *limits, "--limit", "2"]) == 0
     learn = ["train", "lora", str(out / "streamingchat.jsonl"), "--base", str(base), "--out", str(trained), "--cpu"]

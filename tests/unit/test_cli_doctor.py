@@ -187,6 +187,8 @@ def test_runs_are_read_whole_and_compared_with_their_benchmark(
     assert f"is not {other.path}" in found["found"]
     lines = (made / "answers.jsonl").read_text().splitlines()
     (made / "answers.jsonl").write_text("\n".join([*lines[:-1], lines[-1][:20]]) + "\n")
+    assert "was edited or damaged" in looked(capsys, str(made), code=1)["runs", str(made)]["found"]
+    (made / "files.json").unlink()
     assert "answers.jsonl" in looked(capsys, str(made), code=1)["runs", str(made)]["found"]
     (made / "answers.jsonl").write_text("\n".join(lines[:-1]) + "\n")
     assert "scores of" in looked(capsys, str(made), code=1)["runs", str(made)]["found"]

@@ -17,22 +17,16 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.benchmarks.walkthrough import (
-    Progress,
-    Steps,
-    Tell,
-    played,
-    told_of_construction,
-    told_of_curation,
-    write_site,
-)
+from reeltalk.benchmarks.walkthrough import Steps, played, told_of_construction, told_of_curation, write_site
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
-from reeltalk.report.cover import Cover, Part
-from reeltalk.report.looking import looking_of, without_controls, worth_interval
-from reeltalk.report.settings import ReportSettings
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.pages.cover import Cover, Part
+from reeltalk.pages.looking import looking_of, without_controls, worth_interval
+from reeltalk.pages.settings import ReportSettings
+from reeltalk.progress import Progress, Tell
 from reeltalk.schema.runs import CONTROLS, Control, SummaryRow
 from reeltalk.stages import construct, curate, film
 from reeltalk.store.benchmark import GRAPHS, Benchmark

@@ -4,34 +4,33 @@ The model writes the questions and answers them, so this shows what the stages d
 model is. Whatever weakens the numbers is counted and said on the first page: see `weak_points`.
 """
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.benchmarks.walkthrough import (
-    Progress,
-    Steps,
-    Tell,
-    played,
-    told_of_construction,
-    told_of_curation,
-    write_site,
-)
+from reeltalk.analysis.columns import title_of
+from reeltalk.benchmarks.walkthrough import Steps, played, told_of_construction, told_of_curation, write_site
 from reeltalk.construct.settings import AskSettings, ConstructSettings
 from reeltalk.curate.filters import broken_bounds
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
-from reeltalk.report.columns import title_of
-from reeltalk.report.cover import Cover, Part
-from reeltalk.report.settings import ReportSettings
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.llm import Endpoint
+from reeltalk.llm.preflight import preflight
+from reeltalk.pages.cover import Cover, Part
+from reeltalk.pages.settings import ReportSettings
+from reeltalk.progress import Progress, Tell
 from reeltalk.schema.gates import GateOutcome
+from reeltalk.schema.server_address import check_server
+from reeltalk.schema.settings import settings_of
 from reeltalk.stages import construct, curate
-from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.runs import Run
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.runs import REPLIES, Run
 from reeltalk.store.tables import CHAINS, DIALOGUES, GATES, PATHS, REJECTED, SCREENINGS, VIDEOS
 
 ANY_VIDEO: Final = CurateSettings(
@@ -78,6 +77,8 @@ class Asked:
     """Longest reply of the model as a writer."""
     max_calls: int | None = None
     """Hard limit of the requests of each step."""
+    preflight: bool = True
+    """Ask each server for one small reply before anything is decoded."""
 
     def metric(self, group: str) -> str:
         """The first page's measure of a group; SVBench rates paths apart from chains and dialogues."""
@@ -96,6 +97,7 @@ class Asked:
             timeout_s=self.timeout_s,
             max_reply_tokens=self.max_reply_tokens,
             max_calls=self.max_calls,
+            preflight=self.preflight,
         )
 
     @property
@@ -118,7 +120,41 @@ class Asked:
     @property
     def limits(self) -> LimitSettings:
         """How many requests at a time, and at most."""
-        return LimitSettings(connections=self.connections, timeout_s=self.timeout_s, max_calls=self.max_calls)
+        return LimitSettings(
+            connections=self.connections,
+            timeout_s=self.timeout_s,
+            max_calls=self.max_calls,
+            preflight=self.preflight,
+        )
+
+    def try_servers(self, *, tell: Tell) -> None:
+        """Find out what is wrong with a server, before a video is decoded.
+
+        Args:
+            tell: Told in a sentence what one does not take.
+
+        Raises:
+            SettingError: A model can be asked nowhere.
+            OutageError: No request to one can succeed.
+        """
+        servers = [(self.model, self.base_url, "--model", "--base-url", self.sees == "images")]
+        if self.judge is not None:
+            address = self.judge_base_url or self.base_url
+            servers.append((self.judge, address, "--judge", "--judge-base-url", False))
+        for model, address, name, option, _ in servers:
+            check_server(model, address, self.api_key_env, name=name, option=option)
+        for model, address, _, option, images in servers if self.preflight else ():
+            endpoint = settings_of(Endpoint, model=model, base_url=address, timeout_s=self.timeout_s)
+            found = preflight(
+                endpoint,
+                api_key=os.environ.get(self.api_key_env),
+                key_variable=self.api_key_env,
+                images=images,
+                schema=True,
+                option=option,
+            )
+            for sentence in found.told:
+                tell(sentence)
 
 
 @dataclass(frozen=True)
@@ -144,12 +180,15 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
         The site's first page. It is written also where the model wrote nothing that can be used.
 
     Raises:
-        SettingError: None of the videos can be used.
+        SettingError: None of the videos can be used, or a model can be asked nowhere.
+        OutageError: A model answers nobody.
         ReeltalkError: A stage cannot go on; says why.
     """
     most = 3 + sum(len(group.players) for group in _groups(asked, len(videos)))
     steps = Steps(most, tell=tell, progress=progress)
 
+    if not (out / "benchmark" / WORK / REPLIES).is_file():
+        asked.try_servers(tell=tell)
     at = steps.begin(f"curate {len(videos):,} videos: shots, clips, key frames")
     curate(*videos, into=out / "benchmark", settings=ANY_VIDEO, progress=at)
     benchmark = Benchmark.open(out / "benchmark")

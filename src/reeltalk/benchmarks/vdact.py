@@ -4,7 +4,8 @@ from typing import Final
 
 from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.preset import Preset
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.settings import JudgeSettings
 
 VDACT: Final = Preset(
     name="vdact",

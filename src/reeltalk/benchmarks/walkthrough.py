@@ -5,27 +5,27 @@ Used by `household`, which films its own videos, and by `own_videos`, which is g
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.evaluate.run_folder import REQUEST
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
-from reeltalk.report.cover import Cover, write_cover
-from reeltalk.report.settings import ReportSettings
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.pages.cover import Cover, write_cover
+from reeltalk.pages.settings import ReportSettings
+from reeltalk.progress import Progress, Tell
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.runs import Control
 from reeltalk.stages import evaluate, report
+from reeltalk.stages.finishing import report_of, with_controls
 from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import read_json
 from reeltalk.store.manifest import hash_file
-from reeltalk.store.runs import INFO, Run, read_run
+from reeltalk.store.runs import INFO, REQUEST, Run, read_run
 from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, LINKAGES, PATHS, REJECTED, SHOTS, VIDEOS
 
-Progress = Callable[[str, int, int, float], None]
-Tell = Callable[[str], None]
 MADE_FROM: Final = "made-from.txt"
 
 
@@ -90,8 +90,9 @@ def played(
     }
     before = read_json(out / REQUEST) if (out / REQUEST).is_file() else {}
     is_same = isinstance(before, dict) and all(before.get(name) == value for name, value in wanted.items())
-    if is_same and (out / INFO).is_file() and set(controls) <= set(read_run(out).controls()):
-        return read_run(out)
+    if is_same and (out / INFO).is_file() and set(controls) <= set((run := read_run(out)).controls()):
+        if not with_controls(report_of(run)).can_retry:
+            return run
     return evaluate(
         benchmark,
         model=model,

@@ -4,6 +4,7 @@ Commands live in the modules beside; each imports its stage when it is called, s
 extras stay optional.
 """
 
+import errno
 import gc
 import os
 import sys
@@ -19,13 +20,24 @@ from reeltalk import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.schema.settings import setting_problem
 from reeltalk.schema.settings import settings_of as settings_of
+from reeltalk.store.atomic import storage_advice
 
 if TYPE_CHECKING:
     from reeltalk.schema.outcomes import StageReport
     from reeltalk.stages.finishing import RunReport
 
 USER_ERROR = 2
+STORAGE = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE,
+    errno.ENFILE, errno.ENAMETOOLONG, errno.ELOOP,
+}  # fmt: skip
+"""What a disk or its owner refuses; all else that the system refuses is a fault of ours."""
 INTERRUPTED = 130
+REMOVED = {
+    "plan capacity": "'plan capacity' is no longer a command; read docs/concepts/capacity.md in the repository, or run "
+    "'python tools/capacity_page.py' there for your numbers",
+}
+"""Commands of earlier versions, each with the line that names its successor."""
 
 app = App(
     name="reeltalk",
@@ -38,6 +50,7 @@ app = App(
 )
 
 OVERWRITE = Parameter(name="--overwrite", negative="")
+DELETE_REPLIES = Parameter(name="--delete-replies", negative="")
 
 ExecutorName = Annotated[
     str,
@@ -58,6 +71,10 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        # Its output went into a file, and the disk is full.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _complain(f"cannot write the output: {error.strerror}; free some space and run the command again")
     # Python would look for cycles in all that was imported before it lets go of it: a third of a second for nothing.
     gc.freeze()
     sys.exit(code)
@@ -72,6 +89,9 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    for removed, successor in REMOVED.items():
+        if " ".join([*arguments, ""]).startswith(f"{removed} "):
+            return _complain(successor)
     try:
         result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -81,6 +101,12 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(f"{_sentence(str(error))}; 'reeltalk --help' lists the commands")
     except ReeltalkError as error:
         return _complain(str(error))
+    except OSError as error:
+        if error.errno not in STORAGE:
+            raise
+        # The last net: what writes files says itself what it could not write.
+        place = error.filename or "the output or a file"
+        return _complain(f"cannot read or write {place}: {error.strerror}; {storage_advice(error)}")
     except ModuleNotFoundError as error:
         # What trains models may be left out of an installation; all else is a fault of ours, or a missing extra.
         if (error.name or "").split(".")[:2] != ["reeltalk", "streaming"]:

@@ -13,9 +13,9 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.harnesses import HARNESSES
 from reeltalk.formats import FORMATS, TRAINING
-from reeltalk.formats.label_studio_options import DEFAULTS as LABEL_STUDIO_DEFAULTS
-from reeltalk.formats.label_studio_options import LabelStudioOptions
-from reeltalk.formats.training_options import TRAINING_DEFAULTS
+from reeltalk.formats.label_studio_layout import DEFAULTS as LABEL_STUDIO_DEFAULTS
+from reeltalk.formats.label_studio_layout import LabelStudioOptions
+from reeltalk.formats.training_units import TRAINING_DEFAULTS
 
 if TYPE_CHECKING:
     from reeltalk.store.content import Content
@@ -26,6 +26,7 @@ TARGET = Parameter(
     help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; or a task for {' or '.join(HARNESSES)}."
 )
 LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*")]
+ACCEPT_EDITED = Parameter(name="--accept", negative="")
 ACCEPT = Parameter(name="--accept-licence", negative="")
 
 
@@ -171,23 +172,41 @@ def curate(
 
 
 @app.command(sort_key=3)
-def validate(benchmark: Path, /, *, limit: int = 50) -> int:
+def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACCEPT_EDITED] = False) -> int:
     """Check a benchmark: files whole, identifiers unique, references resolved, times and splits consistent.
 
     Example: `reeltalk validate benchmarks/vdact`. Exit code 1 where there are errors.
 
+    No command reads a file that you edited by hand, since the hash of the benchmark or run would no longer say what was
+    read. With --accept the folder lists such files as they are now: a benchmark gets another hash, and the signatures
+    of a run's numbers say that it was edited.
+
     Parameters
     ----------
     benchmark
-        Folder of the benchmark.
+        Folder of the benchmark, or of a run.
     limit
         Findings shown.
+    accept
+        Take files that were edited by hand as they are now. Content with errors and releases are refused.
     """
     from reeltalk.stages.layouts import told_counts
     from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.failures import check_run
+    from reeltalk.store.runs import INFO
+    from reeltalk.store.validate import accept as accept_edited
+    from reeltalk.store.validate import accept_run
     from reeltalk.store.validate import validate as find
 
-    opened = Benchmark.open(benchmark)
+    is_run = (benchmark / INFO).is_file()
+    if accept:
+        edited = accept_run(benchmark) if is_run else accept_edited(benchmark)
+        print(f"accepted as edited by hand: {', '.join(edited)}" if edited else "nothing was edited by hand")
+    if is_run:
+        checks = list(check_run(benchmark))
+        print(*checks, sep="\n")
+        return 1 if any(check.status == "problem" for check in checks) else 0
+    opened = Benchmark.open(benchmark, as_it_is=True)
     findings = find(opened)
     for finding in findings[:limit]:
         print(finding)

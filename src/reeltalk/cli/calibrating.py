@@ -10,8 +10,8 @@ from reeltalk.cli.app import OVERWRITE, app, say, settings_of
 from reeltalk.errors import SettingError
 
 if TYPE_CHECKING:
+    from reeltalk.analysis.calibration import Calibration, Dimension, JudgeBesidePeople
     from reeltalk.metrics.draws import Statistic
-    from reeltalk.report.calibration import Calibration, Dimension, JudgeBesidePeople
 
 
 @app.command(sort_key=7)
@@ -71,7 +71,7 @@ def calibrate(
         print(f"sheet: {sheet}" if rows else f"sheet: {sheet} (empty)")
         return 0
     marks = _marks(pass_mark or [])
-    from reeltalk.report.calibration import CalibrationSettings
+    from reeltalk.analysis.calibration import CalibrationSettings
     from reeltalk.stages.calibrating import PAGE
     from reeltalk.stages.calibrating import calibrate as run_stage
 

@@ -31,7 +31,7 @@ def export_case(
     dialogue
         Name of the chain, path or dialogue.
     out
-        File of the figure: .svg, or .pdf or .png with the extra `figures`.
+        File of the figure: .svg, .pdf or .png.
     bench
         Benchmark that the runs were played on; the figure then shows frames.
     turns
@@ -43,9 +43,9 @@ def export_case(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.report.case import MOST_FRAMES, case_file
-    from reeltalk.report.case_export import export_case as draw
-    from reeltalk.report.figure_files import check_figures, write_figure
+    from reeltalk.pages.case import MOST_FRAMES, case_file
+    from reeltalk.pages.case_export import export_case as draw
+    from reeltalk.pages.figure_files import write_figure
     from reeltalk.store.atomic import storage_errors, write_bytes
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.runs import read_run
@@ -58,8 +58,6 @@ def export_case(
         raise SettingError(f"--frames must be 0 to {MOST_FRAMES}, got {frames}")
     if out.exists() and (out.is_dir() or not overwrite):
         raise BenchmarkError(f"{out} exists; choose another file{'' if out.is_dir() else ' or pass --overwrite'}")
-    if out.suffix != ".svg":
-        check_figures(("svg",))
     svg = draw(
         [read_run(path) for path in runs],
         dialogue,

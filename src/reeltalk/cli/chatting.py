@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from reeltalk.cli.app import INTERRUPTED, OVERWRITE, app, say
-from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Count, Limits
+from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.errors import SettingError
+from reeltalk.schema.settings import Count
 
 if TYPE_CHECKING:
     from reeltalk.cli.chat_screens import TerminalScreen
@@ -74,6 +75,7 @@ def chat(
         Replace the log that is there.
     """
     from reeltalk.cli.chat_screens import PlainScreen, is_terminal
+    from reeltalk.evaluate.opening import check_player
     from reeltalk.evaluate.playing.chat import answer_prompt
     from reeltalk.evaluate.talking.address import video_address
     from reeltalk.evaluate.talking.conversation import Conversation, TalkSettings
@@ -85,6 +87,7 @@ def chat(
     from reeltalk.stages.asking import endpoint_of
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
+    check_player(model, answering)
     address = video_address(video)
     interactive = is_terminal()
     piped = sys.stdin or io.StringIO()

@@ -7,7 +7,7 @@ from cyclopts import Argument
 from pydantic import BaseModel
 
 from reeltalk.cli.app import app
-from reeltalk.project.options import REQUIRED, Command, Option
+from reeltalk.project.sections import REQUIRED, Command, Option
 
 
 def command_of(words: Sequence[str]) -> Command:

@@ -64,10 +64,10 @@ def compare(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.report.compare_text import render
-    from reeltalk.report.comparison import CompareSettings
-    from reeltalk.report.planning import plan_records, plan_text
-    from reeltalk.stages.comparing import compare as run_stage
+    from reeltalk.analysis.compare_text import render
+    from reeltalk.analysis.comparison import CompareSettings
+    from reeltalk.analysis.planning import plan_records, plan_text
+    from reeltalk.stages.reporting import compare as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
 

@@ -25,6 +25,7 @@ def demo(
     timeout_s: float = 120.0,
     max_reply_tokens: int = 2048,
     max_calls: int | None = None,
+    preflight: bool = True,
 ) -> int:
     """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
 
@@ -60,6 +61,8 @@ def demo(
         Longest reply of the model as a writer.
     max_calls
         Hard limit of the requests of each step.
+    preflight
+        Ask each server for one small reply before anything is decoded, to find out what is wrong with it.
     """
     from reeltalk.benchmarks.own_videos import Asked
     from reeltalk.benchmarks.own_videos import build as build_own
@@ -76,6 +79,7 @@ def demo(
         timeout_s=timeout_s,
         max_reply_tokens=max_reply_tokens,
         max_calls=max_calls,
+        preflight=preflight,
     )
     if video:
         if not model:

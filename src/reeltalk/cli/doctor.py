@@ -82,9 +82,9 @@ def _checks(
         return
     from reeltalk.cli.projects import PROJECT_FILE
     from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.failures import check_run
     from reeltalk.store.manifest import MANIFEST
-    from reeltalk.store.run_check import check_run
-    from reeltalk.store.runs import INFO
+    from reeltalk.store.runs import INFO, is_unfinished
 
     targets = [target / PROJECT_FILE if (target / PROJECT_FILE).is_file() else target for target in targets]
     projects = [target for target in targets if target.suffix in (".yaml", ".yml") and target.is_file()]
@@ -92,7 +92,7 @@ def _checks(
     targets = [*dict.fromkeys([*(target for target in targets if target not in projects), *named])]
     for project in projects:
         yield from _project(project)
-    runs = [target for target in targets if (target / INFO).is_file()]
+    runs = [target for target in targets if (target / INFO).is_file() or is_unfinished(target)]
     benchmarks = []
     for target in targets:
         if target in runs:
@@ -101,7 +101,7 @@ def _checks(
             raise InputError("no such file or folder", file=target, hint="check the path")
         if not (target / MANIFEST).is_file() and not (target / ".commit").is_dir():
             raise InputError("neither a benchmark nor a run", file=target, hint="name a folder with a manifest.json")
-        benchmarks.append(Benchmark.open(target))
+        benchmarks.append(Benchmark.open(target, as_it_is=True))
     if (quick or decode or links) and not benchmarks:
         raise SettingError("--quick, --decode and --links look at a benchmark; name its folder")
     for benchmark in benchmarks:
@@ -158,7 +158,7 @@ def _project(project: Path) -> Iterator[Check]:
 def _benchmark(
     benchmark: "Benchmark", *, quick: bool, decode: bool, links: bool, workers: int | None, bar: Bar
 ) -> Iterator[Check]:
-    from reeltalk.store.media_check import check_media
+    from reeltalk.store.media_remote import check_media
     from reeltalk.store.validate import validate
 
     findings = validate(benchmark, media=False)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_run, say
+from reeltalk.cli.app import DELETE_REPLIES, OVERWRITE, Bar, app, print_run, say
 from reeltalk.cli.construction import plan
 from reeltalk.cli.evaluation_options import (
     ANSWERING,
@@ -45,12 +45,13 @@ def evaluate(
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
+    delete_replies: Annotated[bool, DELETE_REPLIES] = False,
 ) -> int:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
 
     Example: `reeltalk evaluate benchmarks/kitchen --model qwen3-vl --base-url http://localhost:8000/v1 --mode streaming
-    --out runs/qwen`. Run it again to go on after an interruption: replies are kept. Exit code 1 where turns have no
-    answer or no score.
+    --out runs/qwen`. Run it again to go on after an interruption, or to ask again what failed: replies are kept. Exit
+    code 1 where turns have no answer or no score, 2 where there is no run.
 
     Parameters
     ----------
@@ -82,7 +83,9 @@ def evaluate(
         Play the same again with other pictures: none, black, shuffled, other-video, with commas between them. The
         report then says what looking is worth.
     overwrite
-        Replace the run that is there.
+        Replace the run that is there. The replies that it keeps stay, and are used again.
+    delete_replies
+        With --overwrite, delete these replies, so that all is asked anew.
     """
     from reeltalk.benchmarks import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage
@@ -112,6 +115,7 @@ def evaluate(
             processes=processes,
             controls=controls_named(controls),
             overwrite=overwrite,
+            delete_replies=delete_replies,
             progress=bar.show,
             tell=say,
         )
@@ -141,6 +145,7 @@ def plan_evaluate(
     workers: int | None = None,
     processes: int | None = None,
     overwrite: bool = False,
+    delete_replies: bool = False,
 ) -> int:
     """Forecast the requests, tokens, money and time of `reeltalk evaluate`; asks and decodes nothing.
 
@@ -177,6 +182,8 @@ def plan_evaluate(
         Not needed.
     overwrite
         Not needed.
+    delete_replies
+        Not needed, and nothing is deleted.
     """
     from reeltalk.benchmarks import PRESETS
     from reeltalk.evaluate.forecast import lines

@@ -129,11 +129,11 @@ def report(
     overwrite
         Replace what is there.
     """
+    from reeltalk.analysis.about import read_about
+    from reeltalk.analysis.table_files import TABLE_FORMATS
+    from reeltalk.pages.figure_files import FIGURE_FORMATS
+    from reeltalk.pages.settings import ReportSettings
     from reeltalk.parallel import open_executor
-    from reeltalk.report.about import read_about
-    from reeltalk.report.figure_files import FIGURE_FORMATS
-    from reeltalk.report.settings import ReportSettings
-    from reeltalk.report.table_files import TABLE_FORMATS
     from reeltalk.stages.reporting import opened_subjects, runs_table
     from reeltalk.stages.reporting import report as run_stage
     from reeltalk.store.atomic import write_bytes

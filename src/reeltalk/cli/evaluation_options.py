@@ -8,16 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.cli.app import settings_of
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.settings import (
-    JUDGED_BY_DEFAULT,
-    History,
-    JudgeModelSettings,
-    JudgeSettings,
-    LimitSettings,
-    ModelSettings,
-    PlaySettings,
-)
+from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.schema.runs import CONTROLS, Control
+from reeltalk.schema.settings import Count
 
 NO_MODEL = " Needs no model."
 
@@ -25,7 +19,6 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
 
-Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PRESET_NAMES = Literal["svbench", "mt-video-bench", "vdact", "dramaqa"]
 
@@ -173,7 +166,7 @@ def _with_protocols(console: "Console", options: "ConsoleOptions", panel: "HelpP
     """Print a panel of help, and under it the protocols, which are looked up for nothing else than this."""
     from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
 
-    from reeltalk.evaluate.judging.protocol import protocols
+    from reeltalk.judge.protocol import protocols
 
     print_panel = DefaultFormatter()
     print_panel(console, options, panel)

@@ -154,8 +154,8 @@ def see(
     overwrite
         Replace the folder that is there.
     """
-    from reeltalk.report.scenarios import ShownScenario
-    from reeltalk.report.stage import write_scenario_report
+    from reeltalk.pages.scenarios import ShownScenario
+    from reeltalk.pages.stage import write_scenario_report
     from reeltalk.store.atomic import writing_directory
 
     by_scenario, _ = read_by_scenario(graphs, scenarios, None)
@@ -196,7 +196,7 @@ def questions(
     overwrite
         Replace the dialogues that are there.
     """
-    from reeltalk.graph.asking import write_dialogues
+    from reeltalk.questions.asking import write_dialogues
     from reeltalk.store.benchmark import Benchmark
 
     for option, value in (("--per-video", per_video), ("--turns", turns)):

@@ -42,7 +42,7 @@ def read_by_scenario(
     else:
         rooms = {name: room for name, activity in known.items() if (room := initial_room(activity))}
     if scenarios is None and (graphs / "manifest.json").is_file():
-        from reeltalk.graph.asking import stories
+        from reeltalk.questions.asking import stories
         from reeltalk.store.benchmark import Benchmark
 
         opened = Benchmark.open(graphs)

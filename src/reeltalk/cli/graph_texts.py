@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from reeltalk.cli.app import OVERWRITE, Bar
 from reeltalk.cli.graph import graph
 from reeltalk.cli.graph_reading import ROOMS, read_by_scenario
 from reeltalk.errors import InputError, ModelError, SettingError
+from reeltalk.schema.server_address import check_address, check_server
 
 
 @graph.command(sort_key=3)
@@ -69,6 +71,7 @@ def refine(
     connections: int = 4,
     limit: int | None = None,
     prompts: Path | None = None,
+    preflight: bool = True,
 ) -> int:
     """Have a language model turn template sentences into prose that adds nothing; lists what the graph cannot ground.
 
@@ -97,12 +100,22 @@ def refine(
         Only the first so many scenarios.
     prompts
         Folder of prompts in place of ours, as `reeltalk prompts export` or `adopt` writes one.
+    preflight
+        Ask the server for one small reply first, to find out what is wrong with it and what it takes.
     """
     from reeltalk.graph import refining
     from reeltalk.llm import Endpoint, LanguageModel, Message
+    from reeltalk.llm.breaker import Breaker
+    from reeltalk.llm.preflight import preflight as check_server_now
     from reeltalk.llm.prompt_folder import prompts_in
+    from reeltalk.llm.scrubbing import public_address
+    from reeltalk.llm.wire import place
     from reeltalk.stages.prompt_folders import REFINE, check_folder
 
+    if base_url is not None:
+        check_address(base_url, "--base-url")
+    key = os.environ.get(api_key_env)
+    check_server(model, base_url, api_key_env)
     if connections < 1:
         raise SettingError(f"--connections {connections}: at least one is needed")
     if limit is not None and limit < 1:
@@ -110,7 +123,12 @@ def refine(
     by_scenario, rooms = read_by_scenario(graphs, scenarios, initial_rooms)
     endpoint = Endpoint(model=model, base_url=base_url)
     check_folder(prompts, REFINE)
-    asked, prompt = LanguageModel(endpoint, api_key=os.environ.get(api_key_env)), prompts_in(prompts, REFINE)["refine"]
+    prompt = prompts_in(prompts, REFINE)["refine"]
+    tried = partial(check_server_now, endpoint, api_key=key, key_variable=api_key_env) if preflight else None
+    breaker = Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=tried)
+    asked = LanguageModel(endpoint, api_key=key, breaker=breaker)
+
+    address = None if base_url is None else public_address(base_url)
 
     def ask(text: str) -> str:
         reply = asked.ask([Message("user", prompt.fill(text=text))])
@@ -124,7 +142,7 @@ def refine(
             rooms,
             out,
             ask=ask,
-            signature={"prompt": prompt.signature, "model": model, "base_url": base_url, **endpoint.sampling},
+            signature={"prompt": prompt.signature, "model": model, "base_url": address, **asked.sampling},
             connections=connections,
             progress=lambda n, total: bar.show("refining", n, total, n / total),
         )

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_run, refuse_existing, say
+from reeltalk.cli.app import DELETE_REPLIES, OVERWRITE, Bar, app, print_run, refuse_existing, say
 from reeltalk.cli.evaluation_options import JUDGE_MODEL, JUDGING, LIMITS, JudgeModel, JudgingOptions, Limits
 from reeltalk.schema.settings import check_counts
 
@@ -20,12 +20,14 @@ def judge(
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
+    delete_replies: Annotated[bool, DELETE_REPLIES] = False,
 ) -> int:
     """Judge answers that exist already: those of a run, without playing again, or of a published file.
 
     Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, or `reeltalk
     judge results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`.
-    Run it again to go on after an interruption. Exit code 1 where turns have no score.
+    Run it again to go on after an interruption, or to ask again what failed. Exit code 1 where turns have no score, 2
+    where there is no run.
 
     Parameters
     ----------
@@ -43,7 +45,9 @@ def judge(
     beside
         Comma-separated, answers to judge too, which try the judge: reference, yes, copied-question.
     overwrite
-        Replace the run that is there.
+        Replace the run that is there. The replies that it keeps stay, and are used again.
+    delete_replies
+        With --overwrite, delete these replies, so that all is asked anew.
     """
     from reeltalk.stages.judging import judge as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -60,6 +64,7 @@ def judge(
             limit=limit,
             beside=[name.strip() for name in beside.split(",") if name.strip()],
             overwrite=overwrite,
+            delete_replies=delete_replies,
             progress=bar.show,
             tell=say,
         )

@@ -19,7 +19,6 @@ from reeltalk.schema.checks import Check, Status
 EXTRAS: Final = {
     "detect": "detectors trained or converted with `reeltalk train`",
     "embed": "`reeltalk score --metrics similarity`",
-    "figures": "`reeltalk report --figures pdf,png`, `reeltalk export-case`",
     "hub": "`reeltalk fetch` from the Hub, `reeltalk export hub`",
     "mlflow": "telling MLflow of a report",
     "postgres": "`reeltalk review` with a PostgreSQL database",

@@ -54,7 +54,7 @@ def write(
     overwrite
         Replace the tasks that are there.
     """
-    from reeltalk.graph.instructing import write_tasks
+    from reeltalk.questions.instructing import write_tasks
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(**{"per-kind": per_kind})
@@ -122,8 +122,9 @@ def run(
     limit
         Play the tasks of the first so many videos only.
     overwrite
-        Begin anew where another run was begun.
+        Begin anew where another run was begun. Replies that the folder keeps stay, and are used again.
     """
+    from reeltalk.evaluate.opening import check_player
     from reeltalk.evaluate.proactive.opening import check_rule, opened_watcher
     from reeltalk.evaluate.proactive.stage import run as play_tasks
     from reeltalk.evaluate.proactive.tuning import read_tuned
@@ -132,6 +133,8 @@ def run(
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EventLog
 
+    if model.startswith("poll:"):
+        check_player(model.removeprefix("poll:"), answering)
     opened = Benchmark.open(benchmark)
     settings = _settings(fps, longest_side, threshold, refractory, tuned)
     tasks = _tasks(opened, split, kinds, limit)

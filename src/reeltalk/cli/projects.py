@@ -12,8 +12,8 @@ from reeltalk.cli.construction import plan
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
-    from reeltalk.project.options import Command
     from reeltalk.project.reading import Project
+    from reeltalk.project.sections import Command
     from reeltalk.project.steps import Step
 
 PROJECT_FILE = Path("project.yaml")
@@ -35,9 +35,8 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
         that others released.
     """
     from reeltalk.project.reading import NAME
-    from reeltalk.project.schema import schema_of
-    from reeltalk.project.templates import TEMPLATES
-    from reeltalk.project.writing import SCHEMA, project_text
+    from reeltalk.project.sections import schema_of
+    from reeltalk.project.writing import SCHEMA, TEMPLATES, project_text
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
 
@@ -107,10 +106,9 @@ def plan_run(project: Path = PROJECT_FILE, /) -> int:
         File of the project.
     """
     from reeltalk.cli.command_options import command_of
-    from reeltalk.project.fingerprint import Fingerprints
     from reeltalk.project.forecasting import FORECAST, tell_plan
-    from reeltalk.project.records import read_records
-    from reeltalk.project.standing import standings
+    from reeltalk.project.records import Fingerprints, read_records
+    from reeltalk.project.running import standings
 
     read, steps = project_steps(project)
     folder, records = read.folder, read_records(read.folder)

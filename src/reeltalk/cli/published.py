@@ -19,7 +19,7 @@ def published(*benchmarks: str, format: Literal["text", "json", "csv", "markdown
     format
         text and markdown have a table for each published table; json and csv a row for each number.
     """
-    from reeltalk.report.published.listing import listed
+    from reeltalk.analysis.published.listing import listed
 
     print(listed(benchmarks, format), end="")
     return 0

@@ -46,6 +46,9 @@ def serve(
     reload: Annotated[bool, FLAG] = False,
     public_host: tuple[str, ...] = (),
     behind_https: bool = False,
+    proxy: tuple[str, ...] = (),
+    connections: int | None = None,
+    connections_per_address: int | None = None,
 ) -> int:
     """Serve a benchmark to whoever reviews it. What they do is kept beside it, in BENCH.review.
 
@@ -72,7 +75,15 @@ def serve(
         localhost, 127.0.0.1, the --host, and to no other name.
     behind_https
         A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS alone, and the proxy is
-        believed who asks. It must be on this machine.
+        believed who asks. It is on this machine, unless --proxy names another.
+    proxy
+        IP address or network of a proxy in front of the server; may be given more than once. Its X-Forwarded-For is
+        believed who asks, and its X-Forwarded-Proto whether by HTTPS. Nobody else's is.
+    connections
+        Most connections at a time; by default what the limit of open files allows, 2,000 at most. Where all are taken,
+        the one that has waited longest for a request ends.
+    connections_per_address
+        Most of them from one address, but for a proxy's; half of them by default.
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
@@ -80,6 +91,7 @@ def serve(
     for name, threads in THREADS_OF_LIBRARIES.items():
         os.environ.setdefault(name, threads)
     from reeltalk.review.address import address_of
+    from reeltalk.review.connections import limits_of
     from reeltalk.review.loading import load
     from reeltalk.review.playable import prepare, renew
     from reeltalk.review.project import PLAYABLE, Project
@@ -87,7 +99,8 @@ def serve(
     from reeltalk.review.serving import serve as run
     from reeltalk.store.benchmark import Benchmark
 
-    reached = address_of(host, public_host, behind_https=behind_https)
+    reached = address_of(host, public_host, behind_https=behind_https, proxies=proxy)
+    limits = limits_of(connections, connections_per_address)
     opened = Benchmark.open(benchmark)
     # An address that is taken is told before anything is loaded.
     with contextlib.ExitStack() as closed:
@@ -114,8 +127,10 @@ def serve(
             print(f"open {address}/join/{token} to become the first owner; the link is good once", flush=True)
         else:
             print(f"open {address}", flush=True)
+        for warning in reached.warnings(host):
+            say(f"warning: {warning}")
         say("Ctrl-C stops it; what people do is kept, and the same command goes on")
-        run(project, listening, reached)
+        run(project, listening, reached, limits)
     say(f"stopped; everything is kept in {project.folder if database is None else 'the database'}")
     return 0
 

@@ -55,7 +55,7 @@ def rubric(
 
         check_folder(asking.prompts, prompt_group(language))
         own = prompts(language, asking.prompts)
-        with opened_models(opened, writer, asking) as models:
+        with opened_models(opened, writer, asking, tell=say) as models:
             model = PromptedModel(models.open(writer, sees_images=False), language, own)
 
             def write(turn: "Turn", history: "Sequence[Turn]") -> "TurnRubric | Unwritten | None":

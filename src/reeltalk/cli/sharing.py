@@ -10,8 +10,8 @@ from reeltalk.cli.app import OVERWRITE, Bar, app, say, settings_of
 from reeltalk.errors import BenchmarkError, SettingError
 
 if TYPE_CHECKING:
+    from reeltalk.analysis.leaderboard import ModelRow
     from reeltalk.formats.hub_results import BenchmarkOnHub
-    from reeltalk.report.leaderboard import ModelRow
     from reeltalk.schema.runs import SummaryRow
 
 
@@ -153,8 +153,7 @@ def track(
     report
         Folder of a report that is kept with each run.
     """
-    from reeltalk.report.trackers import Telling, tell
-    from reeltalk.report.tracking import tracked_models
+    from reeltalk.analysis.trackers import Telling, tell, tracked_models
     from reeltalk.store.runs import read_run
 
     if not runs:
@@ -228,9 +227,9 @@ def export_results(
     overwrite
         Replace the folder that is there.
     """
+    from reeltalk.analysis.columns import competes
+    from reeltalk.analysis.leaderboard import build
     from reeltalk.formats.hub_results import TASK_FILE, BenchmarkOnHub, Source, check, write_benchmark
-    from reeltalk.report.columns import competes
-    from reeltalk.report.leaderboard import build
     from reeltalk.store.atomic import writing_directory
     from reeltalk.store.runs import read_run
 
@@ -291,8 +290,8 @@ def _tasks(given: tuple[str, ...], metrics: list[str]) -> dict[str, str]:
 
 def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "BenchmarkOnHub", folder: Path) -> bool:
     """Write one model's results; True where there are some."""
-    from reeltalk.formats.file_names import as_file_stem
     from reeltalk.formats.hub_results import HubResult, write_results
+    from reeltalk.formats.layout import as_file_stem
 
     results: list[HubResult] = []
     for task, metric in tasks.items():

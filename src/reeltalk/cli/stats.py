@@ -51,7 +51,7 @@ def stats(
     if scenarios is not None:
         joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios)
     elif opened is not None:
-        from reeltalk.graph.asking import stories
+        from reeltalk.questions.asking import stories
 
         joined = {video.id: [known[name] for name in texts] for video, _, texts in stories(opened) if texts}
     activity = st.mean_counts([st.count_triples(graph.triples) for graph in known.values()])

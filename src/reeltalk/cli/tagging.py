@@ -14,6 +14,8 @@ from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing,
 from reeltalk.cli.evaluation_options import LIMITS, Limits
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.llm.model import Temperature
+from reeltalk.schema.server_address import ServerAddress, check_server
 from reeltalk.schema.settings import check_counts
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class TaggerOptions(BaseModel):
     """A file that `tag train` wrote, or `household`: trained on simulated household questions only."""
     model: str | None = None
     """In its place: name of a language model, as its server knows it, or inspect:PROVIDER/MODEL."""
-    base_url: str | None = None
+    base_url: ServerAddress | None = None
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
@@ -44,8 +46,8 @@ class TaggerOptions(BaseModel):
     """Folder of prompts in place of ours, as `reeltalk prompts export` writes one."""
     samples: Annotated[int, Field(ge=1, le=99)] = 3
     """Replies that are asked for about the same turns; the share that gives a tag is how likely it is."""
-    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.7
-    """Sampling temperature; 0 where one reply is asked for."""
+    temperature: Temperature = 0.7
+    """Sampling temperature; 0 where one reply is asked for, none leaves it to the server."""
     max_reply_tokens: Annotated[int, Field(ge=1)] = 2048
     """Longest reply."""
     price_in: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -290,6 +292,8 @@ def _check(options: TaggerOptions) -> None:
     from reeltalk.llm.budget import prices_of
 
     prices_of(options.price_in, options.price_out, "--price")
+    if options.model is not None:
+        check_server(options.model, options.base_url, None)
     if options.prompts is not None:
         if options.model is None:
             raise SettingError("--prompts is for a language model; give --model NAME")
@@ -308,34 +312,47 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
         yield LinearTagging.named(options.tagger)
         return
     from reeltalk.construct.tagging.model_tagger import ModelTagging
-    from reeltalk.llm import Budget, CachedModel, Endpoint, InspectModel, LanguageModel, Model, ReplyStore
+    from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Model, ReplyStore
+    from reeltalk.llm.breaker import Breaker
+    from reeltalk.llm.preflight import breaker_with_preflight
+    from reeltalk.llm.wire import breaker_of
     from reeltalk.store.benchmark import WORK
 
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
     path = limits.replies or benchmark.path / WORK / REPLIES
     with ReplyStore(path) as store, contextlib.ExitStack() as stack:
+        check_server(options.model, options.base_url, None if len(store) else options.api_key_env)
         samples: list[Model] = []
+        breaker: Breaker | None = None
         for number in range(options.samples):
             endpoint = settings_of(
                 Endpoint,
                 model=options.model,
                 base_url=options.base_url,
-                temperature=options.temperature if options.samples > 1 else 0.0,
+                temperature=options.temperature if options.samples > 1 or options.temperature is None else 0.0,
                 max_tokens=options.max_reply_tokens,
                 # A server that keeps to its seed would give the same reply every time.
                 seed=17 + number,
                 timeout_s=limits.timeout_s,
                 max_retries=limits.max_retries,
+                give_up_after_s=limits.give_up_after_s,
                 backoff_s=limits.backoff_s,
                 price_in=options.price_in,
                 price_out=options.price_out,
             )
-            model: Model
-            if options.model.startswith("inspect:"):
-                model = InspectModel(options.model, endpoint, budget=budget, sees_images=False)
-            else:
-                key = os.environ.get(options.api_key_env)
-                model = LanguageModel(endpoint, api_key=key, budget=budget, sees_images=False)
+            if breaker is None and limits.preflight:
+                breaker = breaker_with_preflight(
+                    endpoint,
+                    kept=store,
+                    tell=say,
+                    api_key=os.environ.get(options.api_key_env),
+                    key_variable=options.api_key_env,
+                    schema=True,
+                    budget=budget,
+                )
+            breaker = breaker or breaker_of(endpoint)
+            key = os.environ.get(options.api_key_env)
+            model = LanguageModel(endpoint, api_key=key, budget=budget, sees_images=False, kept=store, breaker=breaker)
             stack.callback(model.close)
             samples.append(CachedModel(model, store, sample=number))
         try:
@@ -343,4 +360,4 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
         finally:
             spent = budget.spent
             money = f", {spent.cost:,.4f} in money" if options.price_in is not None else ""
-            say(f"{spent.calls:,} requests, {spent.tokens:,} tokens{money}; {len(store):,} replies are kept")
+            say(f"{spent}{money}; {len(store):,} replies are kept")

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from reeltalk.cli.app import Bar, app, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.formats.training_options import TEST, TrainingOptions
+from reeltalk.formats.training_units import TEST, TrainingOptions
 
 if TYPE_CHECKING:
     from reeltalk.cli.sharing import HarnessOptions
@@ -51,8 +51,8 @@ def export_for_training(
     content = opened.content()
 
     def media(video: Video) -> Path | None:
-        path = opened.media.path(video.sha256) if video.sha256 else None
-        return path if path is not None and path.is_file() else None
+        here = video.sha256 is not None and opened.media.has(video.sha256)
+        return opened.media.whole(video.sha256) if here and video.sha256 is not None else None
 
     name = options.name or opened.manifest.name
     tasks = tuple(part.strip() for text in options.tasks for part in text.split(",") if part.strip())
@@ -123,7 +123,7 @@ def validate_sft(
         Problems shown.
     """
     from reeltalk.cli.app import settings_of
-    from reeltalk.formats.training_check import check
+    from reeltalk.formats.training import check
     from reeltalk.parallel import LocalExecutor
     from reeltalk.schema.sft import SampleLimits
 

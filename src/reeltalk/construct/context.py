@@ -105,7 +105,7 @@ def video_path(benchmark: Benchmark, video: Video) -> Path:
         BenchmarkError: It is not at hand.
     """
     if video.sha256 is not None and video.sha256 in set(benchmark.media.names()):
-        return benchmark.media.path(video.sha256)
+        return benchmark.media.whole(video.sha256)
     raise BenchmarkError(
         f"the file of video {video.id!r} is not in {benchmark.path}; bring it with 'reeltalk attach' or "
         "'reeltalk media pull', curate with --media copy, or choose a writer that needs no video"

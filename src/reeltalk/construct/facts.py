@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from reeltalk.graph.question import Question
+from reeltalk.questions.question import Question
 
 Told = tuple[str, str]
 """A fact by its sort and what it is about, as `("event", "12")` or `("put", "mug4")`."""

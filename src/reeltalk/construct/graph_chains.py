@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from reeltalk.construct.facts import Told, is_news, told_facts
-from reeltalk.graph.question import Question
-from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import Asked, forms_of, identity, rests_on, word
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import Asked, forms_of, identity, rests_on, word
 
 LEFT_OUT: Final = frozenset(
     {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts"}

@@ -17,10 +17,10 @@ from reeltalk.construct.graph_video import Part
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.statements import Statement, statement, told_together
 from reeltalk.graph import phrases
-from reeltalk.graph.question import Question
-from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story, StoryEvent
-from reeltalk.graph.wording import Asked, fill, form_of, forms_of, identity, rests_on, split_of, turn_of, word
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import Asked, fill, form_of, forms_of, identity, rests_on, split_of, turn_of, word
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task

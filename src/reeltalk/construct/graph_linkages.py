@@ -14,11 +14,11 @@ from typing import Final
 from reeltalk.construct.facts import Told, is_news, told_facts
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.own_answers import own_answer
-from reeltalk.graph.linked import DULL, POSED, linked_questions
-from reeltalk.graph.question import LASTING, Question, event_key
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of
-from reeltalk.graph.wording import turn_of, word
+from reeltalk.questions.linked import DULL, POSED, linked_questions
+from reeltalk.questions.question import LASTING, Question, event_key
+from reeltalk.questions.wording import turn_of, word
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.labels import Relation

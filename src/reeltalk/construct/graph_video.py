@@ -7,9 +7,9 @@ from functools import cached_property
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.checking import Checker
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import SPLITS
+from reeltalk.questions.checking import Checker
+from reeltalk.questions.wording import SPLITS
 from reeltalk.schema.media import Clip, Video
 
 

@@ -22,10 +22,10 @@ from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Judged, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
-from reeltalk.graph.asking import stories
-from reeltalk.graph.question import Question
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
-from reeltalk.graph.wording import form_of, labels_of, turn_of
+from reeltalk.questions.asking import stories
+from reeltalk.questions.question import Question
+from reeltalk.questions.wording import form_of, labels_of, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import ChainId, DialogueId, derive_id

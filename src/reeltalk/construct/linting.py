@@ -6,19 +6,18 @@ writer gets as advice and whoever reviews gets to see.
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from reeltalk.construct.wording import content_words, han_share, normalised, words
 from reeltalk.construct.writers import Language
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, GateUnit
+from reeltalk.schema.settings import Count, Share
 from reeltalk.schema.standing import REFERENCE_WORDS, REFERENCE_WORDS_ZH
 
-Count = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Found = Iterator[tuple[int, str]]
 """Index of a turn, from 0, and what is wrong with it."""
 

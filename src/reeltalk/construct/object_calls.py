@@ -17,6 +17,7 @@ from reeltalk.construct.objects import FoundBox, FrameBoxes, LookedAtFrame, part
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detector
 from reeltalk.parallel import Call, Executor, Failure
+from reeltalk.progress import Progress
 from reeltalk.schema.knowledge import Box
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json
@@ -25,7 +26,6 @@ from reeltalk.video.encode import pixels_of
 
 BOXES_A_CALL: Final = 1500
 """A call's answer has a bound of 64 MiB; so many crops stay far below it."""
-Progress = Callable[[str, int, int, float], None]
 
 
 @dataclass

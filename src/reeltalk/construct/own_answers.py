@@ -1,7 +1,7 @@
 """Questions that hold their own answer: they name the value that is asked for, or something that it follows from.
 
-Names and synonyms are those by which typed answers are read (`graph/answer_words.toml`). What a question offers as a
-choice, and what it asks to be affirmed or denied, is no answer of its own.
+Names and synonyms are those by which typed answers are read (`questions/answer_words.toml`). What a question offers as
+a choice, and what it asks to be affirmed or denied, is no answer of its own.
 """
 
 import re
@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reeltalk.graph.answer_words import ARTICLES, Mention, lexicon, names_in, plain, tokens_of, verbs_in
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import content_words, is_yes_no, polarity
+from reeltalk.questions.answer_words import ARTICLES, Mention, lexicon, names_in, plain, tokens_of, verbs_in
 from reeltalk.schema.dialogue import AnswerKey, KeyType, Turn
 
 TELLING: Final = Path(__file__).parent / "own_answers.toml"

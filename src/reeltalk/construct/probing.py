@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.construct.leakage import Conversation, said_before
 from reeltalk.construct.prompting import prompts
-from reeltalk.errors import BudgetError, ReeltalkError
+from reeltalk.errors import BudgetError, OutageError, ReeltalkError
 from reeltalk.llm import Prompt
 from reeltalk.metrics.agree import SIGNATURE, agrees
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -132,7 +132,7 @@ class Probe:
             reply = self._ask(self._prompt_of(conversation, index, condition), pictures).strip()
         except _NothingToShowError as error:
             outcome, reason = GateOutcome.UNCHECKED, str(error)
-        except BudgetError:
+        except (BudgetError, OutageError):
             raise
         except ReeltalkError as error:
             outcome, reason = GateOutcome.UNCHECKED, f"the model failed: {error}"
@@ -184,7 +184,7 @@ class Probe:
         if condition == "evidence":
             if not turn.evidence:
                 raise _NothingToShowError("the turn has no evidence interval")
-            times = spread(turn.evidence, self.settings.frames)
+            times = middles_of(turn.evidence, self.settings.frames)
         else:
             # A model never sees what comes after the question.
             ends = [turn.asked_at_s, duration_s] if turn.asked_at_s is not None else [duration_s]
@@ -193,7 +193,7 @@ class Probe:
                 raise _NothingToShowError("neither the length of the video nor the moment of the question is known")
             end_s = min(known) if turn.asked_at_s is not None or duration_s is not None else max(known)
             count = 1 if condition == "one_frame" else self.settings.frames
-            times = spread([Interval(start_s=0.0, end_s=end_s)], count)
+            times = middles_of([Interval(start_s=0.0, end_s=end_s)], count)
         if condition == "shuffled":
             random.Random(f"{self.settings.seed} {conversation.id} {turn.question}").shuffle(times)
         pictures = self._frames(conversation.video_id, times)
@@ -214,7 +214,7 @@ _HAS: Final = {
 }
 
 
-def spread(intervals: Sequence[Interval], count: int) -> list[float]:
+def middles_of(intervals: Sequence[Interval], count: int) -> list[float]:
     """So many times, in seconds, in the middle of equal parts of the intervals laid end to end, in order."""
     total = sum(interval.duration_s for interval in intervals)
     if total == 0:

@@ -7,12 +7,21 @@ for is passed over; one that is missing or out of range makes the reply unusable
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from reeltalk.schema.labels import Content, QuestionType, Target, Task, Thinking
+from reeltalk.schema.texts import code_point, refused_in_text
 
-Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-"""Words; never empty."""
+
+def _readable(text: str) -> str:
+    if found := refused_in_text(text):
+        # Mostly half an escape, as `\f` of `\frac`: what was meant is lost.
+        raise ValueError(f"holds the control character {code_point(found)}")
+    return text
+
+
+Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_readable)]
+"""Words; never empty, without control characters."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 YesNo = Literal["Yes", "No"]
 About = Literal["video", "topic", "chat"]

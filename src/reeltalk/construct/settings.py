@@ -7,14 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.construct.scenes import SceneSettings
 from reeltalk.construct.writers import Language
+from reeltalk.schema.server_address import ServerAddress
+from reeltalk.schema.settings import Count, Money, Share
 
 Step = Literal["objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates"]
 STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates")
 """In the order in which they are run; each rests on what those before it wrote."""
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(ge=1)]
-Money = Annotated[float, Field(ge=0)]
 
 
 class ConstructSettings(BaseModel):
@@ -24,17 +22,17 @@ class ConstructSettings(BaseModel):
 
     language: Language = "en"
     """Language of questions and answers; the graph writes English only."""
-    limit: Positive | None = None
+    limit: Count | None = None
     """Write about the first videos only, as many as this; all by default."""
     seed: int = 17
     """Decides everything that is drawn."""
     min_turns: Annotated[int, Field(ge=2)] = 5
     """Fewest questions of a chain that the graph writes (SVBench); a model is asked for 5 or 6."""
-    max_turns: Positive = 6
+    max_turns: Count = 6
     """Most questions of a chain that the graph writes (SVBench)."""
-    pairs: Positive = 6
+    pairs: Count = 6
     """Pairs of linked turns that are asked for between adjacent chains (SVBench)."""
-    drafts: Positive = 1
+    drafts: Count = 1
     """Drafts of rewriting that are kept for each linkage."""
     paths: Annotated[int, Field(ge=0)] = 5
     """Walks drawn a video (SVBench's test split has 5 paths); equal walks are one path."""
@@ -58,7 +56,7 @@ class ConstructSettings(BaseModel):
     """How objects are found: `known` boxes of filmed videos, centernet:PATH, yolo11:PATH or rtdetr:PATH."""
     object_captions: bool = False
     """Ask the writer, a vision model, what each object that is kept looks like; class, colour and place otherwise."""
-    frames: Positive = 10
+    frames: Count = 10
     """Frames of a clip or scene that a model is shown (SVBench)."""
     frame_width_px: Annotated[int, Field(ge=64)] = 720
     """Longer side of those frames at most (MT-Video-Bench)."""
@@ -96,7 +94,7 @@ class AskSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    base_url: str | None = None
+    base_url: ServerAddress | None = None
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
@@ -108,15 +106,21 @@ class AskSettings(BaseModel):
     """Folder of prompts in place of ours, as 'reeltalk prompts export' writes one."""
     probe: str | None = None
     """Model that is asked every question without the video and with its evidence, as a gate."""
-    connections: Positive = 4
+    connections: Count = 4
     """Requests at a time."""
-    max_reply_tokens: Positive = 2048
+    max_reply_tokens: Count = 2048
     """Longest reply."""
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Longest wait for one reply."""
-    max_calls: Positive | None = None
-    """Hard limit: requests that may leave, repeated ones included."""
-    max_tokens: Positive | None = None
+    give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Longest time without any answer for which requests are sent again to a server that is busy (429), fails (5xx) or
+    gives no reply in time; then the command stops. 0: no longer than five times."""
+    preflight: bool = True
+    """Ask each server for one small reply before anything is decoded, to find out what is wrong with it and what it
+    takes; where replies are kept already, before the first request that leaves."""
+    max_calls: Count | None = None
+    """Hard limit: requests that may reach a server, repeated ones included."""
+    max_tokens: Count | None = None
     """Hard limit: tokens of prompts and replies."""
     max_cost: Money | None = None
     """Hard limit: money, by the prices given."""
@@ -124,5 +128,5 @@ class AskSettings(BaseModel):
     """Price of a million tokens of prompt."""
     price_out: Money | None = None
     """Price of a million tokens of reply."""
-    image_tokens: Positive = 2048
+    image_tokens: Count = 2048
     """Most tokens that the server counts for one image."""

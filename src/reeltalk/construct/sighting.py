@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from reeltalk import __version__
-from reeltalk.construct.object_calls import ObjectCalls, Progress, Watched, numbers_of
+from reeltalk.construct.object_calls import ObjectCalls, Watched, numbers_of
 from reeltalk.construct.objects import Describe, FoundBox, FrameBoxes, ObjectSettings, sample_times
 from reeltalk.construct.remembering import CROPS, MADE_BY, STAGE, remember
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detector
 from reeltalk.parallel import Executor
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.knowledge import KnownBox
 from reeltalk.schema.media import Clip, SampledFrame
 from reeltalk.schema.outcomes import StageReport
@@ -67,7 +68,7 @@ def sight_objects(
     ):
         return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
     watched, absent = _videos(benchmark, settings)
-    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or (lambda what, done, total, share: None))
+    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
     if detector == "known":
         _take_known(benchmark, watched)
     else:
@@ -112,7 +113,7 @@ def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[Watche
             continue
         times = sample_times(video, frames[video.id], fps=settings.fps)
         own = sorted((c for c in clips[video.id] if c.interval), key=lambda c: (c.interval.start_s, c.id))  # type: ignore[union-attr]
-        watched.append(Watched(video, benchmark.media.path(video.sha256), own, times))
+        watched.append(Watched(video, benchmark.media.whole(video.sha256), own, times))
     if not watched:
         raise BenchmarkError(f"{benchmark.path} has no video in its media store; curate with --media copy")
     return watched, absent

@@ -10,8 +10,8 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.graph import phrases
-from reeltalk.graph.question import Question
-from reeltalk.graph.wording import fill
+from reeltalk.questions.question import Question
+from reeltalk.questions.wording import fill
 
 STATEMENTS: Final = Path(__file__).parent / "statements.toml"
 

@@ -11,6 +11,7 @@ from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.writers import ProposesTags, Unwritten, Writer
 from reeltalk.parallel import Executor
 from reeltalk.parallel.threads import map_threads
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateResult, GateUnit
 from reeltalk.schema.media import Clip, Video
@@ -25,7 +26,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 R = TypeVar("R", bound=Record)
 C = TypeVar("C", QAChain, Dialogue)
-Progress = Callable[[str, int, int, float], None]
 WRITER: Final = "writer"
 """Under this name a row's `extra` says who wrote it. Rows without it come from elsewhere and are never replaced."""
 
@@ -38,7 +38,7 @@ class Run:
     settings: ConstructSettings
     writer: Writer
     executor: Executor
-    progress: Progress = lambda what, done, total, share: None
+    progress: Progress = unseen
     runs: tuple[Path, ...] = ()
     """Runs whose correct answers tell which turns are easy."""
     probe: "Ask | None" = None

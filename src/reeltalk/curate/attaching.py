@@ -1,20 +1,24 @@
 """Put video files into a benchmark that was imported without them: each file is found by name, looked at and kept."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from reeltalk.curate.records import Ingested, encoding_of
+from reeltalk.curate import filters
+from reeltalk.curate.records import Ingested, decoded_of, encoding_of
+from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo, find_videos
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected, StageReport
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import VIDEOS
 
 STAGE: Final = "attach"
+MAX_MISSING: Final = CurateSettings().max_missing
 NAMED: Final = 3
 """How many names a warning gives."""
 LOOKING: Final = Limits(wall_s=600.0)
@@ -26,7 +30,8 @@ def attach(
     benchmark: Benchmark,
     *,
     executor: Executor,
-    progress: Callable[[str, int, int, float], None] = lambda what, done, total, share: None,
+    max_missing: float = MAX_MISSING,
+    progress: Progress = unseen,
 ) -> StageReport:
     """Copy video files into a benchmark's media, and note their hash, length, frame rate and size in its videos.
 
@@ -37,6 +42,7 @@ def attach(
         inputs: Video files, and folders to search.
         benchmark: Has videos; files that it has already are not asked for again.
         executor: Runs what opens the files.
+        max_missing: Most that may be missing of a file that was cut off or is damaged, in percent of its length.
         progress: Told how far the work is.
 
     Raises:
@@ -65,7 +71,7 @@ def attach(
     try:
         for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.ingest:ingest", calls), start=1):
             video, source = pairs[index]
-            attached, reason = _looked_at(video, outcome)
+            attached, reason = _looked_at(video, outcome, max_missing)
             if attached is None:
                 rejected.append(Rejected(table="videos", record_id=video.id, reason=reason, place=str(source.path)))
             else:
@@ -131,7 +137,7 @@ def _names_of(video: Video) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _looked_at(video: Video, outcome: object) -> tuple[Video | None, str]:
+def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video | None, str]:
     """The video with what its file says, or why the file cannot be its."""
     if isinstance(outcome, Failure):
         return None, f"it cannot be read: {outcome}"
@@ -140,9 +146,14 @@ def _looked_at(video: Video, outcome: object) -> tuple[Video | None, str]:
         return None, found.reason or "it is no video"
     if video.sha256 is not None and video.sha256 != found.sha256:
         return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
+    # Packets are counted here and nothing is decoded: damage within them shows when frames are read.
+    whole = filters.missing(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
+    if whole.reason is not None:
+        return None, whole.reason
     facts = {
         "sha256": found.sha256,
-        "duration_s": found.probe.duration_s,
+        "duration_s": found.probe.promised_s,
+        "decoded_s": decoded_of(found.probe),
         "frame_rate": found.probe.frame_rate,
         "width_px": found.probe.width_px,
         "height_px": found.probe.height_px,

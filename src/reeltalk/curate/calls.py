@@ -16,13 +16,14 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits
+from reeltalk.progress import Progress
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot
 from reeltalk.schema.outcomes import FilterResult
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
-from reeltalk.video.records import Scan, ScanSettings, shots_between
+from reeltalk.video.records import Gap, Probe, Scan, ScanSettings, shots_between
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -34,9 +35,6 @@ SMALL_FILE_S: Final = 25.0
 SECONDS_A_MEGABYTE: Final = 10.0
 TORCH_MEMORY_BYTES: Final = 2 << 30
 """What a network needs on top of the memory that is set."""
-
-Progress = Callable[[str, int, int, float], None]
-"""Called with what is done, how many of how many, and the share of the work that is done, 0–1."""
 
 
 @dataclass
@@ -54,6 +52,8 @@ class Candidate:
     shots: list[Interval] = field(default_factory=list)
     hashes: tuple[str, ...] = ()
     decoded_s: float = 0.0
+    lost: tuple[Gap, ...] = ()
+    """Parts that could not be decoded, beside those whose packets are missing."""
     damaged_packets: int = 0
     has_sheet: bool = False
     clips: list[Clip] = field(default_factory=list)
@@ -104,6 +104,8 @@ class Calls:
             facts = candidate.ingested
             if candidate.reason is not None or facts is None or facts.probe is None:
                 continue
+            if not candidate.apply(self._missing(facts.probe)):
+                continue
             if not candidate.apply(filters.duration(self.settings, facts.probe.duration_s)):
                 continue
             if not candidate.apply(filters.quality(self.settings, facts.quality)):
@@ -116,6 +118,9 @@ class Calls:
                 scorer = scorer or AestheticScorer(self.settings.aesthetic_model)
                 score = scorer([base64.b64decode(picture) for picture in facts.pictures])
             candidate.apply(filters.aesthetic(self.settings, score))
+
+    def _missing(self, probe: Probe, more: Sequence[Gap] = ()) -> FilterResult:
+        return filters.missing(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
 
     def scan(self, candidates: list[Candidate], detector: Any) -> None:
         """Decode what is left, and apply the filters that need it."""
@@ -157,10 +162,19 @@ class Calls:
     def _filter(self, candidate: Candidate, found: Scan) -> None:
         assert candidate.ingested is not None
         assert candidate.ingested.probe is not None
+        candidate.lost = found.gaps_s
+        if found.damaged_end:
+            candidate.lost += ((found.decoded_s, candidate.ingested.probe.duration_s),)
+        # The decoder may have lost more than the packets show.
+        whole = self._missing(candidate.ingested.probe, candidate.lost)
+        candidate.results = [whole if result.filter == whole.filter else result for result in candidate.results]
+        candidate.reason = whole.reason
         end_s = found.decoded_s if found.stopped else max(candidate.ingested.probe.duration_s, found.decoded_s)
         candidate.shots = [Interval(start_s=start, end_s=end) for start, end in shots_between(found.cuts_s, end_s)]
         candidate.hashes, candidate.decoded_s = found.hashes, found.decoded_s
         candidate.damaged_packets, candidate.has_sheet = found.damaged_packets, found.sheet is not None
+        if candidate.reason is not None:
+            return
         count = len(candidate.shots)
         if not candidate.apply(
             filters.shots(self.settings, count, stopped_at_s=found.decoded_s if found.stopped else None)

@@ -5,8 +5,26 @@ from typing import Final
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.schema.outcomes import FilterResult, Screening
 
-FILTERS: Final = ("duration", "quality", "aesthetic", "shots", "mean shot", "flow")
+FILTERS: Final = ("missing", "duration", "quality", "aesthetic", "shots", "mean shot", "flow")
 """Names of the filters in the order in which they are applied; the cheap ones come first."""
+
+
+def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> FilterResult:
+    """Share of the video, in percent, that was cut off or is damaged.
+
+    Args:
+        max_missing: Most that passes, in percent.
+        decoded_s: Seconds whose pictures can be had.
+        duration_s: Seconds that the file says it has.
+    """
+    value = 100 * max(0.0, 1 - decoded_s / duration_s) if duration_s else 0.0
+    reason = None
+    if value > max_missing:
+        reason = (
+            f"it was cut off or is damaged: {decoded_s:.1f} of {duration_s:.1f} s can be decoded, {value:.1f} % are "
+            f"missing, above {max_missing:g} %"
+        )
+    return _result("missing", value, None, max_missing, reason)
 
 
 def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
@@ -97,6 +115,8 @@ def broken_bounds(settings: CurateSettings, screening: Screening) -> list[str]:
     """
     measured = {result.filter: result.value for result in screening.filters if result.value is not None}
     found = []
+    if "missing" in measured:
+        found.append(missing(settings.max_missing, decoded_s=100 - measured["missing"], duration_s=100.0))
     if "duration" in measured:
         found.append(duration(settings, measured["duration"]))
     if "shots" in measured:

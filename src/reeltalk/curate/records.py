@@ -1,11 +1,15 @@
 """What the child processes of a curation hand back."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.schema.media import Encoding, Sha256
-from reeltalk.video.records import Cut, Probe
+from reeltalk.video.records import Cut, Gap, Probe
+
+WHOLE_S: Final = 1e-6
+"""Less than this is the rounding of floats."""
 
 
 class Ingested(BaseModel):
@@ -33,6 +37,17 @@ class CutClip(BaseModel):
     """Name of its file in the work folder."""
     sha256: Sha256 | None = None
     """Its name in the media store, once it is there."""
+
+
+def decoded_of(probe: Probe, lost: Sequence[Gap] = ()) -> float | None:
+    """Seconds of a video whose pictures can be had; None where none are missing.
+
+    Args:
+        probe: What its packets say.
+        lost: Parts that could not be decoded, beside those that the packets lack.
+    """
+    held_s = round(probe.held_s(lost), 6)
+    return held_s if probe.promised_s - held_s > WHOLE_S else None
 
 
 def encoding_of(probe: Probe) -> Encoding:

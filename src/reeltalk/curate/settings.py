@@ -24,6 +24,8 @@ class CurateSettings(BaseModel):
     """Frames between two cuts at least; the detector's own default where none is given."""
     min_duration_s: NonNegative = 60.0
     """Shortest video (SVBench)."""
+    max_missing: Annotated[float, Field(ge=0, le=100)] = 2.0
+    """Most that may be missing of a video that was cut off or is damaged, in percent of its length."""
     min_aesthetic: float = 4.0
     """Lowest LAION aesthetic score, 0 to 10 (SVBench); applied where --aesthetic-model is given."""
     aesthetic_model: Path | None = None

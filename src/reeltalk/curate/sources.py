@@ -9,7 +9,9 @@ from typing import Final, NamedTuple
 from reeltalk.errors import InputError
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import LONGEST_NAME
+from reeltalk.schema.texts import folded, name_problem
 from reeltalk.store.documents import read_json
+from reeltalk.store.foreign import file_inside, walk
 from reeltalk.store.sources import Brought
 
 VIDEO_SUFFIXES: Final = frozenset(
@@ -41,8 +43,9 @@ class SourceVideo(NamedTuple):
 def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], list[Rejected]]:
     """The files to look at, in the order of their identifiers, and what is none at all.
 
-    A folder is searched for files with a video's ending; a file that is named is taken whatever its name. Links and
-    what is no regular file are refused here, before anything opens them. What was brought from an address has the
+    A folder is searched for files with a video's ending; a file that is named is taken whatever its name. What is no
+    regular file, a link that leads out of its folder, and a name that differs from another only in case or in how its
+    letters are encoded are refused here, before anything opens them. What was brought from an address has the
     identifiers that it would have in a folder here.
 
     Raises:
@@ -50,9 +53,12 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
     """
     found: dict[str, SourceVideo] = {}
     reasons: dict[str, str] = {}
+    first_of: dict[str, str] = {}
+    """Names without their endings, by what they are when they are folded."""
     for source, refused in _named(inputs):
         name = source.name
-        safe = _printable(name)
+        fits = name == name.strip() and len(name) <= LONGEST_NAME and name_problem(name) is None
+        safe = name if fits else _printable(name)
         identifier = Path(safe).with_suffix("").as_posix().strip() or safe
         if identifier in found:
             identifier = safe
@@ -65,6 +71,9 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
             reason = "its name holds characters that no table can; rename it"
         if reason is None:
             reason = _reason_against(source.path)
+        stem = Path(safe).with_suffix("").as_posix()
+        if reason is None and (first := first_of.setdefault(folded(stem), stem)) != stem:
+            reason = f"its name differs from {first} only in case or in how its letters are encoded; rename it"
         if reason is not None:
             reasons[identifier] = reason
     rejected = [
@@ -100,18 +109,19 @@ def _named(inputs: Sequence[Path | Brought]) -> Iterator[tuple[SourceVideo, str 
         if isinstance(source, Brought):
             yield from _brought(source)
         elif source.is_dir() and not source.is_symlink():
-            for path in _files_and_links(source):
+            for path, problem in sorted(walk(source)):
                 if path.suffix.lower() in VIDEO_SUFFIXES:
-                    yield _here(path, path.relative_to(source).as_posix()), None
+                    yield _here(path, path.relative_to(source).as_posix(), source), problem and f"it is {problem}"
         elif os.path.lexists(source):
-            yield _here(source, source.name), None
+            problem = "a link, which may lead anywhere; give the file itself" if source.is_symlink() else None
+            yield _here(source, source.name, source.parent), problem and f"it is {problem}"
         else:
             raise InputError("no such file or folder", file=source, hint="check the path")
 
 
-def _here(path: Path, name: str) -> SourceVideo:
-    sidecar = next((Path(beside) for beside in sidecar_names(str(path)) if os.path.isfile(beside)), None)
-    return SourceVideo("", path, name, str(path), sidecar)
+def _here(path: Path, name: str, folder: Path) -> SourceVideo:
+    beside = (file_inside(folder, beside) for beside in sidecar_names(name))
+    return SourceVideo("", path, name, str(path), next(filter(None, beside), None))
 
 
 def _brought(source: Brought) -> Iterator[tuple[SourceVideo, str | None]]:
@@ -127,23 +137,11 @@ def _brought(source: Brought) -> Iterator[tuple[SourceVideo, str | None]]:
             yield SourceVideo("", Path(), name, f"{source.address.rstrip('/')}/{name}"), reason
 
 
-def _files_and_links(folder: Path) -> list[Path]:
-    """Everything below a folder that is no folder and not hidden, in order; links are listed, not followed."""
-    found = []
-    for current, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        links = [name for name in folders if Path(current, name).is_symlink()]
-        found += [Path(current, name) for name in sorted([*names, *links]) if not name.startswith(".")]
-    return sorted(found)
-
-
 def _reason_against(path: Path) -> str | None:
     try:
-        status = path.lstat()
+        status = path.stat()
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    if stat.S_ISLNK(status.st_mode):
-        return "it is a link, which may lead anywhere; give the file itself"
     if not stat.S_ISREG(status.st_mode):
         return "it is no regular file"
     if status.st_size == 0:

@@ -9,13 +9,14 @@ from typing import Final
 from reeltalk import __version__
 from reeltalk.curate import filters
 from reeltalk.curate.alike import groups_of_lookalikes
-from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, Progress, sheet_path
+from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, sheet_path
 from reeltalk.curate.clips import clips_of, clips_of_script
-from reeltalk.curate.records import encoding_of
+from reeltalk.curate.records import decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.ids import ClipId, VideoId, derive_id
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
@@ -33,7 +34,7 @@ def curate(
     settings: CurateSettings,
     *,
     executor: Executor,
-    progress: Progress = lambda what, done, total, share: None,
+    progress: Progress = unseen,
 ) -> StageReport:
     """Filter videos, split them into clips, and choose their key frames.
 
@@ -56,7 +57,7 @@ def curate(
     shares = settings.split_shares
     stored = _stored_settings(settings)
     sources, rejected = find_videos(inputs)
-    candidates = [Candidate(source, source.path.lstat().st_size) for source in sources]
+    candidates = [Candidate(source, source.path.stat().st_size) for source in sources]
     for candidate in candidates:
         if candidate.source.sidecar is not None:
             candidate.sidecar = read_sidecar(candidate.source.sidecar)
@@ -165,7 +166,8 @@ def _video(candidate: Candidate, groups: dict[str, str], splits: dict[str, str |
         id=VideoId(candidate.source.id),
         file=candidate.source.name,
         sha256=facts.sha256,
-        duration_s=max(shot.end_s for shot in candidate.shots),
+        duration_s=max(probe.promised_s, max(shot.end_s for shot in candidate.shots)),
+        decoded_s=decoded_of(probe, candidate.lost),
         frame_rate=probe.frame_rate,
         width_px=probe.width_px,
         height_px=probe.height_px,
@@ -244,6 +246,14 @@ def _warnings(candidates: Sequence[Candidate], groups: dict[str, str], settings:
     damaged = sum(candidate.damaged_packets > 0 for candidate in kept)
     if damaged:
         warnings.append(f"{damaged:,} videos have packets that could not be decoded, and were skipped")
+    cut_off = sum(
+        c.ingested is not None and c.ingested.probe is not None and decoded_of(c.ingested.probe, c.lost) is not None
+        for c in kept
+    )
+    if cut_off:
+        warnings.append(
+            f"{cut_off:,} videos were cut off or are damaged; decoded_s in {VIDEOS.file_name} says how much can be had"
+        )
     unlicensed = sum("licence" not in candidate.sidecar for candidate in kept)
     if unlicensed:
         warnings.append(f"{unlicensed:,} videos have no sidecar that states a licence")

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.schema.answers import Answer, AnsweredTurn, AnswerState
+from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.runs import Duplicate
 from reeltalk.schema.scoring import short_hash
 from reeltalk.store.content import Content
 
-NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
-"""Why a turn has no answer that a published file leaves out."""
 LANGUAGE: Final = "language"
 """Label of turns that a source gives in several languages."""
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from reeltalk.evaluate.judging import null_row
-from reeltalk.evaluate.judging.judge import JudgeUnit
+from reeltalk.judge import null_row
+from reeltalk.judge.judge import JudgeUnit
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
 

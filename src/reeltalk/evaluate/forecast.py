@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from reeltalk.evaluate.counting import Counting, Line, StandIn
-from reeltalk.evaluate.judging import null_row
-from reeltalk.evaluate.judging.judge import Judge
-from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, asked_of, play
 from reeltalk.evaluate.playing.player import Player, ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge import null_row
+from reeltalk.judge.judge import Judge
+from reeltalk.judge.units import Background, judged_units, units_of
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnswerState

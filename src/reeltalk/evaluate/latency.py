@@ -7,7 +7,7 @@ from one that looks at everything anew only by how its figures go with the momen
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.evaluate.judging.measures import Entry, Measure, mean_of
+from reeltalk.judge.measures import Entry, Measure, mean_of
 from reeltalk.metrics.info import SHORT, MetricInfo
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 

@@ -7,6 +7,8 @@ elsewhere; the log is for people who look, not where results are read from.
 import contextlib
 import math
 import os
+import re
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors
 
 SOURCE: Final = "reeltalk"
+PROBE_BYTES: Final = 1 << 16
+"""Written to learn whether a disk is full."""
 
 
 @dataclass(frozen=True)
@@ -152,20 +156,63 @@ def run_samples(
             score_display=False,
             log_level="error",
         )
-    except OSError as error:
-        # It writes into the user's data folder, too.
-        with storage_errors(Path(error.filename or log_dir)):
-            raise
+    except Exception as error:
+        _refuse(_refusal(error), log_dir)
+        raise
     if failures:
         raise failures[0]
     for log in logs:
         if log.status == "cancelled":
             raise KeyboardInterrupt
-        if log.status != "success":
-            raise RuntimeError(f"inspect_ai ended with status {log.status}: {log.error.message if log.error else ''}")
+        # A sample that failed here failed in what inspect_ai does around it: `guarded` lets no error of ours out.
+        errors = [log.error, *(sample.error for sample in log.samples or ())]
+        messages = [error.message for error in errors if error is not None]
+        if log.status != "success" or (due and messages):
+            message = messages[0] if messages else ""
+            _refuse(_written_error(message), log_dir)
+            raise RuntimeError(f"inspect_ai ended with status {log.status}: {message}")
     if due:
         # Interrupted before it had a log, inspect_ai returns as if there had been nothing to do.
         raise KeyboardInterrupt
+
+
+def _refuse(error: OSError | None, log_dir: Path) -> None:
+    """Raise what an operating system refused to inspect_ai as an error that names the place.
+
+    What its archive says after a write that failed may be no error of the system, so the places are tried.
+    """
+    place = error.filename if error is not None else None
+    for folder in (log_dir, Path(tempfile.gettempdir()), Path(os.environ.get("XDG_DATA_HOME") or Path.home())):
+        if place is None and (refused := _probe(folder)) is not None:
+            error, place = error or refused, folder
+    if error is not None:
+        with storage_errors(Path(place or log_dir)):
+            raise error
+
+
+def _refusal(error: BaseException | None) -> OSError | None:
+    """The operating system's error behind one that inspect_ai raised."""
+    if error is None or isinstance(error, OSError):
+        return error
+    grouped = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    causes = (*grouped, error.__cause__, error.__context__)
+    return next((found for cause in causes if (found := _refusal(cause)) is not None), None)
+
+
+def _written_error(message: str) -> OSError | None:
+    """The operating system's error that a log tells of, as `OSError(28, 'No space left on device')`."""
+    number = re.match(r"\w+\((\d+), ", message)
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+def _probe(log_dir: Path) -> OSError | None:
+    """Why nothing can be written where the log lies; None where something can."""
+    try:
+        with tempfile.TemporaryFile(dir=log_dir) as file:
+            file.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error
+    return None
 
 
 class _Notes:

@@ -6,23 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.judging.judge import Judge
-from reeltalk.evaluate.judging.protocol import OWN, protocols
-from reeltalk.evaluate.judging.published import official_sampling
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.kept import KeptPlayer
 from reeltalk.evaluate.playing.player import Player
 from reeltalk.evaluate.playing.script import Script
-from reeltalk.evaluate.settings import AnswerStyle, JudgeSettings
+from reeltalk.evaluate.settings import AnswerStyle, ModelSettings
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.judge.judge import Judge
+from reeltalk.judge.protocol import OWN, protocols
+from reeltalk.judge.published import official_sampling
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
-from reeltalk.llm.inspected import PREFIX
+from reeltalk.llm.model import INSPECT
+from reeltalk.schema.server_address import check_server
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 if TYPE_CHECKING:
-    from reeltalk.llm.senders import Sender
-    from reeltalk.llm.serving import Picture, ServedModel
+    from reeltalk.llm.breaker import Breaker
+    from reeltalk.llm.client import Picture
+    from reeltalk.llm.serving import ServedModel
+    from reeltalk.llm.wire import Sender
 
 KINDS: Final = (
     "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
@@ -30,6 +34,8 @@ KINDS: Final = (
 )  # fmt: skip
 """What may stand before or in place of a model's name; all else names a model at an address."""
 
+
+_NOT_AT_AN_ADDRESS: Final = frozenset({"baseline", "answers", "human", "python"})
 
 Memory = Literal["all", "bounded"]
 
@@ -40,6 +46,18 @@ class Asking:
 
     endpoint: Endpoint
     api_key: str | None = None
+    key_variable: str | None = None
+    """Environment variable that holds the key, for errors."""
+    option: str = "--base-url"
+    """Of the address, for errors."""
+    preflight: bool = False
+    """Try the server before the first request."""
+    shows_frames: bool = True
+    """Whether pictures will be sent to a model that takes them."""
+    wants_schema: bool = False
+    """Whether a JSON schema will be asked for."""
+    tell: Callable[[str], object] | None = None
+    """Told in a sentence what the server does not take."""
     connections: int = 20
     """Requests at a time."""
     stream: bool = False
@@ -50,6 +68,24 @@ class Asking:
     memory: Memory = "all"
     """What a model that follows streams keeps of them."""
     model_args: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> None:
+    """Refuse a model that answers at no address, before anything is read.
+
+    Args:
+        spec: One of `KINDS`, or the name of a model at an address.
+        asking: Where it is, and where its key is.
+        kept: Whether replies are kept, so that no key may be needed.
+
+    Raises:
+        SettingError: It can be asked nowhere.
+    """
+    kind, colon, name = spec.partition(":")
+    if spec == "oracle" or kind == "mini" or (colon and kind in _NOT_AT_AN_ADDRESS):
+        return
+    model = name if colon and kind == "summary" else spec
+    check_server(model, asking.base_url, None if kept else asking.api_key_env)
 
 
 def served(
@@ -67,17 +103,21 @@ def served(
     Raises:
         MissingExtraError: What is needed to ask it is not installed.
         ModelError: It cannot be opened.
+        OutageError: Its server was tried, and no request can succeed.
         SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
     """
-    from reeltalk.llm.senders import InspectSender, ModelSender, WireSender
+    from reeltalk.llm.preflight import breaker_with_preflight
+    from reeltalk.llm.senders import InspectSender, ModelSender
     from reeltalk.llm.serving import served_model
+    from reeltalk.llm.wire_sender import WireSender
 
     endpoint = asking.endpoint.model_copy(update={"model": spec})
     peak_memory = None
     sender: Sender
+    breaker: Breaker | None = None
     connections = asking.connections
-    if spec.startswith(PREFIX):
-        sender = InspectSender(spec.removeprefix(PREFIX), endpoint, batch=asking.batch, **asking.model_args)
+    if spec.startswith(INSPECT):
+        sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args)
     elif spec.startswith("transformers:"):
         from reeltalk.evaluate.playing.local_model import LocalModel
         from reeltalk.inference.video_model import LocalVideoModel
@@ -89,7 +129,20 @@ def served(
     elif asking.batch:
         raise SettingError("--batch works with inspect:PROVIDER/MODEL only; servers at an address have no batch API")
     else:
-        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream)
+        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, kept=store)
+    if asking.preflight and not isinstance(sender, ModelSender):
+        breaker = breaker_with_preflight(
+            endpoint,
+            kept=store,
+            tell=asking.tell,
+            api_key=asking.api_key,
+            key_variable=asking.key_variable,
+            images=asking.sees_images and asking.shows_frames,
+            schema=asking.wants_schema,
+            budget=budget,
+            option=asking.option,
+            model_args=asking.model_args,
+        )
     model = served_model(
         endpoint,
         sender,
@@ -98,6 +151,7 @@ def served(
         budget=budget,
         picture=picture,
         sees_images=asking.sees_images,
+        breaker=breaker,
     )
     model.peak_memory = peak_memory
     return model
@@ -238,7 +292,7 @@ def opened_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
 
 def _judge(name: str, settings: JudgeSettings) -> Judge:
     if name.startswith(PREFIX_OF_OWN):
-        from reeltalk.evaluate.judging.own import own_judge
+        from reeltalk.judge.own import own_judge
 
         return own_judge(name.removeprefix(PREFIX_OF_OWN), tuple(protocols()))
     if name not in protocols():

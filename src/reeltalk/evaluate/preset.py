@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.settings import JudgeSettings
 
 
 @dataclass(frozen=True)

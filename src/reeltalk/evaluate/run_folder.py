@@ -1,28 +1,39 @@
 """The folder of a run while it is made: what was asked so far is kept, and `run.json` comes last."""
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
 from reeltalk.errors import BenchmarkError
 from reeltalk.llm.replies import ReplyStore
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, write_bytes
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory, write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
-from reeltalk.store.runs import INFO, write_scores, write_tables
+from reeltalk.store.runs import (
+    AGAIN,
+    COMMAND,
+    CONTROLS_FOLDER,
+    FRAMES,
+    INFO,
+    LOCK,
+    REMADE,
+    REPLIES,
+    REQUEST,
+    check_run_folder,
+    locked,
+    remove,
+    settle,
+    write_scores,
+    write_tables,
+)
 
-REQUEST: Final = "request.json"
-REPLIES: Final = "replies.sqlite"
 LOGS: Final = "logs"
-FRAMES: Final = "frames"
 SHARDS: Final = "shards"
-LOCK: Final = ".lock"
 
 
 def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
@@ -32,6 +43,10 @@ def is_whole(path: Path, request: Mapping[str, Any]) -> bool:
         path: The folder.
         request: All that decides what the run asks.
     """
+    check_run_folder(path)
+    if (path / REMADE).is_dir():
+        with locked(path):
+            settle(path)
     if not (path / INFO).is_file() or not (path / REQUEST).is_file():
         return False
     return bool(read_json(path / REQUEST) == json.loads(json.dumps(request)))
@@ -41,66 +56,90 @@ class RunFolder:
     """Owns a run's folder while it is made. Use as a context."""
 
     def __init__(
-        self, path: Path, request: Mapping[str, Any], *, overwrite: bool = False, frames: Path | None = None
+        self,
+        path: Path,
+        request: Mapping[str, Any],
+        *,
+        command: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+        delete_replies: bool = False,
+        again: bool = False,
+        frames: Path | None = None,
     ) -> None:
         """Begin a run, or go on with the one that was begun by the same request.
 
         Args:
             path: The folder.
             request: All that decides what the run asks; the same request goes on, another one is refused.
-            overwrite: Replace the run that is there.
+            command: What `reeltalk retry` needs to give the same command again.
+            overwrite: Replace the run that is there. A whole one stays until the new one is whole.
+            delete_replies: With `overwrite`, delete the replies that the folder keeps, so that all is asked anew.
+            again: Make a whole run of the same request again, from kept replies. It stays until the new one is whole.
             frames: Keeps pictures for several runs, and stays; by default the run keeps its own until it is whole.
 
         Raises:
             BenchmarkError: There is something else, a run by another request, or a run that is whole.
         """
         self.path, self.frames = path, frames or path / FRAMES
+        self._work = path
         self._request = json.loads(json.dumps(request))
         with storage_errors(path):
             if path.exists() and not path.is_dir():
                 raise BenchmarkError(f"{path} is a file; choose a folder")
-            path.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(path / LOCK, timeout=0)
-        with storage_errors(path):
-            try:
-                self._lock.acquire()
-            except Timeout:
-                raise BenchmarkError(f"another process is making the run {path}; wait for its end") from None
-        try:
-            self._begin(overwrite)
-        except BaseException:
-            self._lock.release()
-            raise
+            make_directory(path)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(locked(path))
+            self._begin(overwrite, again)
+            if delete_replies:
+                with storage_errors(path):
+                    for file in path.glob(f"{REPLIES}*"):
+                        file.unlink()
+            if command is not None:
+                write_bytes(self._work / COMMAND, write_json(dict(command)).encode())
+            self._held = stack.pop_all()
 
-    def _begin(self, overwrite: bool) -> None:
+    def _begin(self, overwrite: bool, again: bool) -> None:
         path = self.path
         with storage_errors(path):
             # Left by a process that was killed while it wrote.
             for partial in path.rglob(f"{PARTIAL_PREFIX}*"):
                 partial.unlink()
-        others = [entry for entry in path.iterdir() if entry.name != LOCK]
-        begun = (path / REQUEST).is_file()
-        whole = (path / INFO).is_file()
-        if others and not begun and not whole:
+        settle(path)
+        begun, whole = (path / REQUEST).is_file(), (path / INFO).is_file()
+        strange = [entry for entry in path.iterdir() if entry.name != LOCK and not entry.name.startswith(REPLIES)]
+        if strange and not begun and not whole:
             raise BenchmarkError(f"{path} holds something that is no run; choose another folder")
-        if begun and not whole and not overwrite:
-            before = parse(dict[str, Any], read_json(path / REQUEST), file=path / REQUEST)
-            if before != self._request and self._anything_asked():
-                differing = sorted(
-                    key for key in {*before, *self._request} if before.get(key) != self._request.get(key)
-                )
+        before = parse(dict[str, Any], read_json(path / REQUEST), file=path / REQUEST) if begun else {}
+        differing = sorted(key for key in {*before, *self._request} if before.get(key) != self._request.get(key))
+        if whole:
+            self._begin_again(overwrite, again, differing)
+            return
+        if begun and not overwrite:
+            if not differing:
+                return
+            if self._anything_asked():
                 raise BenchmarkError(
                     f"{path} was begun with other settings ({', '.join(differing)}); give the same ones to go on, "
                     "choose another folder, or pass --overwrite to begin anew"
                 )
-            if before == self._request:
-                return
-        if whole and not overwrite:
-            raise BenchmarkError(f"{path} holds a whole run; choose another folder or pass --overwrite")
-        for entry in others:
-            with storage_errors(entry):
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        with storage_errors(path):
+            remove(path, but=(LOCK, FRAMES, CONTROLS_FOLDER))
+            if (path / CONTROLS_FOLDER).is_dir():
+                remove(path / CONTROLS_FOLDER, but=(FRAMES,))
         write_bytes(path / REQUEST, write_json(self._request).encode())
+
+    def _begin_again(self, overwrite: bool, again: bool, differing: list[str]) -> None:
+        """Make a whole run anew beside what is there."""
+        path = self.path
+        if not overwrite and (differing or not again):
+            by = f" by other settings ({', '.join(differing)})" if differing and (path / REQUEST).is_file() else ""
+            raise BenchmarkError(f"{path} holds a whole run{by}; choose another folder or pass --overwrite")
+        self._work = path / AGAIN
+        with storage_errors(path):
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._work.mkdir()
+        if overwrite:
+            write_bytes(self._work / REQUEST, write_json(self._request).encode())
 
     def _anything_asked(self) -> bool:
         """Whether a reply or an event was kept: a run that was refused before its first question may begin anew."""
@@ -119,12 +158,12 @@ class RunFolder:
     @property
     def logs(self) -> Path:
         """Where inspect_ai's logs lie."""
-        return self.path / LOGS
+        return self._work / LOGS
 
     @property
     def shards(self) -> Path:
         """Where several processes that make the run write what came of their parts."""
-        return self.path / SHARDS
+        return self._work / SHARDS
 
     def clear_logs(self) -> None:
         """Remove the logs of an attempt that was stopped: the next one writes it all again, from kept replies."""
@@ -141,7 +180,7 @@ class RunFolder:
             BenchmarkError: The disk is full or cannot be written; replies are kept, and the same command goes on.
         """
         with storage_errors(self.path):
-            write_scores(self.path, answers, judged)
+            write_scores(self._work, answers, judged)
 
     def finish(
         self,
@@ -170,7 +209,7 @@ class RunFolder:
         """
         with storage_errors(self.path):
             write_tables(
-                self.path,
+                self._work,
                 info,
                 answers=answers,
                 items=items,
@@ -181,9 +220,14 @@ class RunFolder:
             )
         for work in (self.path / FRAMES, self.shards):
             shutil.rmtree(work, ignore_errors=True)
+        if self._work != self.path:
+            with storage_errors(self.path):
+                self._work.rename(self.path / REMADE)
+                sync_directory(self.path)
+            settle(self.path)
 
     def __enter__(self) -> "RunFolder":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self._held.close()

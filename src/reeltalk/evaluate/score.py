@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.score_rows import COMPUTED_ANYWHERE, results_of, rows_of, scored_elsewhere, signature_of
+from reeltalk.evaluate.score_rows import results_of, rows_of, scored_elsewhere, signature_of
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.metrics.scoring import metric_names
+from reeltalk.metrics.scoring import COMPUTED_ANYWHERE, metric_names
 from reeltalk.metrics.tokenise import Spoken, languages_by_item
 from reeltalk.parallel import Executor
 from reeltalk.schema.answers import AnsweredTurn

@@ -20,8 +20,6 @@ from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import CurvePoint, Duplicate, ItemScores, SummaryRow
 from reeltalk.schema.scoring import Signature
 
-COMPUTED_ANYWHERE: Final = frozenset({"bleu", "rouge_l", "cider", "token_f1", "exact_match"})
-"""Metrics that need nothing but the texts: no Java, no network, no file of the user's."""
 MEMORY_BYTES: Final = 4 << 30
 
 

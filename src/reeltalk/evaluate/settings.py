@@ -3,21 +3,19 @@
 Imports nothing heavy.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.schema.answers import AnsweredTurn
-from reeltalk.schema.dialogue import Turn
+from reeltalk.llm.model import Effort, Temperature
 from reeltalk.schema.runs import Control
+from reeltalk.schema.server_address import ServerAddress
+from reeltalk.schema.settings import Count, Money
 
-Count = Annotated[int, Field(ge=1)]
 AnswerStyle = Literal["free", "short"]
 History = Literal["golden", "predicted", "predicted-all", "none", "corrupted"]
-Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ScoreSettings(BaseModel):
@@ -97,92 +95,22 @@ class PlaySettings(BaseModel):
         return (*parts, *self.frames.signature)
 
 
-class JudgeSettings(BaseModel):
-    """By which protocols answers are judged."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    protocols: tuple[str, ...] = ()
-    """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
-    metrics: tuple[str, ...] = ()
-    """Text metrics, as of `score`."""
-    compat: bool = False
-    """Show beside each fixed figure what the official script would have made of the same replies."""
-    prompts: Path | None = None
-    """Folder of prompts in place of ours, as 'reeltalk prompts export' or 'adopt' writes one."""
-    published: bool = False
-    """Ask the judge as the official script does: with its prompt, its messages and its sampling. Both figures, fixed
-    and official, are read from these replies."""
-    judge_history: Literal["none", "qa_only", "judged"] = "judged"
-    """Earlier turns that VDEval's judge sees."""
-    judge_summary: Literal["none", "template", "refined"] = "refined"
-    """Which summary of the video VDEval's judge is given."""
-    judge_shots: Annotated[int, Field(ge=0, le=1)] = 1
-    """Judged dialogues that VDEval's judge is shown as an example."""
-    eval_rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    """How often a checklist is judged."""
-    checklist_version: Literal["v1", "v2"] = "v2"
-    """MT-Video-Bench's version, by whose prompt a checklist is judged."""
-    null_units: Annotated[int, Field(ge=0)] = 10
-    """Chains, paths or dialogues whose empty answers a model judges for the null row; without a model, all are."""
-    missing: Literal["zero", "skip"] = "zero"
-    """What a turn counts for which the model gave no answer, on checklists."""
-    language: Literal["auto", "en", "zh"] = "auto"
-    """Language of text metrics' tokens; `auto` takes that of each item's references."""
-    seed: Annotated[int, Field(ge=0)] = 17
-    """Seed of the draw of `null_units`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _published_is_compared(cls, values: Any) -> Any:
-        return values | {"compat": True} if isinstance(values, dict) and values.get("published") else values
-
-
-AUTO: Final = "auto"
-"""In place of a protocol: those without a model that can judge the turns at hand, which may be none."""
-JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=(AUTO,), metrics=("bleu", "rouge_l", "cider"))
-"""The default: keys or options judge the turns that have them, and text metrics score all answers."""
-NO_JUDGE: Final = (
-    "these turns have neither keys nor options, so no rule can judge them: there are text metrics only. Name a judge: "
-    "--protocols clair --judge NAME for a language model, or --protocols agree for lexical agreement, a rough measure"
-)
-
-
-def judging_of(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
-    """Settings with protocols in place of `auto`.
-
-    Args:
-        settings: As they were given.
-        turns: What is judged.
-
-    Returns:
-        With `typed` where turns have keys, and `choice` where some have options and no key; the settings as they are
-        where they do not say `auto`.
-    """
-    if AUTO not in settings.protocols:
-        return settings
-    keyed = chosen = False
-    for turn in turns:
-        keyed = keyed or turn.key is not None
-        chosen = chosen or (turn.key is None and bool(turn.options) and turn.correct_option is not None)
-    found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()))
-    named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
-    return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
-
-
 class ModelSettings(BaseModel):
     """How the model that answers is asked."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    base_url: str | None = None
+    base_url: ServerAddress | None = None
     """Address of an OpenAI-compatible server (vLLM, SGLang, Ollama, llama.cpp); OpenAI's own by default."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
     sees: Literal["images", "text"] = "images"
     """text: the model is shown no frames."""
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    """Sampling temperature."""
+    temperature: Temperature = 0.0
+    """Sampling temperature; none leaves it to the server."""
+    reasoning_effort: Annotated[Effort | None, Field(exclude_if=lambda effort: effort is None)] = None
+    """How long a model that reasons may think: none, minimal, low, medium, high or xhigh. Left to the server by
+    default."""
     max_reply_tokens: Count = 512
     """Longest answer."""
     memory: Literal["all", "bounded"] = "all"
@@ -199,25 +127,6 @@ class ModelSettings(BaseModel):
     """Most tokens that the server counts for one frame: what a budget sets aside for it."""
 
 
-class JudgeModelSettings(BaseModel):
-    """Who judges, and how it is asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    judge: str | None = None
-    """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""
-    judge_base_url: str | None = None
-    """Address of the judge's server; OpenAI's own by default."""
-    judge_api_key_env: str = "OPENAI_API_KEY"
-    """Environment variable that holds the judge's key."""
-    judge_max_reply_tokens: Count = 1024
-    """Longest reply of the judge."""
-    judge_price_in: Money | None = None
-    """Price of a million tokens of the judge's prompt."""
-    judge_price_out: Money | None = None
-    """Price of a million tokens of the judge's reply."""
-
-
 class LimitSettings(BaseModel):
     """How many requests at a time, and what all may cost together."""
 
@@ -228,14 +137,57 @@ class LimitSettings(BaseModel):
     timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5
-    """How often a request that failed on the way is sent again."""
+    """How often a request that failed on the way is sent again, at least; 0 for never."""
+    give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Longest time without any answer for which requests are sent again to a server that is busy (429), fails (5xx) or
+    gives no reply in time; then the command stops. 0: no longer than `max_retries` says."""
     backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     """Wait before a request is sent again; each further one is twice as long."""
+    preflight: bool = True
+    """Ask each server for one small reply before anything is decoded, to find out what is wrong with it and what it
+    takes; where replies are kept already, before the first request that leaves."""
     max_calls: Count | None = None
-    """Hard limit: requests that may leave, repeated ones included."""
+    """Hard limit: requests that may reach a server, repeated ones included."""
     max_tokens: Count | None = None
     """Hard limit: tokens of prompts and replies."""
     max_cost: Money | None = None
     """Hard limit: money, by the prices given."""
     replies: Path | None = None
     """File in which replies are kept, shared by several runs; the run's own by default."""
+
+
+class RetrySettings(BaseModel):
+    """What may be another than before: where models are, and what asking may take. What is not given stays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    base_url: ServerAddress | None = None
+    """Address of the model's server."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key."""
+    judge_base_url: ServerAddress | None = None
+    """Address of the judge's server."""
+    judge_api_key_env: str | None = None
+    """Environment variable that holds the judge's key."""
+    connections: Count | None = None
+    """Dialogues, and requests to a server, at a time."""
+    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """Longest wait for one reply."""
+    max_retries: Annotated[int, Field(ge=0)] | None = None
+    """How often a request that failed on the way is sent again, at least; 0 for never."""
+    give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Longest time without any answer for which requests are sent again; then the command stops."""
+    backoff_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Wait before a request is sent again; each further one is twice as long."""
+    preflight: bool | None = None
+    """Ask each server for one small reply first."""
+    max_calls: Count | None = None
+    """Hard limit: requests that may reach a server, repeated ones included."""
+    max_tokens: Count | None = None
+    """Hard limit: tokens of prompts and replies."""
+    max_cost: Money | None = None
+    """Hard limit: money, by the prices given."""
+    workers: Count | None = None
+    """Videos that are decoded at a time."""
+    processes: Count | None = None
+    """Processes that share the dialogues, by video."""

@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from reeltalk.evaluate.judging.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, read_by
 from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, read_by
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import plain, short_hash
 

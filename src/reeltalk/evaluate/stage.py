@@ -5,7 +5,7 @@ stopped goes on; `run.json` appears last and says that all the rest is whole.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,24 +13,23 @@ from typing import Any, Final
 
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.evaluate.evaluation import Collected, Evaluation, Null
-from reeltalk.evaluate.judging import null_row
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
-from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.logged import Judged, LoggedSample, Notes, run_samples
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, answered_turn, check_histories, play
 from reeltalk.evaluate.playing.player import Player, Said
 from reeltalk.evaluate.playing.script import Script
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.judge import null_row
+from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.units import Background, judged_units, units_of
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.meteor import MeteorProcess
+from reeltalk.progress import Progress
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
-
-Progress = Callable[[str, int, int, float], None]
-"""What is done, how much of it, of how much, and the share from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,15 @@ class Judging:
     def name(self, judge: Judge) -> str:
         """Who judges by a protocol."""
         return self.model.name if judge.needs_model and self.model is not None else "none"
+
+    def signature(self, judge: Judge) -> tuple[tuple[str, str], ...]:
+        """Who judges by a protocol and how, and what its server was sent in place of what it does not take."""
+        asked = getattr(self.model, "asked_sampling", None)
+        sent: tuple[tuple[str, str], ...] = ()
+        if judge.needs_model and self.model is not None and asked is not None and asked != self.model.sampling:
+            told = ",".join(f"{key}={value}" for key, value in sorted(self.model.sampling.items()))
+            sent = (("judge-sampling", told or "none"),)
+        return (("judge", self.name(judge)), *judge.signature, *sent)
 
 
 class Played:

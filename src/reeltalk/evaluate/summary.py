@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk import __version__
-from reeltalk.evaluate.judging.measures import Measure, grouped
-from reeltalk.evaluate.judging.protocol import measure_info
+from reeltalk.judge.measures import Measure, grouped
+from reeltalk.judge.protocol import measure_info
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow, quoted
 from reeltalk.schema.scoring import Signature

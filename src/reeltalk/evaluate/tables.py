@@ -8,18 +8,18 @@ from typing import Any
 from reeltalk import __version__
 from reeltalk.evaluate.answers import AnswerSet
 from reeltalk.evaluate.evaluation import Evaluation, Null
-from reeltalk.evaluate.judging import null_row
-from reeltalk.evaluate.judging.cascade import cascade
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Measure
-from reeltalk.evaluate.judging.protocol import find_protocol
-from reeltalk.evaluate.judging.units import Background, judged_units, units_of
 from reeltalk.evaluate.latency import latency
 from reeltalk.evaluate.score import Scored, score
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.summary import Parts, Tables, summarise
+from reeltalk.judge import null_row
+from reeltalk.judge.cascade import cascade
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.measures import Measure
+from reeltalk.judge.protocol import find_protocol
+from reeltalk.judge.units import Background, judged_units, units_of
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
@@ -86,7 +86,7 @@ def tables_of(
             # not.
             data = judged_hash(judged, judge)
             why = _reasons(own, rows)
-            add(model, data, measures, ("judge", judging.name(judge)), *judge.signature, reasons=why)
+            add(model, data, measures, *judging.signature(judge), reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
                 values = {e.item_id: e.value for e in measures[0].entries if e.item_id and e.value is not None}
@@ -105,7 +105,7 @@ def tables_of(
                 null_row.NAME,
                 judge.measures(null.units, null.scores) if null.units else [],
                 subject=subject,
-                signed=(("data", judged_hash(null.units, judge)), ("judge", judging.name(judge)), *judge.signature),
+                signed=(("data", judged_hash(null.units, judge)), *judging.signature(judge)),
                 tables=nothing,
             )
         tables.summary += nothing.summary

@@ -1,4 +1,9 @@
-"""Published layouts in and out, one module each: `read(source) -> Content`, `write(content, folder) -> list[str]`."""
+"""Published layouts in and out, one module each: `read(source) -> Content`, `write(content, folder) -> list[str]`.
+
+Decoding videos and asking models are left to other packages; `store` checks and saves what is read. Begin with
+`layout`, which most layouts of JSON documents build on, and with `mvbench`, a layout in one file; `registry` finds a
+layout by its name.
+"""
 
 FORMATS: dict[str, str] = {
     "vdact": "VDAct: dialogues, released model outputs, activity graphs (AAAI 2025)",

@@ -11,9 +11,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from reeltalk.formats.file_names import as_file_stem, unsaid_splits
-from reeltalk.formats.layout import Document, Index, Kind, Layout, lost_beyond_dialogues
-from reeltalk.formats.left_out import added_since_import, fields_left_out, labels_left_out, tables_left_out
+from reeltalk.formats.export_losses import added_since_import, fields_left_out, labels_left_out, tables_left_out
+from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem, lost_beyond_dialogues, unsaid_splits
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.intervals import Interval

@@ -13,9 +13,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from reeltalk.formats.file_names import as_file_stem, unsaid_splits
-from reeltalk.formats.layout import Document, Index, Kind, Layout
-from reeltalk.formats.left_out import added_since_import, fields_left_out
+from reeltalk.formats.export_losses import added_since_import, fields_left_out
+from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem, unsaid_splits
 from reeltalk.formats.multiple_choice import lost_beyond_questions, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId

@@ -6,7 +6,6 @@ stands in `.fetched.json` beside it.
 
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,10 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from reeltalk.errors import BenchmarkError, FetchError, InputError, MissingExtraError, SettingError
-from reeltalk.formats.folder_layout import VIDEO_SUFFIXES
+from reeltalk.formats.folder import VIDEO_SUFFIXES
 from reeltalk.formats.registry import load_format
+from reeltalk.schema.texts import path_problem, twins
+from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, write_bytes
-from reeltalk.store.documents import read_json, visible_files, write_json
+from reeltalk.store.documents import read_json, write_json
+from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
 
 RECORD: Final = ".fetched.json"
@@ -268,8 +270,8 @@ def _download(
         tree = api.list_repo_tree(repo, repo_type="dataset", revision=commit, recursive=True)
         files = sorted((item for item in tree if isinstance(item, RepoFile)), key=lambda item: item.path)
         for number, item in enumerate(files, start=1):
-            if not _stays_inside(item.path):
-                raise FetchError(f"{repo} lists a file outside its folder: {item.path!r}; do not use this source")
+            if problem := path_problem(item.path):
+                raise FetchError(f"{repo} lists {problem}: {item.path!r}; do not use this source")
             if item.path == RECORD or item.path.split("/")[0] == ".cache":
                 # Ours and the library's own files.
                 report.notes.append(f"{item.path} of the repository was left out: its name is taken here")
@@ -333,10 +335,6 @@ def _is_of_network(error: Exception) -> bool:
     return transport or isinstance(error, LocalEntryNotFoundError | ConnectionError | TimeoutError)
 
 
-def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in path.split("/") and "\\" not in path
-
-
 def _is_whole(path: Path, item: Any) -> bool:
     """True if the file has the size and hash that the hub states: SHA-256 for large files, git's SHA-1 for others."""
     if not path.is_file() or path.stat().st_size != item.size:
@@ -355,11 +353,13 @@ def _look_for_what_is_missing(data_set: DataSet, into: Path, report: FetchReport
     absent = [pattern for pattern in data_set.expected if not any(PurePosixPath(name).match(pattern) for name in names)]
     if absent:
         report.notes.append(f"a release of {data_set.title} also has {', '.join(absent)}; none of these is here")
-    archives = [name for name in names if re.search(r"[.](tar|tgz|zip|tar[.]\w+|part_?\w+|7z)$", name, re.IGNORECASE)]
+    archives = [name for name in names if is_archive_name(name)]
     if archives:
         report.notes.append(
             f"{len(archives):,} archives or parts of them are not unpacked, {archives[0]} first; videos may be inside"
         )
+    for one, other, *_ in twins(names):
+        report.notes.append(f"{one} and {other} differ only in case or in invisible characters: rename one of them")
     try:
         content = load_format(data_set.name).read(into)
     except (InputError, MissingExtraError) as error:

@@ -1,10 +1,447 @@
 """A folder of videos with `metadata.jsonl`, `metadata.csv` or `metadata.parquet`, as Hugging Face's VideoFolder has it.
 
-Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, never decoded here.
+Each row names a file by `file_name`, relative to its metadata file. Files are hashed and copied, never decoded here. An
+export says what a folder cannot hold.
 """
 
-from reeltalk.formats.folder_layout import FORMAT
-from reeltalk.formats.folder_read import read
-from reeltalk.formats.folder_write import write
+import csv
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Final
 
-__all__ = ["FORMAT", "read", "write"]
+from pydantic import BeforeValidator, Field
+
+from reeltalk.errors import InputError
+from reeltalk.formats.parquet import read_arrow_rows, write_arrow_rows
+from reeltalk.formats.source_form import in_its_form, with_form
+from reeltalk.schema.ids import VideoId
+from reeltalk.schema.media import FrameRate, Video
+from reeltalk.schema.outcomes import SourceFile
+from reeltalk.schema.record import Json
+from reeltalk.schema.texts import path_problem
+from reeltalk.store.content import Content
+from reeltalk.store.documents import SourceModel, parse, placed, read_json_lines, read_text
+from reeltalk.store.foreign import file_inside, visible_files
+from reeltalk.store.manifest import hash_file
+
+FORMAT: Final = "folder"
+VIDEO_SUFFIXES: Final = frozenset(
+    {".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".flv", ".wmv", ".ogv", ".3gp"}
+)
+METADATA: Final = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
+KNOWN: Final = ("sha256", "duration_s", "frame_rate", "width_px", "height_px", "licence", "source", "split")
+"""Columns that are fields of `Video`, besides `file_name`, `id`, and `license` for `licence`."""
+SPLITS: Final = frozenset({"train", "validation", "val", "dev", "test"})
+
+COLUMNS_KEY: Final = "columns"
+SCHEMA_KEY: Final = "arrow_schema"
+
+
+def _whole(value: object) -> object:
+    # A table that once had an empty cell comes with 640.0 for 640.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text_of_integer(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Whole = Annotated[int | None, BeforeValidator(_whole)]
+
+
+class Row(SourceModel):
+    """One row; everything but `file_name` may be missing. `license` is read as `licence`."""
+
+    file_name: Annotated[str, Field(min_length=1)]
+    id: Annotated[str | None, BeforeValidator(_text_of_integer)] = None
+    """The path of the file in the folder where it is missing."""
+    sha256: str | None = None
+    duration_s: float | None = None
+    frame_rate: Annotated[FrameRate | None, BeforeValidator(_whole)] = None
+    width_px: Whole = None
+    height_px: Whole = None
+    licence: str | None = None
+    license: str | None = None
+    source: str | None = None
+    split: str | None = None
+
+
+def stays_inside(name: str) -> bool:
+    """True if a name is a path below a folder that any system can write. Empty parts and `.` are passed over."""
+    return not name.startswith("/") and path_problem(PurePosixPath(name).as_posix()) is None
+
+
+def split_of(name: str) -> str | None:
+    """The split that the outermost folder names, as VideoFolder reads it."""
+    first, *rest = PurePosixPath(name).parts
+    return first if first in SPLITS and rest else None
+
+
+def row_of(video: Video, name: str, folder: str, suffix: str) -> dict[str, Json]:
+    """The row of a video whose file is `name`, in the metadata file of `folder`.
+
+    Args:
+        video: The video.
+        name: Path of its file in the folder of videos.
+        folder: That of the metadata file, `.` for the outermost.
+        suffix: That of the metadata file; a CSV row is text throughout.
+    """
+    row: dict[str, Any] = {"file_name": name if folder == "." else name.removeprefix(f"{folder}/")}
+    if video.id != name:
+        row["id"] = video.id
+    for column in KNOWN:
+        value = getattr(video, column)
+        if value is not None and not (column == "split" and value == split_of(name)):
+            row[column] = str(value) if isinstance(value, Fraction) else value
+    row |= {key: value for key, value in video.extra.items() if key not in Row.model_fields}
+    return {key: csv_cell(value) for key, value in row.items()} if suffix == ".csv" else row
+
+
+def csv_cell(value: Json) -> str:
+    """A value as text; what is neither text nor number as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else json_text(value)
+
+
+def json_text(value: Json) -> str:
+    """A value as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+NUMBER_PATTERN: Final = re.compile(r"[+-]?(\d+([.]\d*)?|[.]\d+)([eE][+-]?\d+)?", re.ASCII)
+INTEGER_PATTERN: Final = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+def read(source: Path) -> Content:
+    """Read a folder of videos.
+
+    Raises:
+        InputError: A row is damaged, leaves the folder or stands twice, or a file does not have its stated hash.
+    """
+    if not source.is_dir():
+        raise InputError("not a folder", file=source, hint="a folder of videos, with or without metadata")
+    files = visible_files(source)
+    present = {path.relative_to(source).as_posix(): path for path in files if path.suffix.lower() in VIDEO_SUFFIXES}
+    metadata = [path for path in files if path.name in METADATA]
+    if not present and not metadata:
+        raise InputError("no videos here", file=source, hint=f"expected {', '.join(METADATA)} or video files")
+    reader = _Reader(source, present)
+    for path in metadata:
+        reader.read_metadata(path)
+    for name in present:
+        if name not in reader.rows_of_files:
+            if metadata:
+                reader.content.warnings.append(f"{name} has no row of metadata")
+            reader.add(Row(file_name=name), name, present[name], "$", None)
+    for name, path in present.items():
+        if path.stat().st_size == 0:
+            reader.content.warnings.append(f"{name} is empty: the download may have been cut off")
+    reader.content.videos = list(reader.videos.values())
+    return reader.content
+
+
+class _Reader:
+    """A folder while it is read."""
+
+    def __init__(self, root: Path, present: dict[str, Path]) -> None:
+        self.root, self.present, self.content = root, present, Content()
+        self.videos: dict[str, Video] = {}
+        self.rows_of_files: dict[str, str] = {}
+        """Identifier by the path of the file."""
+
+    def read_metadata(self, path: Path) -> None:
+        rows: list[dict[str, Json]] = []
+        extra: dict[str, Json] = {}
+        ids = []
+        folder = path.relative_to(self.root).parent.as_posix()
+        for line, place, cells in _read_rows(path, extra):
+            typed = _typed(cells, path, line) if path.suffix == ".csv" else cells
+            row = parse(Row, _with_main_column(typed, path, line, place), file=path, line=line, place=place)
+            name = _inside(folder, row.file_name, path, line, place)
+            if name in self.rows_of_files:
+                raise InputError(
+                    "this file has two rows", file=path, line=line, place=f"{place}.file_name", value=row.file_name
+                )
+            ids.append(self.add(row, name, path, place, line))
+            rows.append(cells)
+        file = SourceFile(
+            format=FORMAT,
+            path=path.relative_to(self.root).as_posix(),
+            kind="metadata",
+            records=tuple(ids),
+            extra=extra,
+        )
+        ours = [row_of(self.videos[name], self.videos[name].file or name, folder, path.suffix) for name in ids]
+        self.content.source_files.append(with_form(file, rows, ours))
+
+    def add(self, row: Row, name: str, path: Path, place: str, line: int | None) -> str:
+        """Make the video of a row, or of a file without one; its identifier."""
+        if row.licence and row.license and row.licence != row.license:
+            raise InputError(
+                "licence and license contradict each other",
+                file=path, line=line, place=f"{place}.license", value=row.license,
+            )  # fmt: skip
+        found = self.present.get(name) or file_inside(self.root, name)
+        sha256 = _hash(found) if found else None
+        stated = row.sha256.lower() if row.sha256 else None
+        if found is None:
+            self.content.warnings.append(f"{name} is missing ({path.name}:{line or place})")
+        elif stated and stated != sha256:
+            raise InputError(
+                f"the file has hash {sha256}", file=path, line=line, place=f"{place}.sha256", value=row.sha256
+            )
+        identifier = row.id or name
+        if identifier in self.videos:
+            raise InputError(
+                "this identifier stands twice", file=path, line=line, place=f"{place}.id", value=identifier
+            )
+        with placed(path, place, line=line):
+            self.videos[identifier] = Video(
+                id=VideoId(identifier),
+                file=name,
+                sha256=sha256 or stated,
+                duration_s=row.duration_s,
+                frame_rate=row.frame_rate,
+                width_px=row.width_px,
+                height_px=row.height_px,
+                licence=row.licence or row.license,
+                source=row.source,
+                split=row.split or split_of(name),
+                extra=row.unknown,
+            )
+        self.rows_of_files[name] = identifier
+        if found and sha256:
+            self.content.media[sha256] = found
+        return identifier
+
+
+def _read_rows(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int | None, str, dict[str, Json]]]:
+    """Line, place and cells of each row; what the writer needs to know of the columns goes into `extra`."""
+    if path.suffix == ".jsonl":
+        for line, value in read_json_lines(path):
+            if not isinstance(value, dict):
+                raise InputError("not an object", file=path, line=line, value=value)
+            yield line, "$", value
+    elif path.suffix == ".csv":
+        yield from _read_csv(path, extra)
+    else:
+        rows, extra[SCHEMA_KEY] = read_arrow_rows(path)
+        for number, cells in enumerate(rows):
+            yield None, f"row {number}", cells
+
+
+def _read_csv(path: Path, extra: dict[str, Json]) -> Iterable[tuple[int, str, dict[str, Json]]]:
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        doubled = sorted({name for name in header if header.count(name) > 1})
+        if doubled:
+            raise InputError("a column stands twice", file=path, line=1, value=doubled[0])
+        if not header:
+            raise InputError("no line of column names", file=path, line=1)
+        extra[COLUMNS_KEY] = header
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise InputError(f"{len(cells)} cells under {len(header)} columns", file=path, line=reader.line_num)
+            yield reader.line_num, "$", dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}", file=path, line=reader.line_num) from None
+
+
+def _typed(cells: dict[str, Json], path: Path, line: int | None) -> dict[str, Json]:
+    """A CSV row with numbers where numbers belong; an empty cell is no value."""
+    typed: dict[str, Json] = {}
+    for column, text in cells.items():
+        if text == "" and column in Row.model_fields and column != "file_name":
+            continue
+        typed[column] = text
+        if column in ("duration_s", "width_px", "height_px"):
+            number = float if column == "duration_s" else int
+            pattern = NUMBER_PATTERN if number is float else INTEGER_PATTERN
+            try:
+                if not pattern.fullmatch(text):
+                    raise ValueError
+                typed[column] = number(text)
+            except ValueError:
+                raise InputError("not a number", file=path, line=line, place=f"$.{column}", value=text) from None
+    return typed
+
+
+def _with_main_column(cells: dict[str, Json], path: Path, line: int | None, place: str) -> dict[str, Json]:
+    """The row with its video under `file_name`; VideoFolder takes any column `*_file_name`, and several of them."""
+    if "file_name" in cells:
+        return cells
+    named = [column for column in cells if column.endswith("_file_name")]
+    main = "video_file_name" if "video_file_name" in named else named[0] if len(named) == 1 else None
+    if main is None and (named or any(column.endswith("file_names") for column in cells)):
+        raise InputError(
+            "several files in a row and none of them is the video",
+            file=path, line=line, place=place, value=list(cells),
+            hint="name the video in a column 'file_name' or 'video_file_name'",
+        )  # fmt: skip
+    return {"file_name" if column == main else column: value for column, value in cells.items()}
+
+
+def _inside(folder: str, file_name: str, path: Path, line: int | None, place: str) -> str:
+    """The path of a file, relative to the folder that is read."""
+    name = (PurePosixPath(folder) / file_name).as_posix()
+    if not stays_inside(file_name) or not stays_inside(name):
+        raise InputError(
+            "not a path of a file inside the folder", file=path, line=line, place=f"{place}.file_name", value=file_name
+        )
+    return name
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hash_file(path)[0]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+
+
+LONGEST_SAFE_PART: Final = 120
+"""Characters of a file's name that we make; leaves room for what a system appends."""
+
+
+def write(content: Content, folder: Path) -> list[str]:
+    """Write videos and metadata into an empty folder; what the layout cannot express is returned, a line each.
+
+    Raises:
+        InputError: A value cannot be written as text.
+    """
+    files = [file for file in content.source_files_of(FORMAT) if PurePosixPath(file.path).name in METADATA]
+    videos = {video.id: video for video in content.videos}
+    paths = _paths(list(videos.values()))
+    # A row cannot reach out of its metadata file's folder, and a video that came without a row needs none.
+    placed: set[str] = set()
+    tables: dict[str, tuple[SourceFile, list[str]]] = {}
+    lost = _left_out(content)
+    for file in files:
+        parent = PurePosixPath(file.path).parent
+        known = [name for name in file.records if name in videos and name not in placed]
+        ids = [name for name in known if PurePosixPath(paths[name]).is_relative_to(parent)]
+        gone = sum(name not in videos for name in file.records)
+        if gone:
+            lost.append(f"rows of {file.path} whose video is gone are left out: {gone:,}")
+        placed |= set(ids)
+        tables[file.path] = (file, ids)
+    rest = [name for name, video in videos.items() if name not in placed and _needs_a_row(video, paths[name], content)]
+    if rest:
+        path = "metadata.jsonl"
+        file, ids = tables.get(path, (SourceFile(format=FORMAT, path=path, kind="metadata"), []))
+        tables[path] = (file, [*ids, *rest])
+    for path, (file, ids) in tables.items():
+        above, suffix = PurePosixPath(path).parent.as_posix(), PurePosixPath(path).suffix
+        kept = set(ids)
+        # The form of a row is known by its place in the file that was read, so rows that are gone keep theirs.
+        rows: list[Json] = [
+            row_of(videos[VideoId(name)], paths[name], above, suffix) if name in kept else None for name in file.records
+        ]
+        rows = in_its_form(file, rows)
+        added = [name for name in ids if name not in file.records]
+        rows += [row_of(videos[VideoId(name)], paths[name], above, suffix) for name in added]
+        rows = [row for row in rows if isinstance(row, dict)]
+        lost += _write_rows(folder / path, file, rows)
+    for video in videos.values():
+        if video.sha256 in content.media:
+            target = folder / paths[video.id]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(content.media[video.sha256], target)
+    return lost
+
+
+def _left_out(content: Content) -> list[str]:
+    counts: dict[str, int] = {
+        name: len(rows) for name, rows in content.rows() if name not in ("videos", "source_files")
+    }
+    counts["graphs"] = len(content.graphs)
+    counts["summaries of videos"] = sum(bool(video.summaries) for video in content.videos)
+    counts["media files of no video"] = len(set(content.media) - {video.sha256 for video in content.videos})
+    reserved = Counter(key for video in content.videos for key in video.extra if key in Row.model_fields)
+    counts |= {f"extra fields '{key}', which are columns of ours,": count for key, count in reserved.items()}
+    doubled = len(content.videos) - len({video.id for video in content.videos})
+    counts["videos whose identifier stands twice"] = doubled
+    return [f"{name} are left out: {count:,}" for name, count in counts.items() if count]
+
+
+def _paths(videos: list[Video]) -> dict[str, str]:
+    """Where each video's file goes: where its source had it, as far as that is safe and free."""
+    taken: set[str] = set()
+    folders: set[str] = set()
+    paths: dict[str, str] = {}
+    for video in videos:
+        wanted = _safe(video.file or f"{video.id}.mp4")
+        flat = PurePosixPath(wanted.replace("/", "_"))
+        for attempt in range(len(videos) + 2):
+            candidate = (wanted, str(flat))[attempt] if attempt < 2 else f"{flat.stem}-{attempt}{flat.suffix}"
+            parents = {parent.as_posix() for parent in PurePosixPath(candidate).parents}
+            if candidate not in taken and candidate not in folders and not parents & taken:
+                break
+        taken.add(candidate)
+        folders |= parents
+        paths[video.id] = candidate
+    return paths
+
+
+def _safe(name: str) -> str:
+    """The name itself where it is a path below the folder; otherwise one made of it that is."""
+    path = PurePosixPath(name)
+    if (
+        stays_inside(name)
+        and name == path.as_posix()
+        and path.name not in METADATA
+        and not any(character < " " for character in name)
+    ):
+        return name
+    parts = []
+    for part in name.replace("\\", "/").replace(":", "_").split("/"):
+        part = "".join(character if character >= " " else "_" for character in part).strip()
+        if part in ("", ".", ".."):
+            continue
+        if len(part) > LONGEST_SAFE_PART or len(part.encode(errors="replace")) > LONGEST_SAFE_PART:
+            digest = hashlib.sha256(part.encode(errors="replace")).hexdigest()[:16]
+            suffix = PurePosixPath(part).suffix
+            part = digest + (suffix if len(suffix) < 8 and suffix.isascii() else "")
+        parts.append(f"video-{part}" if part in METADATA else part)
+    return "/".join(parts) or "video.mp4"
+
+
+def _needs_a_row(video: Video, path: str, content: Content) -> bool:
+    bare = Video(id=VideoId(path), file=path, sha256=video.sha256, split=split_of(path)) if path == video.id else None
+    seen = PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES and not any(
+        part.startswith(".") for part in PurePosixPath(path).parts
+    )
+    return video != bare or video.sha256 not in content.media or not seen
+
+
+def _write_rows(path: Path, file: SourceFile, rows: list[dict[str, Json]]) -> list[str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if path.suffix == ".parquet":
+            return write_arrow_rows(path, rows, file.extra.get(SCHEMA_KEY))
+        if path.suffix == ".csv":
+            header = file.extra.get(COLUMNS_KEY)
+            known = [name for name in header if isinstance(name, str)] if isinstance(header, list) else ["file_name"]
+            columns = list(dict.fromkeys([*known, *(key for row in rows for key in row)]))
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream, lineterminator="\n")
+                writer.writerow(columns)
+                writer.writerows([csv_cell(row.get(name)) for name in columns] for row in rows)
+        else:
+            lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
+            path.write_bytes("".join(lines).encode())
+    except (UnicodeEncodeError, ValueError, TypeError) as error:
+        raise InputError(f"a value cannot be written: {error}", file=path) from None
+    return []

@@ -1,30 +1,451 @@
-"""A data set repository: a Parquet file a table, the videos, a data set card, and Croissant 1.1.
+"""A data set repository: a Parquet file a table, the videos, a data set card, and Croissant 1.1 (MLCommons).
 
 The part `turns` has every turn as a row of its own, by split, for those who load one table and go; it and
-`videos/metadata.jsonl` are written for readers and not read back. All tables come back as they were.
+`videos/metadata.jsonl` are written for readers and not read back. All tables come back as they were: nested records are
+structs, free-form JSON is a string of JSON.
 """
 
 import json
 import re
 import shutil
-from collections import defaultdict
+import types
+import typing
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
 from reeltalk.errors import InputError
-from reeltalk.formats.arrow_rows import read_arrow_rows, refuse_pointer
-from reeltalk.formats.croissant import croissant
-from reeltalk.formats.hub_card import FULL, card, licences_of, title_of
-from reeltalk.formats.hub_columns import flat_schema, flat_turns, from_columns, schema_of, to_columns
-from reeltalk.formats.parquet import pyarrow_modules, write_parquet
+from reeltalk.formats import FORMATS
+from reeltalk.formats.parquet import pyarrow_modules, read_arrow_rows, refuse_pointer, write_parquet
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
-from reeltalk.store.documents import read_text
+from reeltalk.store.documents import input_error, parse_json, read_text
+from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import TABLES
+
+FULL: Final = "full"
+"""Name of the split that a whole table is; the Hub knows no table without a split."""
+SIZES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+ENGLISH: Final = frozenset({"vdact", "mt-video-bench", "dramaqa", "avsd", "video-mme", "mvbench", "ovo-bench"})
+"""Layouts whose questions are in English throughout."""
+
+
+def title_of(content: Content) -> str:
+    """What to call the data set, from the layout it was imported from."""
+    formats = sorted({file.format for file in content.source_files} & set(FORMATS))
+    return f"{formats[0]} in reeltalk's tables" if len(formats) == 1 else "a benchmark of dialogue about video"
+
+
+def licences_of(content: Content) -> Counter[str]:
+    """How many videos have each licence."""
+    return Counter(video.licence or "not stated" for video in content.videos)
+
+
+def languages_of(content: Content) -> list[str]:
+    """Languages of the questions, as far as the imported files tell."""
+    found: set[str] = set()
+    for file in content.source_files:
+        if file.format in ENGLISH:
+            found.add("en")
+        elif file.format == "svbench":
+            folders = PurePosixPath(file.path).parts[:-1]
+            found |= {code for code in ("en", "zh") if any(part.lower().endswith(f"_{code}") for part in folders)}
+    return sorted(found)
+
+
+def card(content: Content, configs: dict[str, list[tuple[str, str]]]) -> str:
+    """The card as Markdown.
+
+    Args:
+        content: The benchmark.
+        configs: For each part that can be loaded alone its splits, as name of the split and path; the first is the
+            default.
+    """
+    title = title_of(content)
+    turns = [turn for chain in content.chains for turn in chain.turns]
+    turns += [turn for dialogue in content.dialogues for turn in dialogue.turns]
+    tasks = ["video-text-to-text", "question-answering"]
+    if any(turn.options for turn in turns):
+        tasks.append("multiple-choice")
+    front: dict[str, Any] = {"pretty_name": title, "license": "other", "license_name": "see-card"}
+    if languages := languages_of(content):
+        front["language"] = languages
+    front |= {
+        "task_categories": tasks,
+        "tags": ["video", "multi-turn-dialogue", "reeltalk"],
+        "size_categories": [next((label for size, label in SIZES if len(turns) < size), "n>1M")],
+        "configs": [
+            {
+                "config_name": name,
+                **({"default": True} if index == 0 else {}),
+                "data_files": [{"split": split, "path": path} for split, path in files],
+            }
+            for index, (name, files) in enumerate(configs.items())
+        ],
+    }
+    first = next(iter(configs), None)
+    lines = [
+        "---",
+        yaml.safe_dump(front, sort_keys=False, allow_unicode=True).strip(),
+        "---",
+        "",
+        f"# {_cell(title)}",
+        "",
+        *([f'`datasets.load_dataset("OWNER/NAME", "{first}")` loads the first part.', ""] if first else []),
+        "## Parts",
+        "",
+        "| Part | Splits |",
+        "| --- | --- |",
+        *(f"| {name} | {', '.join(split for split, _ in files)} |" for name, files in configs.items()),
+        "",
+        "| Table | Rows |",
+        "| --- | ---: |",
+        *(f"| {table} | {len(rows):,} |" for table, rows in content.rows() if rows),
+        *([f"| graphs | {len(content.graphs):,} |"] if content.graphs else []),
+        *([f"| media files | {len(content.media):,} |"] if content.media else []),
+        "",
+        "Columns that hold free-form values (`extra`, `labels` and the like) are strings of JSON.",
+        "",
+        "## Licences",
+        "",
+        "Each video keeps its own; `data/videos.parquet` has it.",
+        "",
+        "| Licence | Videos |",
+        "| --- | ---: |",
+        *(f"| {_cell(licence)} | {count:,} |" for licence, count in licences_of(content).most_common()),
+        "",
+        "Read it back with `reeltalk import hub FOLDER BENCHMARK`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"([|<>`*_\[\]\\])", r"\\\1", " ".join(text.split()))
+
+
+FLAT_TURN: Final = {
+    "unit": "string",
+    "unit_id": "string",
+    "video_id": "string",
+    "split": "string",
+    "task": "string",
+    "turn_index": "int64",
+    "question": "string",
+    "references": "list",
+    "options": "list",
+    "correct_option": "int64",
+    "asked_at_s": "float64",
+    "labels_json": "string",
+}
+"""Columns of the flat table of turns."""
+
+
+def schema_of(kind: type[BaseModel]) -> Any:
+    """The Arrow schema of a record."""
+    pyarrow, _ = pyarrow_modules()
+    return pyarrow.schema([(name, _arrow(hint)) for name, hint in _hints(kind).items()])
+
+
+def _hints(kind: type[BaseModel]) -> dict[str, Any]:
+    return {name: field.annotation for name, field in kind.model_fields.items()}
+
+
+def _plain(hint: Any) -> Any:
+    """An annotation without `Annotated`, `NewType` and `None`."""
+    while True:
+        origin = typing.get_origin(hint)
+        if origin is typing.Annotated:
+            hint = typing.get_args(hint)[0]
+        elif origin in (typing.Union, types.UnionType):
+            hint = next(option for option in typing.get_args(hint) if option is not type(None))
+        elif origin is typing.Literal:
+            hint = type(typing.get_args(hint)[0])
+        elif hasattr(hint, "__supertype__"):
+            hint = hint.__supertype__
+        else:
+            return hint
+
+
+def _is_free(hint: Any) -> bool:
+    return hint is Any or typing.get_origin(hint) is dict
+
+
+def _arrow(hint: Any) -> Any:
+    pyarrow, _ = pyarrow_modules()
+    plain = _plain(hint)
+    if _is_free(plain):
+        return pyarrow.string()
+    if typing.get_origin(plain) is tuple:
+        return pyarrow.list_(_arrow(typing.get_args(plain)[0]))
+    if isinstance(plain, type) and issubclass(plain, BaseModel):
+        return pyarrow.struct([(name, _arrow(inner)) for name, inner in _hints(plain).items()])
+    return {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}.get(plain, pyarrow.string())
+
+
+def to_columns(row: BaseModel, kind: type[BaseModel], place: str) -> dict[str, Json]:
+    """A record as Parquet columns.
+
+    Raises:
+        InputError: It holds what is no JSON value, as NaN or half a character.
+    """
+    try:
+        dumped = row.model_dump(mode="json")
+        columns = {name: _to_column(dumped[name], hint) for name, hint in _hints(kind).items()}
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"a record cannot be written: {reason}", file="data", place=place) from None
+    return columns
+
+
+def _to_column(value: Json, hint: Any) -> Json:
+    plain = _plain(hint)
+    if value is None:
+        return None
+    if _is_free(plain):
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+        return text
+    if typing.get_origin(plain) is tuple:
+        return [_to_column(item, typing.get_args(plain)[0]) for item in value]
+    if isinstance(plain, type) and issubclass(plain, BaseModel):
+        return {name: _to_column(value[name], inner) for name, inner in _hints(plain).items()}
+    return value
+
+
+def from_columns(row: dict[str, Json], kind: type[Record], path: Path, number: int) -> Record:
+    """The record of a row. Types are exact: `"1"` is no number, and 1.5 no position.
+
+    Raises:
+        InputError: The row does not fit; names row and column.
+    """
+    place = f"row {number}"
+    value = _object(row, kind, path, place)
+    try:
+        return kind.model_validate_json(json.dumps(value, ensure_ascii=False), strict=True)
+    except ValidationError as error:
+        raise input_error(error, file=path, place=place) from None
+
+
+def _object(row: dict[str, Json], kind: type[BaseModel], path: Path, place: str) -> dict[str, Json]:
+    hints = _hints(kind)
+    return {
+        name: _from_column(value, hints[name], path, f"{place}.{name}") if name in hints else value
+        for name, value in row.items()
+    }
+
+
+def _from_column(value: Json, hint: Any, path: Path, place: str) -> Json:
+    plain = _plain(hint)
+    if value is None:
+        return None
+    if _is_free(plain):
+        if not isinstance(value, str):
+            raise InputError("must be a string of JSON", file=path, place=place, value=value)
+        try:
+            return parse_json(value, file=path)
+        except InputError as error:
+            problem = "not JSON" if error.problem.startswith("not JSON") else error.problem
+            raise InputError(problem, file=path, place=place, value=value) from None
+    if typing.get_origin(plain) is tuple and isinstance(value, list):
+        inner = typing.get_args(plain)[0]
+        return [_from_column(item, inner, path, f"{place}[{index}]") for index, item in enumerate(value)]
+    if isinstance(plain, type) and issubclass(plain, BaseModel) and isinstance(value, dict):
+        return _object(value, plain, path, place)
+    return value
+
+
+def flat_turns(content: Content) -> Iterable[dict[str, Json]]:
+    """Every turn of the chains and dialogues as a row of its own."""
+    split = {video.id: video.split for video in content.videos}
+    task: dict[str, str | None] = {dialogue.id: dialogue.task for dialogue in content.dialogues}
+    for unit, rows in (("chain", content.chains), ("dialogue", content.dialogues)):
+        for row in rows:
+            for index, turn in enumerate(row.turns):
+                yield {
+                    "unit": unit,
+                    "unit_id": row.id,
+                    "video_id": row.video_id,
+                    "split": split.get(row.video_id),
+                    "task": task.get(row.id) if unit == "dialogue" else None,
+                    "turn_index": index,
+                    "question": turn.question,
+                    "references": list(turn.references),
+                    "options": None if turn.options is None else list(turn.options),
+                    "correct_option": turn.correct_option,
+                    "asked_at_s": turn.asked_at_s,
+                    "labels_json": json.dumps(turn.labels, ensure_ascii=False, allow_nan=False),
+                }
+
+
+def flat_schema() -> Any:
+    """The Arrow schema of `flat_turns`."""
+    pyarrow, _ = pyarrow_modules()
+    kinds = {
+        "string": pyarrow.string(),
+        "int64": pyarrow.int64(),
+        "float64": pyarrow.float64(),
+        "list": pyarrow.list_(pyarrow.string()),
+    }
+    return pyarrow.schema([(name, kinds[kind]) for name, kind in FLAT_TURN.items()])
+
+
+CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.1"
+CONTEXT: Final[dict[str, Any]] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "containedIn": "cr:containedIn",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataBiases": "cr:dataBiases",
+    "dataCollection": "cr:dataCollection",
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isArray": "cr:isArray",
+    "arrayShape": "cr:arrayShape",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "personalSensitiveInformation": "cr:personalSensitiveInformation",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+
+
+ENCODINGS: Final = {
+    ".parquet": "application/x-parquet",
+    ".nq": "application/n-quads",
+    ".jsonl": "application/jsonlines",
+    ".mkv": "video/x-matroska",
+    ".webm": "video/webm",
+    ".mp4": "video/mp4",
+}
+
+
+def croissant(folder: Path, *, name: str, licences: Counter[str]) -> dict[str, Any]:
+    """The description of a repository: each of its files with its hash, each table with its columns.
+
+    A column of records is described by their plain members; what lies deeper has no form in Croissant.
+
+    Args:
+        folder: The repository, its files written.
+        name: The data set's name.
+        licences: How many videos have each licence.
+    """
+    distribution, record_sets = [], []
+    paths = [path for part in ("data", "graphs", "videos") for path in sorted((folder / part).glob("*"))]
+    for path in paths:
+        sha256, size_bytes = hash_file(path)
+        relative = path.relative_to(folder).as_posix()
+        distribution.append(
+            {
+                "@type": "cr:FileObject",
+                "@id": relative,
+                "name": relative,
+                "contentUrl": relative,
+                "contentSize": f"{size_bytes} B",
+                "encodingFormat": ENCODINGS.get(path.suffix.lower(), "application/octet-stream"),
+                "sha256": sha256,
+            }
+        )
+        if path.suffix == ".parquet":
+            record_sets.append(_record_set(path, relative))
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": name,
+        "description": "Multi-turn dialogue about video, in the tables of reeltalk.",
+        "license": sorted(licences) or ["not stated"],
+        "url": "./",
+        "version": "1.0.0",
+        "distribution": distribution,
+        "recordSet": record_sets,
+    }
+
+
+def _record_set(path: Path, file: str) -> dict[str, Any]:
+    _, parquet = pyarrow_modules()
+    table = path.stem
+    fields = []
+    for column in parquet.read_schema(path):
+        field = _field(f"{table}/{column.name}", column.type, file, column.name)
+        if field is not None:
+            fields.append(field)
+    record_set: dict[str, Any] = {"@type": "cr:RecordSet", "@id": table, "name": table, "field": fields}
+    if any(field["@id"] == f"{table}/id" for field in fields):
+        record_set["key"] = {"@id": f"{table}/id"}
+    return record_set
+
+
+def _field(identifier: str, kind: Any, file: str, column: str, json_path: str | None = None) -> dict[str, Any] | None:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    field: dict[str, Any] = {"@type": "cr:Field", "@id": identifier, "name": identifier}
+    source: dict[str, Any] = {"fileObject": {"@id": file}, "extract": {"column": column}}
+    if json_path is not None:
+        source["transform"] = {"jsonPath": json_path}
+    plain = _plain_type(kind)
+    if plain is not None:
+        return field | {"dataType": plain, "source": source}
+    if json_path is not None:
+        return None
+    inside = kind.value_type if types.is_list(kind) else kind
+    if types.is_list(kind) and _plain_type(inside) is not None:
+        return field | {"dataType": _plain_type(inside), "isArray": True, "arrayShape": "-1", "source": source}
+    if not types.is_struct(inside):
+        return None
+    start = "$[*]." if types.is_list(kind) else "$."
+    members = [_field(f"{identifier}/{part.name}", part.type, file, column, f"{start}{part.name}") for part in inside]
+    members = [member for member in members if member is not None]
+    if not members:
+        return None
+    return field | ({"repeated": True} if types.is_list(kind) else {}) | {"subField": members}
+
+
+def _plain_type(kind: Any) -> str | None:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    if types.is_string(kind):
+        return "sc:Text"
+    if types.is_boolean(kind):
+        return "sc:Boolean"
+    if types.is_integer(kind):
+        return "sc:Integer"
+    return "sc:Float" if types.is_floating(kind) else None
+
 
 FORMAT: Final = "hub"
 TURNS: Final = "turns"
@@ -46,16 +467,19 @@ def read(source: Path) -> Content:
     if not any((source / part).is_dir() for part in ("data", "graphs", "videos")):
         raise InputError("no data folder here", file=source, hint="expected data/<table>.parquet")
     content = Content()
-    for path in sorted(data.glob("*.parquet")):
+    files = visible_files(source)
+    for path in files:
+        if path.parent != data or path.suffix != ".parquet":
+            continue
         if path.stem in TABLES:
             setattr(content, path.stem, list(_records(path)))
         elif path.stem != TURNS and not path.stem.startswith(f"{TURNS}-"):
             content.warnings.append(f"data/{path.name} is no table of a benchmark and was not read")
-    for path in _files(source / "graphs"):
+    for path in _in(source / "graphs", files):
         if path.suffix != ".nq":
             raise InputError("not a graph", file=path, hint="expected graphs/<name>.nq")
         content.graphs[unquote(path.stem)] = read_text(path)
-    for path in _files(source / "videos"):
+    for path in _in(source / "videos", files):
         if path.name == MEDIA_METADATA:
             continue
         refuse_pointer(path)
@@ -68,13 +492,12 @@ def read(source: Path) -> Content:
     return content
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.glob("*")):
-        if path.name.startswith("."):
-            continue
-        if not path.is_file():
-            raise InputError("not a file", file=path)
-        yield path
+def _in(folder: Path, files: Iterable[Path]) -> Iterator[Path]:
+    for path in files:
+        if path.parent == folder:
+            yield path
+        elif path.is_relative_to(folder):
+            raise InputError("a folder, not a file", file=path.parent)
 
 
 def _records(path: Path) -> Iterator[Record]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from reeltalk.errors import MissingExtraError, SettingError
-from reeltalk.formats.file_names import as_file_stem
+from reeltalk.formats.layout import as_file_stem
 
 FOLDER: Final = ".eval_results"
 TASK_FILE: Final = "eval.yaml"

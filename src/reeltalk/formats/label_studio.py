@@ -6,7 +6,7 @@ back as it was; rows that no task holds lie beside the tasks.
 
 from pathlib import Path
 
-from reeltalk.formats.label_studio_options import DEFAULTS, LabelStudioOptions
+from reeltalk.formats.label_studio_layout import DEFAULTS, LabelStudioOptions
 from reeltalk.formats.label_studio_read import Reader
 from reeltalk.formats.label_studio_write import Writer
 from reeltalk.store.content import Content

@@ -1,10 +1,10 @@
-"""Tasks for a Label Studio project, with drafts as predictions, videos, a config, and what no task holds."""
+"""Tasks for a Label Studio project: drafts as predictions, text for annotators, videos, a config and a README."""
 
 import json
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -12,18 +12,153 @@ from typing import Final, Literal
 from urllib.parse import quote
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.formats.file_names import as_file_stem
-from reeltalk.formats.label_studio_config import labelling_config
-from reeltalk.formats.label_studio_documents import KEPT, LAYOUT, SOURCE
-from reeltalk.formats.label_studio_fields import RULER_HZ, SCENE, VIDEO, draft_regions, mark
-from reeltalk.formats.label_studio_options import LabelStudioOptions
-from reeltalk.formats.label_studio_readme import readme
-from reeltalk.formats.label_studio_text import Remarks, heading, scenes_of, title
-from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
+from reeltalk.formats.label_studio_layout import (
+    KEPT,
+    LAYOUT,
+    RULER_HZ,
+    SCENE,
+    SOURCE,
+    VIDEO,
+    LabelStudioOptions,
+    draft_regions,
+    labelling_config,
+    mark,
+)
+from reeltalk.formats.layout import as_file_stem
+from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, TurnRef
+from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.record import Json, Record
 from reeltalk.store.content import Content
 from reeltalk.store.documents import write_json
+
+
+def scenes_of(clips: Iterable[Clip]) -> list[Clip]:
+    """Each clip once, in the order of time; those without a time last."""
+    once = list({clip.id: clip for clip in clips}.values())
+    return sorted(once, key=lambda clip: (clip.interval is None, clip.interval.start_s if clip.interval else 0.0))
+
+
+def title(video_id: str, scenes: Iterable[Clip], units: Iterable[QAChain | Dialogue]) -> str:
+    """One line over a task."""
+    where = [
+        f"{_clock(clip.interval.start_s)}–{_clock(clip.interval.end_s)} ({clip.id})" if clip.interval else str(clip.id)
+        for clip in scenes
+    ]
+    about = ", ".join(where) or "the whole video"
+    return f"{video_id}: {about}; {', '.join(str(unit.id) for unit in units)}"
+
+
+def heading(unit: QAChain | Dialogue, index: int, number: int) -> str:
+    """One line over a turn; numbers from 1."""
+    kind = "chain" if isinstance(unit, QAChain) else "dialogue"
+    asked_at_s = unit.turns[index].asked_at_s
+    when = f", asked at {_clock(asked_at_s)}" if asked_at_s is not None else ""
+    return f"Turn {number + 1}: question {index + 1} of {len(unit.turns)} of {kind} {unit.id}{when}"
+
+
+class Remarks:
+    """What is known of turns besides what they say: checks and links, by turn."""
+
+    def __init__(self, content: Content) -> None:
+        self._lines: dict[tuple[str, str, int | None], list[str]] = defaultdict(list)
+        for gate in content.gates:
+            found = "" if gate.outcome == GateOutcome.PASSED else f": {gate.reason or gate.outcome}"
+            self._lines[gate.unit, gate.unit_id, gate.turn_index].append(f"Check {gate.gate}: {gate.outcome}{found}")
+        for linkage in content.linkages:
+            source, target = linkage.source, linkage.target
+            to, back = (f"question {end.turn_index + 1} of {end.unit_id}" for end in (target, source))
+            self._add(source, f"Leads to {to}: {linkage.relation}")
+            self._add(target, f"Rests on {back}: {linkage.relation}")
+
+    def _add(self, ref: TurnRef, line: str) -> None:
+        self._lines[ref.unit, ref.unit_id, ref.turn_index].append(line)
+
+    def text(self, unit: QAChain | Dialogue, index: int) -> str:
+        """The draft of a turn, its options, its checks and its links, a line each."""
+        turn = unit.turns[index]
+        lines = [f"Draft question: {turn.question}"]
+        lines += [f"Draft answer: {answer}" for answer in turn.references]
+        lines += [f"Option {number}: {option}" for number, option in enumerate(turn.options or (), start=1)]
+        kind = "chain" if isinstance(unit, QAChain) else "dialogue"
+        return "\n".join(lines + self._lines.get((kind, unit.id, index), []))
+
+
+def _clock(moment_s: float) -> str:
+    tenths = round(moment_s * 10)
+    minutes, rest = divmod(tenths, 600)
+    return f"{minutes}:{rest // 10:02d}.{rest % 10}"
+
+
+SHOWN: Final = 20
+
+
+def readme(tasks: int, turns: int, kept: Mapping[str, int], missing: Sequence[str], media_url: str | None) -> str:
+    """The text.
+
+    Args:
+        tasks: How many tasks there are.
+        turns: How many turns they have.
+        kept: Rows that stand in no task, by table.
+        missing: Names of video files that the tasks address and the folder lacks.
+        media_url: Where the videos are, if not here.
+    """
+    lines = [
+        "# Tasks for Label Studio",
+        "",
+        f"{tasks:,} tasks with {turns:,} turns, a draft of each as prediction.",
+        "",
+    ]
+    lines += ["## Load", ""]
+    if media_url is None:
+        lines += [
+            "1. Start the server so that it may serve this folder's videos:",
+            "",
+            "       export LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true",
+            "       export LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT=/path/to/this/folder",
+            "       label-studio start",
+            "",
+            "2. Create a project. Settings, Labeling Interface, Code: paste `config.xml`.",
+            "3. Settings, Cloud Storage, Add Source Storage, Local files: the path of `videos` in this folder. Do not",
+            "   sync it: a storage that is there is what lets the server give out its files.",
+            "4. Import `tasks.json`.",
+        ]
+    else:
+        lines += [
+            f"The videos are addressed as `{media_url}NAME`; that server must allow byte ranges and other origins.",
+            "",
+            "1. Create a project. Settings, Labeling Interface, Code: paste `config.xml`.",
+            "2. Import `tasks.json`.",
+        ]
+    lines += [
+        "",
+        "Or all of it by API: `POST /api/projects` with `label_config`, then `POST /api/projects/ID/import`.",
+        "",
+        "## Bring the work back",
+        "",
+        "Export the project as JSON (or JSON-MIN), put the file into this folder, and run",
+        "",
+        "    reeltalk import label-studio THIS-FOLDER BENCHMARK",
+        "",
+    ]
+    if kept:
+        counts = ", ".join(f"{table} {count:,}" for table, count in kept.items())
+        lines += [f"`kept/` has what no task holds: {counts}. Importing the export alone leaves it behind.", ""]
+    lines += [
+        "A mark on the time line counts ticks of `fps` a second: tick / fps is the moment that was shown, in seconds",
+        "of the video, whatever frames the file has. Marks are exact to a tick; others come back unchanged.",
+    ]
+    if missing:
+        lines += [
+            "",
+            "## Videos to add",
+            "",
+            "The tasks address these files, which are not here. Put them into `videos`:",
+        ]
+        lines += ["", *(f"- `{name}`" for name in missing[:SHOWN])]
+        lines += [f"- … and {len(missing) - SHOWN:,} more"] if len(missing) > SHOWN else []
+    return "\n".join(lines) + "\n"
+
 
 TASKS: Final = "tasks.json"
 CONFIG: Final = "config.xml"

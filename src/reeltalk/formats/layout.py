@@ -2,7 +2,8 @@
 
 A layout is a list of kinds of documents. `decode` makes records of a document, `encode` makes the document of the
 records; whatever the source writes differently from `encode` (an alias, a string for a number, a key left out) is kept
-with the file and restored on export, as long as the record still says the same.
+with the file and restored on export, as long as the record still says the same. Names of files that an export makes up
+come from labels, models and splits, which may hold any character.
 """
 
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import InputError
-from reeltalk.formats.left_out import FILE_FIELDS, fields_like_ours, named_by_sources, without_ours
+from reeltalk.formats.export_losses import FILE_FIELDS, fields_like_ours, named_by_sources, without_ours
 from reeltalk.formats.source_form import in_its_form, with_form
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId
@@ -21,7 +22,8 @@ from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import SourceFile
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
-from reeltalk.store.documents import placed, read_json, visible_files, write_json
+from reeltalk.store.documents import placed, read_json, write_json
+from reeltalk.store.foreign import visible_files
 
 SPLIT_IN_NAME: Final = re.compile(r"(?:^|[^a-z])(train|val|valid|validation|dev|test)(?:$|[^a-z])")
 
@@ -256,3 +258,22 @@ def lost_beyond_dialogues(content: Content, *, options: bool, several_turns: boo
         else sum(len(unit.turns) > 1 for unit in Index(content).dialogues.values()),
     }
     return [f"{what}: {count:,}" for what, count in counts.items() if count]
+
+
+LONGEST_STEM: Final = 80
+FORBIDDEN: Final = frozenset('/\\:*?"<>|')
+
+
+def as_file_stem(text: str, *, otherwise: str) -> str:
+    """`text` as a name that every file system takes; `otherwise` where nothing is left of it."""
+    safe = "".join("_" if character in FORBIDDEN or not character.isprintable() else character for character in text)
+    return safe[:LONGEST_STEM].strip(". ") or otherwise
+
+
+def unsaid_splits(videos: Iterable[Video], file_name: Callable[[str | None], str]) -> list[str]:
+    """A line where a split cannot be read back from the name of the file that it makes."""
+    count = 0
+    for video in videos:
+        found = SPLIT_IN_NAME.search(file_name(video.split).lower())
+        count += (found[1] if found else None) != video.split
+    return [f"videos lose their split, which a file name cannot say: {count:,}"] if count else []

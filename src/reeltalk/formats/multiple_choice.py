@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from reeltalk.formats.export_losses import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
 from reeltalk.formats.layout import Document, Index, lost_beyond_dialogues
-from reeltalk.formats.left_out import fields_left_out, labels_left_out, more_references_left_out, tables_left_out
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.store.content import Content

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from reeltalk.formats.file_names import as_file_stem
-from reeltalk.formats.layout import Document, Index, Kind, Layout
-from reeltalk.formats.left_out import added_since_import, fields_left_out
+from reeltalk.formats.export_losses import added_since_import, fields_left_out
+from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem
 from reeltalk.formats.multiple_choice import lost_beyond_questions, option_of_text, question_named, question_names
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId

@@ -1,10 +1,24 @@
-"""Parquet in and out, through pyarrow of the `hub` extra."""
+"""Parquet in and out as JSON values, through pyarrow of the `hub` extra.
 
+A column that stands twice, a value without a JSON form (bytes, NaN, a map) and a Git LFS pointer in place of the file
+are refused with their place. Dates and decimals become text, and dates and decimals again on the way out.
+"""
+
+import base64
+import json
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reeltalk.errors import InputError, MissingExtraError
 from reeltalk.schema.record import Json
+from reeltalk.store.documents import DEEPEST, refuse_characters
+from reeltalk.store.foreign import open_file
+
+MOST_ROWS: Final = 2_000_000
+MOST_BYTES: Final = 1 << 30
+"""Of all values of a file, unpacked."""
+BATCH_ROWS: Final = 256
 
 
 def pyarrow_modules() -> tuple[Any, Any]:
@@ -21,23 +35,183 @@ def pyarrow_modules() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def read_parquet(path: Path) -> list[dict[str, Json]]:
-    """The rows of a Parquet file.
+def read_parquet(path: Path) -> tuple[Any, Any]:
+    """A Parquet file as a `pyarrow.Table`, and its `pyarrow.Schema` as the file states it.
 
     Raises:
-        InputError: It is damaged.
+        InputError: It is damaged, no regular file, or unpacks to more than `MOST_ROWS` rows or `MOST_BYTES`: a column
+            that repeats a value takes next to nothing in the file.
         MissingExtraError: The `hub` extra is not installed.
     """
     pyarrow, parquet = pyarrow_modules()
     try:
-        rows: list[dict[str, Json]] = parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
-        reason = (str(error).splitlines() or ["unknown"])[0]
+        with open_file(path) as stream:
+            schema = parquet.read_schema(stream)
+            texts = [column.name for column in schema if _is_text(column.type)]
+            # Texts stay apart from the rows that repeat them until it is known what they would come to.
+            file = parquet.ParquetFile(stream, read_dictionary=texts)
+            if file.metadata.num_rows > MOST_ROWS:
+                raise InputError(f"more than {MOST_ROWS:,} rows", file=path, hint="split the file")
+            batches, size_bytes = [], 0
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                size_bytes += sum(_unpacked_bytes(column) for column in batch.columns)
+                if size_bytes > MOST_BYTES:
+                    raise InputError(f"unpacks to more than {MOST_BYTES:,} bytes", file=path, hint="split the file")
+                columns = [column.dictionary_decode() if _is_packed(column) else column for column in batch.columns]
+                batches.append(pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names))
+            return (pyarrow.Table.from_batches(batches) if batches else schema.empty_table()), schema
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"not a readable Parquet file: {reason}", file=path, hint="get the file again") from None
-    return rows
+
+
+def _is_text(kind: Any) -> bool:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
+
+
+def _is_packed(column: Any) -> bool:
+    pyarrow, _ = pyarrow_modules()
+    return bool(pyarrow.types.is_dictionary(column.type) and _is_text(column.type.value_type))
+
+
+def _unpacked_bytes(column: Any) -> int:
+    if not _is_packed(column):
+        return int(column.nbytes)
+    from pyarrow import compute
+
+    return int(compute.sum(compute.take(compute.binary_length(column.dictionary), column.indices)).as_py() or 0)
 
 
 def write_parquet(path: Path, rows: list[dict[str, Json]], schema: Any = None) -> None:
     """Write rows; column types follow from `schema`, or from the values."""
     pyarrow, parquet = pyarrow_modules()
     parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), path, compression="zstd")
+
+
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
+def refuse_pointer(path: Path) -> None:
+    """Check that a file is itself and not a Git LFS pointer to it.
+
+    Raises:
+        InputError: It is a pointer, or cannot be read.
+    """
+    try:
+        with open_file(path) as stream:
+            start = stream.read(len(LFS_POINTER))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    if start == LFS_POINTER:
+        raise InputError("a Git LFS pointer, not the file itself", file=path, hint="run 'git lfs pull' there")
+
+
+def read_arrow_rows(path: Path) -> tuple[list[dict[str, Json]], str]:
+    """The rows of a Parquet file, and its Arrow schema as text.
+
+    Raises:
+        InputError: It is damaged, or holds what has no JSON form; names row and column.
+        MissingExtraError: The `hub` extra is not installed.
+    """
+    refuse_pointer(path)
+    pyarrow, _ = pyarrow_modules()
+    table, schema = read_parquet(path)
+    doubled = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if doubled:
+        raise InputError("a column stands twice", file=path, place=doubled[0])
+    try:
+        for index, column in enumerate(schema):
+            if _is_text_in_json(column.type):
+                table = table.set_column(index, column.name, table.column(index).cast(pyarrow.string()))
+        rows: list[dict[str, Json]] = table.to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"not a readable Parquet file: {reason}", file=path, hint="get the file again") from None
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            _refuse_what_is_not_json(value, path, f"row {number}.{name}", 0)
+    return rows, base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def _is_text_in_json(kind: Any) -> bool:
+    pyarrow, _ = pyarrow_modules()
+    types = pyarrow.types
+    return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind) or types.is_decimal(kind))
+
+
+def _refuse_what_is_not_json(value: object, path: Path, place: str, depth: int) -> None:
+    if depth > DEEPEST:
+        raise InputError(f"nested deeper than {DEEPEST} levels", file=path, place=place[:120])
+    if isinstance(value, dict):
+        for key, member in value.items():
+            _refuse_what_is_not_json(member, path, f"{place}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            _refuse_what_is_not_json(member, path, f"{place}[{index}]", depth + 1)
+    elif isinstance(value, str):
+        refuse_characters(value, place, file=path)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError("must be a finite number", file=path, place=place, value=value, hint="write null for no value")
+    elif not isinstance(value, int | float | None):
+        raise InputError(
+            f"a value of type {type(value).__name__} has no JSON form", file=path, place=place, hint="write it as text"
+        )
+
+
+def write_arrow_rows(path: Path, rows: list[dict[str, Json]], schema_text: str | None = None) -> list[str]:
+    """Write rows with the column types of a schema that `read_arrow_rows` gave, as far as the values still fit.
+
+    Returns:
+        A line for each column whose values had to become JSON text.
+    """
+    pyarrow, parquet = pyarrow_modules()
+    schema = _schema(schema_text)
+    typed = {} if schema is None else {column.name: column for column in schema}
+    columns, fields, lost = [], [], []
+    for name in dict.fromkeys([*typed, *(key for row in rows for key in row)]):
+        values = [row.get(name) for row in rows]
+        array = None if name not in typed else _array(values, typed[name].type)
+        if array is not None and (typed[name].nullable or not array.null_count):
+            columns.append(array)
+            fields.append(typed[name])
+            continue
+        if len({type(value) for value in values if value is not None} - {str}) == 1:
+            array = _array(values, None)
+        elif any(value is not None and not isinstance(value, str) for value in values):
+            array = None
+        else:
+            array = _array(values, pyarrow.string())
+        if array is None or pyarrow.types.is_nested(array.type):
+            lost.append(f"column '{name}' of {path.name} fits no column type and is written as JSON text")
+            texts = [None if value is None else json.dumps(value, ensure_ascii=False) for value in values]
+            array = pyarrow.array(texts, pyarrow.string())
+        columns.append(array)
+        fields.append(pyarrow.field(name, array.type))
+    found = pyarrow.schema(fields, metadata=None if schema is None else schema.metadata)
+    parquet.write_table(pyarrow.Table.from_arrays(columns, schema=found), path, compression="zstd")
+    return lost
+
+
+def _schema(text: str | None) -> Any:
+    if not isinstance(text, str):
+        return None
+    pyarrow, _ = pyarrow_modules()
+    try:
+        return pyarrow.ipc.read_schema(pyarrow.py_buffer(base64.b64decode(text, validate=True)))
+    except (pyarrow.ArrowException, OSError, ValueError):
+        return None
+
+
+def _array(values: list[Json], kind: Any) -> Any:
+    """An Arrow array, or None where the values are not of that type."""
+    pyarrow, _ = pyarrow_modules()
+    try:
+        if kind is not None and _is_text_in_json(kind):
+            return pyarrow.array(values, pyarrow.string()).cast(kind)
+        if kind is not None and pyarrow.types.is_dictionary(kind):
+            return pyarrow.array(values, kind.value_type).dictionary_encode().cast(kind)
+        return pyarrow.array(values, kind)
+    except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        return None

@@ -1,30 +1,335 @@
 """A benchmark as training data: StreamingChat for InternVL, ShareGPT for LLaMA-Factory, messages for TRL.
 
-Pictures are decoded once into `frames/`, and serve all three. The file of samples appears when it has been checked by
-the same check that `reeltalk validate-sft` runs.
+Child processes decode each picture once into `frames/`, which serves all three layouts and the next run. The file of
+samples appears when it has passed the check that `reeltalk validate-sft` runs: every line is read, every picture is
+decoded, and every budget holds.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats import TRAINING
-from reeltalk.formats.training_check import Checked, check
-from reeltalk.formats.training_cuts import Cutter, FrameRule
-from reeltalk.formats.training_frames import FRAMES, Film, Progress, films, frame_folder, write_frames
-from reeltalk.formats.training_options import TrainingOptions
-from reeltalk.formats.training_units import Conversation, Found, conversations
-from reeltalk.parallel import Executor
+from reeltalk.formats.training_units import Conversation, Cutter, Found, FrameRule, TrainingOptions, conversations
+from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.schema.record import Json
-from reeltalk.schema.sft import TokenCounter, TrainingSample
-from reeltalk.store.atomic import write_bytes, writing
+from reeltalk.schema.sft import SampleLimits, TokenCounter, TrainingSample, sample_tokens
+from reeltalk.store.atomic import storage_errors, write_bytes, writing
 from reeltalk.store.content import Content
-from reeltalk.store.documents import write_json
-from reeltalk.store.sft import SampleLayout, line_text, to_answer_line, to_line
+from reeltalk.store.documents import parse_json, read_text, write_json
+from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, to_answer_line, to_line
+from reeltalk.video.serving import REFUSED, UNWRITABLE
+
+UNREADABLE: Final = "reeltalk.video.stills:unreadable"
+PICTURES_A_CALL: Final = 64
+CHECK_S: Final = 300.0
+MEMORY_BYTES: Final = 1 << 30
+
+
+@dataclass
+class Checked:
+    """What a file of samples holds and what is wrong with it."""
+
+    samples: int = 0
+    frames: int = 0
+    """Over all samples; a picture counts as often as it is shown."""
+    answers: int = 0
+    """Answers that loss falls on."""
+    most_frames: int = 0
+    most_tokens: int = 0
+    """Of the longest sample."""
+    problems: list[InputError] = field(default_factory=list)
+
+
+def check(
+    path: Path,
+    *,
+    limits: SampleLimits,
+    count: TokenCounter,
+    executor: Executor,
+    layout: SampleLayout | None = None,
+    root: Path | None = None,
+    progress: Progress = unseen,
+) -> Checked:
+    """Check a file of samples; problems are collected, not raised.
+
+    Args:
+        path: JSON Lines of a layout of `store.sft`.
+        limits: What a sample may hold.
+        count: Counts the tokens of a text.
+        executor: Decodes pictures.
+        layout: Of the file; by default what each line looks like.
+        root: Pictures lie below it; the file's folder by default.
+        progress: Told how far it is.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    checked = Checked()
+    shown: dict[str, tuple[int, int]] = {}
+    lines_of: dict[str, int] = {}
+    for line, text in enumerate(read_text(path).split("\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            value = parse_json(text, file=path, line=line)
+            sample = read_line(value, layout or layout_of(value, file=path, line=line), file=path, line=line)
+        except InputError as error:
+            checked.problems.append(error)
+            continue
+        checked.problems += _problems(sample, limits, count, lines_of, checked, path=path, line=line)
+        for index, frame in enumerate(sample.frames):
+            shown.setdefault(frame.file, (line, index))
+        # TRL's completion is the last answer; loss falls on nothing else of such a line.
+        checked.answers += 1 if isinstance(value, dict) and "completion" in value else len(sample.turns)
+    if not checked.samples and not checked.problems:
+        checked.problems.append(InputError("no sample", file=path, hint="the file is empty"))
+    checked.problems += _pictures(path, root or path.parent, shown, executor, progress)
+    checked.problems.sort(key=lambda problem: problem.line or 0)
+    return checked
+
+
+def _problems(
+    sample: TrainingSample,
+    limits: SampleLimits,
+    count: TokenCounter,
+    lines_of: dict[str, int],
+    checked: Checked,
+    *,
+    path: Path,
+    line: int,
+) -> Iterable[InputError]:
+    tokens = sample_tokens(sample, limits, count)
+    checked.samples += 1
+    checked.frames += len(sample.frames)
+    checked.most_frames = max(checked.most_frames, len(sample.frames))
+    checked.most_tokens = max(checked.most_tokens, tokens)
+    if len(sample.frames) > limits.max_frames:
+        yield InputError(f"{len(sample.frames)} frames where {limits.max_frames} are allowed", file=path, line=line,
+                         place="$", hint="export with a smaller --max-frames")  # fmt: skip
+    if tokens > limits.budget:
+        yield InputError(
+            f"{tokens:,} tokens where {limits.budget:,} are allowed",
+            file=path,
+            line=line,
+            place="$",
+            hint="export with a smaller --budget, or give the --tokenizer that it was exported with",
+        )
+    first = lines_of.setdefault(sample.id, line)
+    if first != line:
+        yield InputError(f"this identifier stands in line {first} too", file=path, line=line, place="$.id",
+                         value=sample.id)  # fmt: skip
+
+
+def _pictures(
+    path: Path,
+    root: Path,
+    shown: dict[str, tuple[int, int]],
+    executor: Executor,
+    progress: Progress,
+) -> list[InputError]:
+    """A problem for each picture that cannot be decoded, at the first line that shows it."""
+    names = list(shown)
+    parts = [names[start : start + PICTURES_A_CALL] for start in range(0, len(names), PICTURES_A_CALL)]
+    calls = [Call({"paths": [str(root / name) for name in part]}, Limits(CHECK_S, MEMORY_BYTES)) for part in parts]
+    problems: list[InputError] = []
+    done = 0
+    for place, outcome in executor.map(UNREADABLE, calls) if calls else ():
+        part = parts[place]
+        if isinstance(outcome, Failure) or not isinstance(outcome, list) or len(outcome) != len(part):
+            outcome = [f"it was read among others, and {outcome}"] * len(part)
+        for name, problem in zip(part, outcome, strict=True):
+            if problem is not None:
+                line, index = shown[name]
+                problems.append(
+                    InputError(
+                        f"the picture of frame {index} cannot be used: {str(problem)[:200]}",
+                        file=path,
+                        line=line,
+                        place=f"$.image[{index}]",
+                        value=name,
+                        hint=f"pictures are looked for below {root}",
+                    )
+                )
+        done += len(part)
+        progress("pictures", done, len(names), done / len(names))
+    return problems
+
+
+FRAMES: Final = "frames"
+MADE_AS: Final = "made.json"
+"""Beside the pictures of a video: what they were made of, and how."""
+MADE_BY: Final = 1
+"""Grows when the same frame would come out differently."""
+FRAMES_A_CALL: Final = 64
+DECODE_S: Final = 120.0
+SECONDS_A_FRAME: Final = 10.0
+"""Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
+WRITE: Final = "reeltalk.video.stills:write"
+LOOK: Final = "reeltalk.video.serving:look"
+HINT: Final = "replace the file, or leave the video out"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
+
+
+@dataclass(frozen=True)
+class Film:
+    """A video whose pictures are made."""
+
+    video: Video
+    path: Path
+    duration_s: float
+
+    @property
+    def rotation_deg(self) -> int:
+        """Clockwise, what a player applies."""
+        return self.video.encoding.rotation_deg if self.video.encoding is not None else 0
+
+
+def frame_folder(video_id: str) -> str:
+    """Folder of a video's pictures, relative to the root: its identifier where every file system takes that."""
+    if _PLAIN.fullmatch(video_id):
+        return f"{FRAMES}/{video_id}"
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", video_id).strip("_-")[:60] or "video"
+    return f"{FRAMES}/{stem}-{sha256(video_id.encode()).hexdigest()[:8]}"
+
+
+def films(videos: Iterable[Video], media: Callable[[Video], Path | None], executor: Executor) -> dict[str, Film]:
+    """The videos that are at hand, by identifier, with their lengths, which are read where they are not known.
+
+    Raises:
+        InputError: A video cannot be read.
+    """
+    there = [(video, path) for video in videos if (path := media(video)) is not None]
+    lengths = {video.id: video.duration_s for video, _ in there if video.duration_s}
+    unknown = [(video, path) for video, path in there if video.id not in lengths]
+    calls = [Call({"path": str(path)}, Limits(DECODE_S, MEMORY_BYTES)) for _, path in unknown]
+    for place, outcome in executor.map(LOOK, calls) if calls else ():
+        video, path = unknown[place]
+        lengths[video.id] = _number(_answer(outcome, path), "duration_s", path)
+    return {video.id: Film(video, path, lengths[video.id]) for video, path in there}
+
+
+def write_frames(
+    samples: Iterable[TrainingSample],
+    films: Mapping[str, Film],
+    root: Path,
+    *,
+    size: int,
+    quality: int,
+    executor: Executor,
+    overwrite: bool = False,
+    shared: Sequence[str] = (),
+    progress: Progress = unseen,
+) -> tuple[int, int]:
+    """Write the pictures of samples below a root, those that are there already left alone.
+
+    Args:
+        samples: Their frames have files and times.
+        films: Videos by identifier.
+        root: Gets `frames/VIDEO/MILLISECONDS.jpg`.
+        size: Width and height in pixels.
+        quality: Of the JPEG files, 1 to 100.
+        executor: Decodes.
+        overwrite: Make pictures anew that were made otherwise.
+        shared: Files of other samples that show the pictures, too: then none is made anew.
+        progress: Told how far it is.
+
+    Returns:
+        Pictures that samples show, and how many of them were decoded now.
+
+    Raises:
+        BenchmarkError: Pictures are there that were made otherwise, or they cannot be written.
+        InputError: A video cannot be decoded.
+    """
+    wanted: dict[str, dict[str, float]] = {}
+    for sample in samples:
+        stills = wanted.setdefault(sample.video_id or "", {})
+        for frame in sample.frames:
+            at_s = frame.at_s or 0.0
+            # Where two moments share a name, the earlier: no sample then sees beyond its question.
+            stills[frame.file] = min(at_s, stills.get(frame.file, at_s))
+    calls, paths = [], []
+    for video_id, stills in wanted.items():
+        film, folder = films[video_id], root / frame_folder(video_id)
+        _claim(folder, film, size=size, quality=quality, overwrite=overwrite, shared=shared)
+        missing = sorted((at_s, Path(file).name) for file, at_s in stills.items() if not (root / file).is_file())
+        for start in range(0, len(missing), FRAMES_A_CALL):
+            part = missing[start : start + FRAMES_A_CALL]
+            argument = {
+                "path": str(film.path), "stills": part, "rotation_deg": film.rotation_deg, "square_px": size,
+                "quality": quality, "folder": str(folder),
+            }  # fmt: skip
+            calls.append(Call(argument, Limits(DECODE_S + SECONDS_A_FRAME * len(part), MEMORY_BYTES)))
+            paths.append(film.path)
+    total = sum(map(len, wanted.values()))
+    to_do = sum(len(call.argument["stills"]) for call in calls)
+    done = 0
+    if calls:
+        progress("frames", 0, to_do, 0.0)
+    for place, outcome in executor.map(WRITE, calls) if calls else ():
+        answer = _answer(outcome, paths[place])
+        asked = len(calls[place].argument["stills"])
+        found = answer.get("pts_s")
+        if not isinstance(found, list) or len(found) != asked:
+            raise InputError("what is read from the video makes no sense", file=paths[place], hint=HINT)
+        done += asked
+        progress("frames", done, to_do, done / to_do)
+    return total, to_do
+
+
+def _claim(folder: Path, film: Film, *, size: int, quality: int, overwrite: bool, shared: Sequence[str]) -> None:
+    """Make sure that pictures in a folder are of this video and made in this way."""
+    made = {"made_by": MADE_BY, "video": film.video.sha256 or str(film.path), "size": size, "quality": quality}
+    file = folder / MADE_AS
+    with storage_errors(folder):
+        if folder.exists():
+            try:
+                before: Any = json.loads(file.read_bytes())
+            except (OSError, ValueError, RecursionError):
+                before = None
+            if before == made:
+                return
+            if any(folder.iterdir()) and (shared or not overwrite):
+                advice = f", as {', '.join(shared)} shows them, too" if shared else " or pass --overwrite"
+                raise BenchmarkError(
+                    f"{folder} holds pictures that were made otherwise (another video, size or quality); choose "
+                    f"another folder{advice}"
+                )
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        write_bytes(file, json.dumps(made).encode())
+
+
+def _answer(outcome: Any, path: Path) -> dict[str, Any]:
+    """What a child process answered, which has read a stranger's file."""
+    if isinstance(outcome, Failure):
+        raise InputError(f"the video cannot be decoded: {outcome}", file=path, hint=HINT)
+    if not isinstance(outcome, dict):
+        raise InputError("what is read from the video makes no sense", file=path, hint=HINT)
+    if REFUSED in outcome:
+        raise InputError(f"the video cannot be decoded: {str(outcome[REFUSED])[:300]}", file=path, hint=HINT)
+    if UNWRITABLE in outcome:
+        raise BenchmarkError(
+            f"frames of {path} cannot be written: {str(outcome[UNWRITABLE])[:300]}; free some space or choose another "
+            "folder"
+        )
+    return outcome
+
+
+def _number(answer: Mapping[str, Any], name: str, path: Path) -> float:
+    value = answer.get(name)
+    if not isinstance(value, int | float) or not 0 <= value < 14 * 86400:
+        raise InputError("what is read from the video makes no sense, as its length", file=path, hint=HINT)
+    return float(value)
+
 
 META: Final = {"streamingchat": "meta.json", "sharegpt": "dataset_info.json"}
 """The file by which a trainer finds the samples; TRL needs none."""
@@ -65,7 +370,7 @@ def export_training(
     executor: Executor,
     overwrite: bool = False,
     provenance: dict[str, Json] | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = unseen,
 ) -> Exported:
     """Write pictures, samples and what a trainer finds them by. Run again, it decodes only what is not there.
 

@@ -15,9 +15,8 @@ from typing import Final
 from pydantic import AliasChoices, Field
 
 from reeltalk.errors import InputError
-from reeltalk.formats.file_names import as_file_stem
-from reeltalk.formats.layout import Document, Index, Kind, Layout
-from reeltalk.formats.left_out import ADDED_LATER, added_since_import, fields_left_out
+from reeltalk.formats.export_losses import ADDED_LATER, added_since_import, fields_left_out
+from reeltalk.formats.layout import Document, Index, Kind, Layout, as_file_stem
 from reeltalk.formats.multiple_choice import (
     LETTERS,
     lost_beyond_questions,
@@ -346,7 +345,7 @@ def _read_file(path: Path) -> Json | None:
         return read_json(path)
     if path.suffix != ".parquet":
         return None
-    rows = read_parquet(path)
+    rows = read_parquet(path)[0].to_pylist()
     for number, row in enumerate(rows):
         try:
             json.dumps(row, allow_nan=False)

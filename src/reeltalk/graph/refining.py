@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from reeltalk.errors import BenchmarkError, ReeltalkError
+from reeltalk.errors import BenchmarkError, BudgetError, OutageError, ReeltalkError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.grounding import Claim, ungrounded
 from reeltalk.graph.telling import tell
+from reeltalk.progress import CountProgress
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors, write_bytes
 from reeltalk.store.documents import read_json
 
 PROMPT: Final = Path(__file__).parent / "prompts" / "refine.md"
 SIGNATURE: Final = "refined.json"
-FAILURES_IN_A_ROW: Final = 5
-"""After so many the server is taken to be gone, and the run stops."""
 
 
 @dataclass
@@ -47,7 +46,7 @@ def refine(
     ask: Callable[[str], str],
     signature: dict[str, Json],
     connections: int = 4,
-    progress: Callable[[int, int], None] | None = None,
+    progress: CountProgress | None = None,
 ) -> Refined:
     """Refine every scenario's template summary that has no text in `out` yet.
 
@@ -61,7 +60,8 @@ def refine(
         progress: Called with how many are done of how many.
 
     Raises:
-        BenchmarkError: `out` holds texts of another signature, or the model failed again and again.
+        BenchmarkError: `out` holds texts of another signature.
+        OutageError: The model answers nobody; what it wrote before is in `out`.
     """
     _claim_folder(out, signature)
     done = Refined()
@@ -71,13 +71,13 @@ def refine(
             done.kept += 1
         else:
             open_.append(name)
-    in_a_row = 0
+    stopped: ReeltalkError | None = None
     with ThreadPoolExecutor(connections) as pool:
         running: dict[Future[str], str] = {}
         queue = iter(open_)
         try:
             while True:
-                for name in queue:
+                for name in queue if stopped is None else ():
                     running[pool.submit(ask, tell(scenarios[name], initial_rooms))] = name
                     if len(running) >= connections:
                         break
@@ -87,23 +87,22 @@ def refine(
                     name = running.pop(future)
                     try:
                         text = future.result()
+                    except (BudgetError, OutageError) as error:
+                        # What others are being told now is written, too.
+                        stopped = error
+                        continue
                     except ReeltalkError as error:
                         done.failed[name] = str(error)
-                        in_a_row += 1
                     else:
                         write_bytes(out / f"{name}.txt", (text.strip() + "\n").encode())
                         done.written += 1
-                        in_a_row = 0
-                    if in_a_row >= FAILURES_IN_A_ROW:
-                        raise BenchmarkError(
-                            f"the model failed {in_a_row} times in a row: {done.failed[name]}; {done.written:,} texts "
-                            f"are in {out}, run again to go on"
-                        )
                     if progress is not None:
                         progress(done.written + len(done.failed), len(open_))
         finally:
             for future in running:
                 future.cancel()
+    if stopped is not None:
+        raise stopped
     for name, graphs in scenarios.items():
         path = out / f"{name}.txt"
         if path.is_file() and (found := ungrounded(path.read_text(encoding="utf-8"), graphs, initial_rooms)):

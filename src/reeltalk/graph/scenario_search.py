@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, Scenario, adjacent
+from reeltalk.progress import CountProgress
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def compose(
     known: Mapping[str, ActivityCard],
     settings: ComposeSettings,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: CountProgress | None = None,
 ) -> Composed:
     """Build as many scenarios as the greedy walk finds, then draw the sample.
 
@@ -149,7 +150,7 @@ class _Search:
         self._with: dict[str, list[int]] = defaultdict(list)
         self._seen: set[Scenario] = set()
 
-    def run(self, progress: Callable[[int, int], None] | None) -> None:
+    def run(self, progress: CountProgress | None) -> None:
         order = list(self.usable)
         for done in range(self.settings.max_first):
             self.random.shuffle(order)

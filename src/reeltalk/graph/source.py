@@ -1,21 +1,20 @@
 """Activity graphs from wherever they lie: a folder, a zip archive, one file, or a benchmark."""
 
 import json
-import zipfile
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.rdf import SUFFIXES, graph_name
+from reeltalk.progress import CountProgress
 from reeltalk.schema.media import Clip
+from reeltalk.store.archives import is_zip, read_zip
+from reeltalk.store.benchmark import GRAPHS, Benchmark
 from reeltalk.store.documents import parse, read_json, read_text
-
-LARGEST_MEMBER_BYTES = 256 * 1024 * 1024
-"""A graph of 29,000 triples has about 6 MB; an archive's member far beyond is a mistake or an attack."""
-
-Progress = Callable[[int, int], None]
+from reeltalk.store.foreign import visible_files
+from reeltalk.store.manifest import MANIFEST
 
 
 def graph_texts(source: Path) -> Iterator[tuple[str, str, str]]:
@@ -40,31 +39,29 @@ def graph_texts(source: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _members(source: Path) -> Iterator[tuple[str, str, str]]:
-    if source.is_dir():
-        for path in sorted(path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()):
-            yield graph_name(path), str(path), read_text(path)
+    if (source / MANIFEST).is_file():
+        benchmark = Benchmark.open(source)
+        for name in sorted(benchmark.graphs()):
+            yield name, str(source / GRAPHS / f"{name}.nq"), benchmark.graph(name)
         return
-    if not zipfile.is_zipfile(source):
+    if source.is_dir():
+        for path in visible_files(source):
+            if path.suffix.lower() in SUFFIXES:
+                yield graph_name(path), str(path), read_text(path)
+        return
+    if not is_zip(source):
         if source.suffix.lower() not in SUFFIXES:
             raise InputError(
                 "neither a folder, a zip archive nor a graph", file=source, hint=f"known: {', '.join(SUFFIXES)}"
             )
         yield graph_name(source), str(source), read_text(source)
         return
-    with zipfile.ZipFile(source) as archive:
-        for info in sorted(archive.infolist(), key=lambda info: info.filename):
-            if PurePosixPath(info.filename).suffix.lower() not in SUFFIXES:
-                continue
-            where = f"{source}/{info.filename}"
-            if info.file_size > LARGEST_MEMBER_BYTES:
-                raise InputError(f"a graph of {info.file_size:,} bytes", file=where, hint="split the archive")
-            try:
-                yield graph_name(info.filename), where, archive.read(info).decode("utf-8")
-            except (UnicodeDecodeError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-                raise InputError(f"cannot be read: {error}", file=where) from None
+    members = read_zip(source, wanted=lambda name: PurePosixPath(name).suffix.lower() in SUFFIXES)
+    for name, text in sorted(members):
+        yield graph_name(name), f"{source}/{name}", text
 
 
-def read_graphs(source: Path, *, progress: Progress | None = None) -> dict[str, ActivityGraph]:
+def read_graphs(source: Path, *, progress: CountProgress | None = None) -> dict[str, ActivityGraph]:
     """All activity graphs of a folder, archive, file or benchmark by name.
 
     Args:

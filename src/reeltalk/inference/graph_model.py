@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, MissingExtraError
+from reeltalk.store.foreign import open_file
 
 OPSET: Final = 18
 IR_VERSION: Final = 10
@@ -71,7 +72,8 @@ def files_of(path: Path) -> list[Path]:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     try:
-        document = json.loads(path.read_bytes())
+        with open_file(path) as stream:
+            document = json.load(stream)
         nodes = {str(node["name"]): node for node in document["modelTopology"]["node"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
@@ -96,7 +98,8 @@ def _weights(path: Path, document: dict[str, Any]) -> dict[str, Array]:
         try:
             if file.stat().st_size + len(content) > LARGEST_WEIGHTS_BYTES:
                 raise InputError("weights of more than 1 GiB", file=file)
-            content += file.read_bytes()
+            with open_file(file) as stream:
+                content += stream.read()
         except OSError as error:
             raise InputError(f"weights cannot be read ({error.strerror})", file=file) from None
     found, at = {}, 0

@@ -20,6 +20,7 @@ from reeltalk.inference.ngrams import Floats, NGrams, matrix
 from reeltalk.schema.labels import VOCABULARIES
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import write_bytes
+from reeltalk.store.foreign import open_file
 
 FORMAT: Final = "reeltalk.tagger"
 VERSION: Final = 1
@@ -145,7 +146,8 @@ class LinearTagger:
             InputError: It is none, is damaged, of another version, or of other vocabularies.
         """
         try:
-            content = path.read_bytes() if path.stat().st_size <= LARGEST_BYTES else b""
+            with open_file(path) as stream:
+                content = stream.read(LARGEST_BYTES + 1)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=path, hint=HINT) from None
         try:

@@ -4,6 +4,7 @@ Before a request leaves, the most that it can take is set aside; when its reply 
 instead. So no limit is passed, however many threads ask.
 """
 
+import asyncio
 import math
 import threading
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from reeltalk.errors import BudgetError, SettingError
 
 PER: Final = 1_000_000
 """Prices are for so many tokens."""
+LOOK_AGAIN_S: Final = 0.02
+"""How often a request that waits for others to leave some of the budget looks again."""
 
 
 class Prices(BaseModel):
@@ -43,6 +46,13 @@ class Spent:
     """Of prompts and replies; the most possible where a server did not say."""
     cost: float
     """Of requests whose prices are known."""
+    unreached: int = 0
+    """Requests that reached no server. They are not among `calls`, and took no tokens."""
+
+    def __str__(self) -> str:
+        """Requests and tokens for people."""
+        unreached = f", {self.unreached:,} more requests reached no server" if self.unreached else ""
+        return f"{self.calls:,} requests, {self.tokens:,} tokens{unreached}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +79,7 @@ class Budget:
         """Begin with nothing spent.
 
         Args:
-            max_calls: Most requests that leave, those that are sent again included.
+            max_calls: Most requests that reach a server, those that are sent again included.
             max_tokens: Most tokens of prompts and replies.
             max_cost: Most money, in the unit of the prices.
 
@@ -80,31 +90,31 @@ class Budget:
             if limit is not None and not (math.isfinite(limit) and limit >= 0):
                 raise ValueError(f"{name} must be a number from 0, got {limit}")
         self.max_calls, self.max_tokens, self.max_cost = max_calls, max_tokens, max_cost
-        self._calls, self._tokens, self._cost = 0, 0, 0.0
+        self._calls, self._tokens, self._cost, self._unreached = 0, 0, 0.0, 0
         self._held: set[Reservation] = set()
-        self._settled = threading.Condition()
+        self._lock = threading.Lock()
 
     @property
     def spent(self) -> Spent:
         """What was taken, without what is set aside for requests under way."""
-        with self._settled:
-            return Spent(self._calls, self._tokens, self._cost)
+        with self._lock:
+            return Spent(self._calls, self._tokens, self._cost, self._unreached)
 
     @property
     def is_spent(self) -> bool:
         """Whether no further request can fit, however small."""
-        with self._settled:
+        with self._lock:
             return (self.max_calls is not None and self._calls >= self.max_calls) or (
                 self.max_tokens is not None and self._tokens >= self.max_tokens
             )
 
     def count(self, spent: Spent) -> None:
         """Count what another process took, which had a share of this budget."""
-        with self._settled:
+        with self._lock:
             self._calls += spent.calls
             self._tokens += spent.tokens
             self._cost += spent.cost
-            self._settled.notify_all()
+            self._unreached += spent.unreached
 
     def shares(self, weights: Sequence[int]) -> list["Budget"]:
         """What is left, divided among processes that cannot ask this one. Together they never pass it.
@@ -126,7 +136,7 @@ class Budget:
             costs = [math.nextafter(float(left * weight), 0.0) for weight in weights]
         return [Budget(*share) for share in zip(calls, tokens, costs, strict=True)]
 
-    def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
+    async def reserve(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None) -> Reservation:
         """Set aside the most that one request can take. Waits where requests under way may leave enough.
 
         Args:
@@ -139,28 +149,10 @@ class Budget:
             SettingError: There is a limit on money and no price.
         """
         wanted = self._wanted(prompt_tokens, completion_tokens, prices)
-        with self._settled:
-            while not self._taken(wanted):
-                self._settled.wait()
+        while not self._taken(wanted):
+            # Requests under way belong to any thread and loop; whoever waits for them looks again.
+            await asyncio.sleep(LOOK_AGAIN_S)
         return wanted
-
-    def try_reserve(
-        self, prompt_tokens: int, completion_tokens: int, prices: Prices | None = None
-    ) -> Reservation | None:
-        """As `reserve`, for an event loop: None where one has to wait for requests under way.
-
-        Args:
-            prompt_tokens: Most tokens that the prompt can have.
-            completion_tokens: Most tokens that the reply can have.
-            prices: Of the model that is asked.
-
-        Raises:
-            BudgetError: A limit would be passed. Nothing is set aside then.
-            SettingError: There is a limit on money and no price.
-        """
-        wanted = self._wanted(prompt_tokens, completion_tokens, prices)
-        with self._settled:
-            return wanted if self._taken(wanted) else None
 
     def _wanted(self, prompt_tokens: int, completion_tokens: int, prices: Prices | None) -> Reservation:
         if self.max_cost is not None and prices is None:
@@ -170,20 +162,29 @@ class Budget:
 
     def _taken(self, wanted: Reservation) -> bool:
         """Set aside what is wanted; False where requests under way may leave enough for it later."""
-        if self.max_calls is not None and self._calls >= self.max_calls:
-            raise self.error()
-        if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
-            raise self.error(wanted)
-        held_tokens = sum(other.tokens for other in self._held)
-        held_cost = math.fsum(other.cost for other in self._held)
-        if not self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
-            return False
-        self._calls += 1
-        self._held.add(wanted)
-        return True
+        with self._lock:
+            if self.max_calls is not None and self._calls >= self.max_calls:
+                # One that is under way may turn out to have reached no server.
+                if self._held:
+                    return False
+                raise self.error()
+            if not self._fits(self._tokens + wanted.tokens, self._cost + wanted.cost):
+                raise self.error(wanted)
+            held_tokens = sum(other.tokens for other in self._held)
+            held_cost = math.fsum(other.cost for other in self._held)
+            if not self._fits(self._tokens + held_tokens + wanted.tokens, self._cost + held_cost + wanted.cost):
+                return False
+            self._calls += 1
+            self._held.add(wanted)
+            return True
 
     def settle(
-        self, reservation: Reservation, prompt_tokens: int | None = None, completion_tokens: int | None = None
+        self,
+        reservation: Reservation,
+        prompt_tokens: int | None = None,
+        completion_tokens: int | None = None,
+        *,
+        reached: bool = True,
     ) -> None:
         """Count what a request took.
 
@@ -191,15 +192,19 @@ class Budget:
             reservation: What was set aside for it.
             prompt_tokens: Tokens of its prompt; what was set aside where nobody knows.
             completion_tokens: Tokens of its reply; what was set aside where nobody knows.
+            reached: False where no connection could be opened: then it took nothing, and does not count as a request.
         """
         prompt = reservation.prompt_tokens if prompt_tokens is None else prompt_tokens
         completion = reservation.completion_tokens if completion_tokens is None else completion_tokens
-        with self._settled:
+        with self._lock:
             self._held.remove(reservation)
-            self._tokens += prompt + completion
-            if reservation.prices is not None:
-                self._cost += reservation.prices.cost(prompt, completion)
-            self._settled.notify_all()
+            if not reached:
+                self._calls -= 1
+                self._unreached += 1
+            else:
+                self._tokens += prompt + completion
+                if reservation.prices is not None:
+                    self._cost += reservation.prices.cost(prompt, completion)
 
     def _fits(self, tokens: int, cost: float) -> bool:
         return (self.max_tokens is None or tokens <= self.max_tokens) and (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from reeltalk.errors import SettingError
 from reeltalk.llm.budget import Budget, Prices
@@ -21,8 +21,17 @@ class Message:
     """JPEG files, or what stands for them to an `AsyncModel` that looks them up; they stand before the text."""
 
 
+INSPECT: Final = "inspect:"
+"""Before the name of a model, says that inspect_ai asks it."""
 SamplingField = Literal["temperature", "max_tokens", "seed"]
 ALL_SAMPLING: Final[tuple[SamplingField, ...]] = ("temperature", "max_tokens", "seed")
+Temperature = Annotated[
+    Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None,
+    BeforeValidator(lambda value: None if isinstance(value, str) and value.lower() == "none" else value),
+]
+"""Sampling temperature, 0-2; None, or the word, sends none, for a server that takes none or knows better."""
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+"""How long a model that reasons may think."""
 
 
 class Endpoint(BaseModel):
@@ -34,8 +43,10 @@ class Endpoint(BaseModel):
     """Name of the model, as the server knows it."""
     base_url: str | None = None
     """Address of an OpenAI-compatible server, as http://localhost:8000/v1; OpenAI's own by default."""
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
-    """Sampling temperature."""
+    temperature: Temperature = 0.0
+    """Sampling temperature; None sends none."""
+    reasoning_effort: Effort | None = None
+    """How long a model that reasons may think; None leaves it to the server."""
     max_tokens: Annotated[int, Field(ge=1)] = 2048
     """Longest reply."""
     seed: int | None = 17
@@ -48,7 +59,10 @@ class Endpoint(BaseModel):
     timeout_s: Annotated[float, Field(gt=0)] = 120.0
     """Longest wait for one reply."""
     max_retries: Annotated[int, Field(ge=0)] = 5
-    """How often a request that failed on the way is sent again."""
+    """How often a request that failed on the way is sent again, at least; 0 for never."""
+    give_up_after_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 600.0
+    """Longest time without any answer for which requests are sent again to a server that is busy (429), fails (5xx) or
+    gives no reply in time; then the command stops. 0: no longer than `max_retries` says."""
     backoff_s: Annotated[float, Field(ge=0)] = 1.0
     """Wait before a request is sent again; each further one is twice as long, with jitter."""
     longest_wait_s: Annotated[float, Field(ge=0)] = 60.0
@@ -63,12 +77,15 @@ class Endpoint(BaseModel):
     @property
     def sampling(self) -> dict[str, Json]:
         """What a reply depends on beside the model and the messages."""
-        values: dict[SamplingField, Json] = {
+        values: dict[str, Json] = {
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
         }
-        return {name: value for name, value in values.items() if name in self.sends}
+        sampling: dict[str, Json] = {name: value for name, value in values.items() if name in self.sends}
+        if self.temperature is None:
+            sampling.pop("temperature", None)
+        return sampling if self.reasoning_effort is None else sampling | {"reasoning_effort": self.reasoning_effort}
 
     @property
     def prices(self) -> Prices | None:

@@ -1,7 +1,8 @@
 """Replies kept in one SQLite file, so that no question is paid for twice.
 
 Only replies are kept, never errors. Where a model runs is not part of the key: the same model, asked the same way with
-the same messages, is asked once.
+the same messages, is asked once. Beside them the file keeps what each server was found to take (`llm.dialect`), so that
+a command that goes on sends the same.
 """
 
 import contextlib
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from reeltalk.errors import BenchmarkError
+from reeltalk.llm.breaker import Breaker
+from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Message, Model, Reply
 from reeltalk.schema.record import Json
 
@@ -134,6 +137,39 @@ class ReplyStore:
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         return self._read(key, row[0])
 
+    def dialect(self, model: str, address: str) -> Dialect | None:
+        """What the server of a model was found to take; None where nothing is kept.
+
+        Args:
+            model: Name of the model, as the server knows it.
+            address: Of the server, without user and password.
+        """
+        row = None
+        # Files of an earlier reeltalk lack the table; and whoever signs a run may do so after its file was closed.
+        with self._lock, contextlib.suppress(sqlite3.OperationalError, sqlite3.ProgrammingError):
+            sql = "SELECT dialect FROM dialects WHERE model = ? AND address = ?"
+            row = self._connection.execute(sql, (model, address)).fetchone()
+        try:
+            return None if row is None else Dialect.model_validate_json(row[0])
+        except ValueError:
+            return None  # what a later reeltalk learned is learned again
+
+    def keep_dialect(self, model: str, address: str, dialect: Dialect) -> None:
+        """Keep what the server of a model was found to take, in place of what was kept before.
+
+        Raises:
+            BenchmarkError: The file is damaged or locked, or the disk is full.
+        """
+        with self._lock, self._errors():
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS dialects (model TEXT, address TEXT, dialect TEXT NOT NULL, "
+                "PRIMARY KEY (model, address))"
+            )
+            self._connection.execute(
+                "INSERT INTO dialects VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET dialect = excluded.dialect",
+                (model, address, dialect.model_dump_json()),
+            )
+
     def __len__(self) -> int:
         with self._lock, self._errors():
             return int(self._connection.execute("SELECT count(*) FROM replies").fetchone()[0])
@@ -223,6 +259,12 @@ class CachedModel:
         """As the model's."""
         return self.model.sampling
 
+    @property
+    def asked_sampling(self) -> Mapping[str, Json]:
+        """What the user asked for, which a server's dialect leaves as it is: kept replies stay valid."""
+        asked: Mapping[str, Json] = getattr(self.model, "asked_sampling", self.model.sampling)
+        return asked
+
     def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
         """The reply that is kept, else a new one.
 
@@ -231,9 +273,14 @@ class CachedModel:
             BudgetError: A limit would be passed.
             BenchmarkError: The store is damaged or locked.
         """
-        key = reply_key(self.name, messages, schema=schema, sampling=self.sampling, sample=self.sample)
+        key = reply_key(self.name, messages, schema=schema, sampling=self.asked_sampling, sample=self.sample)
         kept = self.store.get(key)
-        return kept if kept is not None else self.store.put(key, self.model.ask(messages, schema=schema))
+        if kept is None:
+            return self.store.put(key, self.model.ask(messages, schema=schema))
+        breaker: Breaker | None = getattr(self.model, "breaker", None)
+        if breaker is not None:
+            breaker.kept()
+        return kept
 
     def close(self) -> None:
         """Close the model."""

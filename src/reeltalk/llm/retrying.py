@@ -1,18 +1,17 @@
-"""Ask again after failures that pass, with growing, jittered waits. The home of tenacity."""
+"""When a request that failed is sent again: after failures that pass, with growing, jittered waits."""
 
 import random
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import Final
 
-from reeltalk.errors import ModelError
+from reeltalk.errors import FailureKind, ModelError
+from reeltalk.llm.breaker import PASSING, Breaker
+from reeltalk.llm.model import Endpoint
 
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
-T = TypeVar("T")
+LONG_WAIT_S: Final = 1.0
+"""Shortest wait of a request that was sent again so often as a user allows, and still goes on."""
 
 
 class TransientError(ModelError):
@@ -20,70 +19,76 @@ class TransientError(ModelError):
 
     Args:
         problem: What went wrong.
+        kind: How the server failed.
         wait_s: How long the server asks to be left alone.
+        reached: False where no connection could be opened, so that no server has seen the request.
     """
 
-    def __init__(self, problem: str, *, wait_s: float | None = None) -> None:
-        self.wait_s = wait_s
-        super().__init__(problem)
+    def __init__(
+        self, problem: str, *, kind: FailureKind = "other", wait_s: float | None = None, reached: bool = True
+    ) -> None:
+        self.wait_s, self.reached = wait_s, reached
+        super().__init__(problem, kind=kind)
 
 
-class Persistence:
-    """Calls a function until it gives a result or too many transient errors; safe to share among threads."""
+class RetryPolicy:
+    """When a request that failed is sent again, and after which wait."""
 
-    def __init__(self, retries: int, *, backoff_s: float, longest_wait_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, breaker: Breaker) -> None:
         """Set the waits.
 
         Args:
-            retries: Calls after the first.
-            backoff_s: First wait; each further one is twice as long.
-            longest_wait_s: Longest wait, whatever a server asks for.
+            endpoint: Names how often a request is sent again, and the waits.
+            breaker: Knows whether the server answers others.
         """
-        import tenacity
+        self._retries, self._breaker = endpoint.max_retries, breaker
+        self._backoff_s, self._longest_wait_s = endpoint.backoff_s, endpoint.longest_wait_s
 
-        self._tenacity, self._retries = tenacity, retries
-        self._backoff_s, self._longest_wait_s = backoff_s, longest_wait_s
-        self._growing = tenacity.wait_exponential(backoff_s, longest_wait_s) + tenacity.wait_random(0, backoff_s)
-        self._stopped = threading.Event()
+    def goes_on(self, error: TransientError, times: int, began_s: float) -> bool:
+        """Whether a request is sent again after a failure that may pass.
 
-    def __call__(self, attempt: Callable[[], T]) -> T:
-        """The first result of `attempt`.
+        Beyond `retries` it is sent again for a time where the server is busy, or fails whoever asks it. A request that
+        fails alone is given up: it may be the reason.
 
-        Raises:
-            ModelError: Every call ended in a transient error, or `stop` was called. All other errors pass through.
+        Args:
+            error: The failure.
+            times: How often the request was sent.
+            began_s: When it was sent first, by `time.monotonic`.
         """
-        tenacity = self._tenacity
+        if times <= self._retries:
+            return True
+        give_up_after_s = self._breaker.give_up_after_s
+        if not self._retries or not give_up_after_s or error.kind not in PASSING:
+            return False
+        if error.kind != "busy" and (self._breaker.answered_since(began_s) or self._breaker.fails_one):
+            return False
+        # Where no reply came at all, the breaker ends it, and with it the command.
+        return time.monotonic() - began_s < give_up_after_s or not self._breaker.has_answered
 
-        def unless_stopped() -> T:
-            if self._stopped.is_set():
-                raise ModelError("the model was closed before it gave a reply")
-            return attempt()
+    def wait_s(self, error: TransientError, times: int) -> float:
+        """Seconds before a request is sent again.
 
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(self._retries + 1),
-            wait=self.wait,
-            sleep=tenacity.sleep_using_event(self._stopped),
-            retry=tenacity.retry_if_exception_type(TransientError),
-            reraise=True,
-        )
-        try:
-            result: T = retrying(unless_stopped)
-        except TransientError as error:
-            times = int(retrying.statistics.get("attempt_number", 1))
-            raise ModelError(f"{error}{f' (asked {times} times)' if times > 1 else ''}") from None
-        return result
+        Args:
+            error: Why.
+            times: How often it was sent.
+        """
+        # Jitter, for a server that sends many away names the same moment to all. No power of two beyond 2^30.
+        grown_s = self._backoff_s * 2.0 ** min(times - 1, 30) if error.wait_s is None else error.wait_s
+        if times > self._retries:
+            grown_s = max(grown_s, LONG_WAIT_S)
+        # No longer than until one gives up, whatever a server asks for.
+        longest_s = min(self._longest_wait_s, self._breaker.give_up_after_s or self._longest_wait_s)
+        return min(grown_s + random.uniform(0, self._backoff_s), longest_s)
 
-    def stop(self) -> None:
-        """End all waits: whoever waits gives up."""
-        self._stopped.set()
 
-    def wait(self, state: "RetryCallState") -> float:
-        """Seconds before the next call, as tenacity asks for them."""
-        error = state.outcome.exception() if state.outcome is not None else None
-        if isinstance(error, TransientError) and error.wait_s is not None:
-            # Jitter, for a server that sends many away names the same moment to all.
-            return min(error.wait_s + random.uniform(0, self._backoff_s), self._longest_wait_s)
-        return min(self._growing(state), self._longest_wait_s)
+def asked_in_vain(error: TransientError, times: int) -> ModelError:
+    """What is told of a request that failed each time.
+
+    Args:
+        error: The last failure.
+        times: How often it was sent.
+    """
+    return ModelError(f"{error}{f' (asked {times} times)' if times > 1 else ''}", kind=error.kind)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -5,23 +5,40 @@ A reply is read by ourselves: the package takes any body for an answer.
 
 import base64
 import json
-import re
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Protocol
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from reeltalk.errors import ModelError
+from reeltalk.errors import FailureKind, ModelError, ReeltalkError
+from reeltalk.llm.breaker import Breaker
+from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.llm.retrying import TransientError, retry_after
+from reeltalk.llm.scrubbing import address_of, public_address, scrubbed
 from reeltalk.schema.record import Json
 
 PASSING_STATUS: Final = frozenset({408, 409, 429})
 """With all from 500 on, those after which the same request is sent again."""
 REFUSED_SCHEMA_STATUS: Final = frozenset({400, 422})
 """How servers answer a `response_format` that they do not know."""
+_TOO_SHORT: Final = "max_tokens or model output limit was reached"
 MESSAGE_TOKENS: Final = 16
 """More than any chat template that we know of adds to a message."""
+
+
+def kind_of_status(status: int) -> FailureKind:
+    """How a server failed, by the status of its answer."""
+    known: dict[int, FailureKind] = {
+        401: "access",
+        403: "access",
+        404: "not-found",
+        429: "busy",
+        408: "busy",
+        409: "busy",
+    }
+    return "server" if status >= 500 else known.get(status, "invalid")
 
 
 class RefusedError(ModelError):
@@ -29,35 +46,75 @@ class RefusedError(ModelError):
 
     def __init__(self, problem: str, status: int) -> None:
         self.status = status
-        super().__init__(problem)
+        super().__init__(problem, kind=kind_of_status(status))
 
 
 class RateLimitedError(TransientError):
     """A server that is asked too often."""
 
 
-# What we read of an answer. Servers leave out or add what they like besides.
+class LearnedError(RefusedError):
+    """A server that does not take one field of a request; sent again, the request lacks it. Not a failure to count."""
+
+
+# What we read of an answer. Servers leave out or add what they like besides, and what is broken beside a good reply
+# must not spoil it.
+MOST_TOKENS: Final = 2**31
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < MOST_TOKENS else None
+
+
+def _first(value: Any) -> Any:
+    return value[:1] if isinstance(value, list) else value
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def said(value: Any) -> Any:
+    """A message's text; of a list of parts those that are text, without what the model thought."""
+    if not isinstance(value, list):
+        return value
+    parts = [part for part in value if isinstance(part, (str, dict))]
+    return "".join(
+        part if isinstance(part, str) else part["text"]
+        for part in parts
+        if isinstance(part, str) or (part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str))
+    )
+
+
+TEXT_PARTS: Final = ("text", "output_text", None)
+"""Types of the parts of a message that are its text."""
+_Count = Annotated[int | None, BeforeValidator(_count)]
+_Text = Annotated[str | None, BeforeValidator(_text)]
+
+
 class _AnswerMessage(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
+    content: Annotated[str | None, BeforeValidator(said)] = None
+    refusal: _Text = None
 
 
 class _AnswerChoice(BaseModel):
     message: _AnswerMessage
-    finish_reason: str | None = None
+    finish_reason: _Text = None
 
 
 class _AnswerUsage(BaseModel):
-    prompt_tokens: Annotated[int, Field(ge=0)] | None = None
-    completion_tokens: Annotated[int, Field(ge=0)] | None = None
+    prompt_tokens: _Count = None
+    completion_tokens: _Count = None
 
 
 class Answer(BaseModel):
     """The body of an answer."""
 
-    model: str | None = None
-    choices: list[_AnswerChoice] = Field(default_factory=list)
-    usage: _AnswerUsage | None = None
+    model: _Text = None
+    choices: Annotated[list[_AnswerChoice], BeforeValidator(_first)] = Field(default_factory=list)
+    error: Any = None
+    """Gateways tell of errors so, with status 200."""
+    usage: Annotated[_AnswerUsage | None, BeforeValidator(lambda told: told if isinstance(told, dict) else None)] = None
 
     @classmethod
     def read(cls, content: bytes | str, endpoint: Endpoint) -> "Answer":
@@ -69,7 +126,9 @@ class Answer(BaseModel):
         try:
             return cls.model_validate_json(content)
         except ValidationError as error:
-            raise TransientError(f"{place(endpoint)} sent no valid answer: {first_problem(error)}") from None
+            raise TransientError(
+                f"{place(endpoint)} sent no valid answer: {first_problem(error)}", kind="reply"
+            ) from None
 
     @property
     def tokens(self) -> tuple[int | None, int | None]:
@@ -77,8 +136,21 @@ class Answer(BaseModel):
         usage = self.usage or _AnswerUsage()
         return usage.prompt_tokens, usage.completion_tokens
 
-    def reply(self, endpoint: Endpoint, *, took_s: float | None = None, first_token_s: float | None = None) -> Reply:
+    def reply(
+        self,
+        endpoint: Endpoint,
+        *,
+        took_s: float | None = None,
+        first_token_s: float | None = None,
+        secrets: Collection[str] = (),
+    ) -> Reply:
         """The reply in an answer.
+
+        Args:
+            endpoint: Who was asked.
+            took_s: Seconds to the end of the reply.
+            first_token_s: Seconds to its first token.
+            secrets: What may not be repeated.
 
         Raises:
             ModelError: The reply was cut off before it said anything.
@@ -89,13 +161,16 @@ class Answer(BaseModel):
         came = (choice.message.content or choice.message.refusal or "") if choice else ""
         text = came.strip()
         if choice is not None and not text and choice.finish_reason == "length":
-            raise ModelError(f"{where} wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply")
+            raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply")
+        if choice is None and self.error is not None:
+            words = scrubbed(_words({"error": self.error}) or str(self.error), secrets)
+            raise TransientError(f"{where} answered with an error: {words}", kind="reply")
         if choice is None or not text:
-            raise TransientError(f"{where} gave an empty reply")
+            raise TransientError(f"{where} gave an empty reply", kind="reply")
         prompt_tokens, completion_tokens = self.tokens
         return Reply(
             text=came if endpoint.keeps_space else text,
-            model=self.model or endpoint.model,
+            model=scrubbed(self.model or "", secrets) or endpoint.model,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             cut_off=choice.finish_reason == "length",
@@ -104,48 +179,163 @@ class Answer(BaseModel):
         )
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What came of one request."""
+
+    reply: Reply | None = None
+    error: ReeltalkError | None = None
+    """Why there is no reply."""
+    prompt_tokens: int | None = None
+    """None where nobody knows; then what was set aside counts."""
+    completion_tokens: int | None = None
+
+    @property
+    def reached(self) -> bool:
+        """False where no connection could be opened, so that no server has seen the request."""
+        return not isinstance(self.error, TransientError) or self.error.reached
+
+
+class Sender(Protocol):
+    """Sends one request, once."""
+
+    @property
+    def sampling(self) -> dict[str, Json]:
+        """What is really sent of temperature, longest reply and seed."""
+        ...
+
+    async def send(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Sent:
+        """One request; it never raises for what the server did.
+
+        A `LearnedError` asks for the same once more: the server refused a field that is left out from now on.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close connections."""
+        ...
+
+
 def place(endpoint: Endpoint) -> str:
     """Model and address, as errors name them."""
-    return f"{endpoint.model} at {endpoint.base_url or 'the default endpoint'}"
+    return f"{endpoint.model} at {public_address(address_of(endpoint))}"
 
 
-def request_fields(endpoint: Endpoint, messages: Sequence[Message], schema: dict[str, Json] | None) -> dict[str, Any]:
-    """The fields of a request."""
+def breaker_of(endpoint: Endpoint) -> Breaker:
+    """What stops a command whose model answers nobody at this address."""
+    return Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s)
+
+
+def request_fields(
+    endpoint: Endpoint, messages: Sequence[Message], schema: dict[str, Json] | None, dialect: Dialect
+) -> dict[str, Any]:
+    """The fields of a request, in the server's dialect."""
     fields: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [on_the_wire(message) for message in messages],
-        **endpoint.sampling,
+        # Null is a value that some servers refuse.
+        **{name: value for name, value in dialect.sampling(endpoint).items() if value is not None},
     }
-    if schema is not None:
-        title = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title") or "reply"))[:64]
-        fields["response_format"] = {"type": "json_schema", "json_schema": {"name": title, "schema": schema}}
+    if schema is not None and (asked := dialect.response_format(schema)) is not None:
+        fields["response_format"] = asked
     return fields
 
 
-def problem_of(error: Exception, endpoint: Endpoint, errors: Any) -> tuple[ModelError, bool]:
+def problem_of(
+    error: Exception, endpoint: Endpoint, errors: Any, *, secrets: Collection[str] = ()
+) -> tuple[ModelError, bool]:
     """An error of the `openai` package as one of ours, and whether the request certainly took no tokens.
 
     Args:
         error: What was raised.
         endpoint: Who was asked.
         errors: The `openai` package.
+        secrets: What the error may not repeat.
     """
     where = place(endpoint)
     if isinstance(error, errors.APITimeoutError):
-        return TransientError(f"{where} gave no reply within {endpoint.timeout_s:g} s"), False
+        if is_unreached(error):
+            problem = f"{public_address(address_of(endpoint))} cannot be reached: nothing answers there"
+            return TransientError(problem, kind="connection", reached=False), True
+        return TransientError(f"{where} gave no reply within {endpoint.timeout_s:g} s", kind="time-out"), False
     if isinstance(error, errors.APIConnectionError):
-        cause = one_line(str(error.__cause__ or error))
-        address = endpoint.base_url or "the default endpoint"
-        return TransientError(f"{address} cannot be reached: {cause}; check --base-url"), False
+        cause = scrubbed(str(error.__cause__ or error), secrets)
+        problem = f"{public_address(address_of(endpoint))} cannot be reached: {cause}; check --base-url"
+        return TransientError(problem, kind="connection", reached=not is_unreached(error)), False
     if isinstance(error, errors.APIStatusError):
         status = error.status_code
-        problem = f"{where} answered {status}: {one_line(error.message)}"
+        problem = f"{where} answered {status}: {scrubbed(_words(error.body) or error.message, secrets)}"
         if status == 429:
-            return RateLimitedError(problem, wait_s=retry_after(error.response.headers)), True
+            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
         if status in PASSING_STATUS or status >= 500:
-            return TransientError(problem, wait_s=retry_after(error.response.headers)), status < 500
+            return TransientError(
+                problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)
+            ), status < 500
+        if status == 400 and _TOO_SHORT in str(error.message):
+            # OpenAI's answer where a model that reasons has used up what it may write.
+            return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
         return RefusedError(problem, status), True
-    return ModelError(f"{where}: {one_line(str(error))}"), False
+    return ModelError(f"{where}: {scrubbed(str(error), secrets)}"), False
+
+
+def no_answer_within(endpoint: Endpoint) -> str:
+    """What is wrong where a reply ended before it began, after the place."""
+    return f"wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply"
+
+
+def _words(body: Any) -> str | None:
+    """What the body of a refusal says to people."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        for name in ("error", "message", "detail", "msg", "errors"):
+            if isinstance(body.get(name), str):
+                return str(body[name])
+            if isinstance(body.get(name), (dict, list)):
+                return _words(body[name])
+    return None
+
+
+def is_unreached(error: BaseException | None) -> bool:
+    """Whether an error, or what caused it, says that no connection could be opened, so that no server saw the request.
+
+    Args:
+        error: Of any package that speaks HTTP.
+    """
+    while error is not None:
+        # httpx and aiohttp, which providers' packages use, name their classes so.
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if names & {"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError", "gaierror"}:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def status_of(error: BaseException) -> int | None:
+    """The status of an answer that a package raised; None where there was no answer."""
+    for name in ("status_code", "code", "status"):
+        if type(status := getattr(error, name, None)) is int and status < 600:
+            return int(status)
+    return None
+
+
+def failure_kind(error: BaseException) -> FailureKind:
+    """How a server failed, by an error of a package that we do not know: its status, or the name of its class.
+
+    Args:
+        error: Of any package that speaks HTTP.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if (status := status_of(found)) is not None and status >= 400:
+            return kind_of_status(status)
+        names = [kind.__name__ for kind in type(found).__mro__]
+        if any("Timeout" in name for name in names):
+            return "time-out"
+        if any("Connect" in name for name in names):
+            return "connection"
+        found = found.__cause__ or found.__context__
+    return "other"
 
 
 def most_prompt_tokens(messages: Sequence[Message], schema: dict[str, Json] | None, image_tokens: int) -> int:

@@ -14,6 +14,7 @@ INFO: Final = MetricInfo(
     "cider",
     "CIDEr",
     high=10.0,
+    answer_rank=50,
     what="CIDEr-D, sigma 6, document frequencies of the file's own references; mean of items",
     source="Vedantam et al. 2015, arXiv 1411.5726",
 )

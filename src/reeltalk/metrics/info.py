@@ -25,6 +25,9 @@ class MetricInfo:
     """Digits after the point; by default two from 10 on, and four below."""
     corpus: bool = False
     """True where it is a number of all answers together and no mean of single ones."""
+    answer_rank: int | None = None
+    """Order among metrics of single answers where a page has room for one, the first the lowest; None for one that is
+    not preferred."""
     what: str = ""
     """A description for the documentation."""
     source: str = ""

@@ -27,6 +27,7 @@ INFO: Final = MetricInfo(
     "meteor",
     "METEOR",
     corpus=True,
+    answer_rank=40,
     what="METEOR 1.5 by its own jar: aggregate of the file, not the mean of items",
     source="Denkowski & Lavie 2014, W14-3348",
 )

@@ -11,6 +11,7 @@ from reeltalk.metrics.info import MetricInfo
 TOKEN_F1: Final = MetricInfo(
     "token_f1",
     "Token F1",
+    answer_rank=20,
     what="F1 of token bags, best reference; mean of items",
     source="Rajpurkar et al. 2016, arXiv 1606.05250",
 )

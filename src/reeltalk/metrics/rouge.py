@@ -11,6 +11,7 @@ from reeltalk.metrics.info import MetricInfo
 INFO: Final = MetricInfo(
     "rouge_l",
     "ROUGE-L",
+    answer_rank=10,
     what="ROUGE-L, beta 1.2, best precision and best recall over references; mean of items",
     source="Lin 2004, W04-1013",
 )

@@ -23,6 +23,7 @@ SIMILARITY: Final = MetricInfo(
     "similarity",
     "Similarity",
     low=-1.0,
+    answer_rank=30,
     what="cosine of sentence embeddings (all-MiniLM-L6-v2, 8 bits), best reference; mean of items",
     source="Reimers & Gurevych 2019, arXiv 1908.10084",
 )
@@ -55,6 +56,8 @@ TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
     "exact_match": (overlap.exact_match, "match:tokens"),
 }
 """Means of a value for each item, which tokens alone decide, and their part of the signature."""
+COMPUTED_ANYWHERE: Final = frozenset({"bleu", *TOKEN_METRICS})
+"""Metrics that need nothing but the texts: no Java, no network, no file of the user's."""
 
 
 @dataclass(frozen=True)

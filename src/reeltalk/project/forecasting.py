@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.project.fingerprint import MISSING, Fingerprints
-from reeltalk.project.options import Command
-from reeltalk.project.records import read_records
-from reeltalk.project.running import RunCommand, typed
-from reeltalk.project.standing import Standing, standings
+from reeltalk.project.records import MISSING, Fingerprints, read_records
+from reeltalk.project.running import RunCommand, Standing, standings, typed
+from reeltalk.project.sections import Command
 from reeltalk.project.steps import Step
 
 FORECAST: Final = ("construct", "evaluate")

@@ -1,4 +1,4 @@
-"""Run the steps of a project that must run, one command line after the other."""
+"""Which steps of a project must run, and why; and their run, one command line after the other."""
 
 import contextlib
 import shlex
@@ -8,19 +8,95 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from filelock import FileLock, Timeout
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.project.fingerprint import Fingerprints
-from reeltalk.project.records import HIDDEN, Ended, Record, Records, read_records, write_records
+from reeltalk.project.records import HIDDEN, Ended, Fingerprints, Record, Records, read_records, write_records
 from reeltalk.project.sections import SOURCES
-from reeltalk.project.standing import Standing, standing_of
 from reeltalk.project.steps import Step
 from reeltalk.store.atomic import storage_errors
 from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.failures import outlook_of
 from reeltalk.store.manifest import MANIFEST, read_manifest
+
+Kind = Literal["done", "new", "changed", "failed", "interrupted", "waits"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a step stands."""
+
+    kind: Kind
+    """`waits`: nothing it reads has changed yet, and a step before it has still to run."""
+    why: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether it must run."""
+        return self.kind not in ("done", "waits")
+
+
+def standing_of(step: Step, record: Record | None, reads: dict[str, str], folder: Path, version: str) -> Standing:
+    """Decide whether a step must run.
+
+    Args:
+        step: The step.
+        record: What is remembered of it.
+        reads: Hashes of what it reads now, by path.
+        folder: The project's.
+        version: This reeltalk's.
+    """
+    if record is None:
+        return Standing("new", "not run yet")
+    if record.ended == "failed":
+        return Standing("failed", f"failed when it was last run (exit code {record.code})")
+    if record.ended != "done":
+        return Standing("interrupted", "was interrupted, and goes on")
+    if not step.whole(folder):
+        return Standing("changed", f"its result, {step.result}, is not there")
+    if record.version != version:
+        return Standing("changed", f"reeltalk was {record.version} and is {version}")
+    if record.decides != step.decides:
+        return Standing("changed", _difference(record.decides, step.decides))
+    differing = [path for path, sha256 in reads.items() if record.reads.get(path) != sha256]
+    if differing:
+        return Standing("changed", f"{' and '.join(differing)} {'has' if len(differing) == 1 else 'have'} changed")
+    if record.code and step.kind == "run":
+        outlook = outlook_of(folder / step.result)
+        if outlook == "worth a retry":
+            return Standing("failed", "turns or judgings in it failed, and are asked again")
+        if outlook == "whole":
+            return Standing("changed", "what failed in it was asked again since")
+    return Standing("done", "done, with findings" if record.code else "done")
+
+
+def _difference(before: tuple[str, ...], now: tuple[str, ...]) -> str:
+    came = [part for part in now if part not in before]
+    went = [part for part in before if part not in now]
+    parts = [f"now {', '.join(came)}"] if came else []
+    parts += [f"before {', '.join(went)}"] if went else []
+    return "; ".join(parts) or "its settings stand in another order"
+
+
+def standings(
+    steps: tuple[Step, ...], records: Records, prints: Fingerprints, folder: Path, version: str
+) -> list[Standing]:
+    """How all steps stand now; one that rests on a step that must run waits for what that makes."""
+    found: list[Standing] = []
+    to_come: dict[str, str] = {}
+    for step in steps:
+        reads = {read.path: prints.of(read) for read in step.reads}
+        now = standing_of(step, records.steps.get(step.name), reads, folder, version)
+        rests_on = next((to_come[path] for path in reads if path in to_come), None)
+        if now.kind == "done" and rests_on is not None:
+            now = Standing("waits", f"runs again if {rests_on} changes what it reads")
+        if now.kind != "done":
+            to_come[step.result] = step.name
+        found.append(now)
+    return found
+
 
 INTERRUPTED: Final = 130
 FINDINGS: Final = 1
@@ -161,7 +237,7 @@ class Runner:
 
     def _standing(self, step: Step) -> Standing:
         record = self._records.steps.get(step.name)
-        return standing_of(step, record, self._reads(step), whole=step.whole(self._folder), version=self._version)
+        return standing_of(step, record, self._reads(step), self._folder, self._version)
 
     def _step(self, step: Step, *, forced: bool) -> int:
         remembered = self._records
@@ -198,7 +274,11 @@ class Runner:
             return True
         if before is None:  # someone else's; the command says so
             return False
-        return step.whole(self._folder) or before.decides != step.decides or before.reads != self._reads(step)
+        if before.decides != step.decides or before.reads != self._reads(step):
+            return True
+        # What failed in a run is asked again by the very command.
+        asks_again = step.kind == "run" and before.version == self._version and before.ended == "done"
+        return step.whole(self._folder) and not asks_again
 
     def _make_room(self, step: Step, before: Record | None, *, forced: bool) -> Path | None:
         """Set a whole benchmark aside before another is begun in its place; what is not made yet is gone on with."""

@@ -1,10 +1,75 @@
-"""The sections of a project file: which command each becomes, and what the project fills in by itself.
+"""The sections of a project file: which command each becomes, what that command can be told, and their JSON schema.
 
-They are run in the order in which they stand here, whatever their order in the file.
+The command line says of itself what it can be told; nothing is copied. Sections are run in the order in which they
+stand here, whatever their order in the file. Editors complete and check a file by the schema.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from pydantic import BaseModel, TypeAdapter
+
+from reeltalk.schema.record import Json
+
+REQUIRED: Final = object()
+"""The default of an option that must be given."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command."""
+
+    key: str
+    """Its name in a project, as `min_shots`."""
+    flag: str | None
+    """Its name on the command line, as `--min-shots`; None for what stands in its place without a name."""
+    kind: Any
+    """Its type, with bounds, as pydantic validates it."""
+    default: Any
+    """What holds where it is not given; `REQUIRED` where it must be."""
+    help: str
+    """What it means, on one line."""
+    negative: str | None = None
+    """The flag that says no, as `--no-labels`."""
+    settings: type[BaseModel] | None = None
+    """The settings that it is a part of, and that are checked as a whole."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is REQUIRED
+
+    def words(self, value: Any) -> tuple[str, ...]:
+        """The option with a value, as it is typed; nothing where the value is the default."""
+        if value is None or value == self.default or (isinstance(value, tuple | list) and not value):
+            return ()
+        if isinstance(value, bool) and self.flag is not None:
+            said = self.flag if value else self.negative
+            return (said,) if said is not None else ()
+        found: list[str] = []
+        for part in value if isinstance(value, tuple | list) else (value,):
+            text = str(part)
+            if self.flag is None:
+                found.append(f"./{text}" if text.startswith("-") else text)
+            else:
+                found += [f"{self.flag}={text}"] if text.startswith("-") else [self.flag, text]
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of reeltalk."""
+
+    words: tuple[str, ...]
+    """What is typed after `reeltalk`, as `world film`."""
+    help: str
+    """What it does, in a sentence."""
+    options: tuple[Option, ...]
+
+    def option(self, key: str) -> Option | None:
+        """The option of a name."""
+        return next((option for option in self.options if option.key == key), None)
 
 
 @dataclass(frozen=True)
@@ -19,7 +84,7 @@ class Section:
 
 
 def _section(name: str, command: str, *filled: str) -> Section:
-    return Section(name, tuple(command.split()), frozenset(filled) | {"overwrite"})
+    return Section(name, tuple(command.split()), frozenset(filled) | {"overwrite", "delete_replies"})
 
 
 SECTIONS: Final = {
@@ -48,7 +113,8 @@ MODELS: Final = "models"
 """The key of `evaluate` that names the models, each of which is a run."""
 HOW: Final = frozenset(
     {
-        *("workers", "processes", "executor", "connections", "timeout_s", "max_retries", "backoff_s", "replies"),
+        *("workers", "processes", "executor", "connections", "replies"),
+        *("timeout_s", "max_retries", "give_up_after_s", "backoff_s", "preflight"),
         *("base_url", "api_key_env", "judge_base_url", "judge_api_key_env", "accept_licence"),
         *("price_in", "price_out", "judge_price_in", "judge_price_out", "max_calls", "max_tokens", "max_cost"),
     }
@@ -58,3 +124,72 @@ READ: Final = frozenset({"videos", "source"})
 """Options that name what is read, also where their type is text, as it may be an address on an object store."""
 WRITTEN: Final = frozenset({"into", "out", "replies"})
 """Options that name what a command writes; all other paths are read."""
+
+
+def schema_of(commands: Mapping[str, Command]) -> dict[str, Json]:
+    """The schema.
+
+    Args:
+        commands: What each section's command can be told.
+    """
+    shared = {
+        key: {"description": SHARED[key], "anyOf": [_of_option(option), {"type": "null"}]}
+        for key in SHARED
+        if (option := next((o for c in commands.values() if (o := c.option(key)) is not None), None)) is not None
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A reeltalk project",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["benchmark"],
+        "properties": {
+            "benchmark": {"type": "string", "description": "Folder of the benchmark; paths start from this file."},
+            **shared,
+            **{name: _of_section(name, commands[name]) for name in SECTIONS},
+        },
+    }
+
+
+def _of_section(name: str, command: Command) -> dict[str, Json]:
+    options = [option for option in command.options if option.key not in SECTIONS[name].filled]
+    properties = {option.key: _of_option(option) for option in options}
+    found: dict[str, Json] = {
+        "type": ["object", "null"],
+        "description": f"reeltalk {' '.join(command.words)}: {command.help}",
+        "additionalProperties": False,
+        "properties": dict(properties),
+    }
+    required: list[Json] = [option.key for option in options if option.required]
+    if name != "evaluate":
+        return found | ({"required": required} if required else {})
+    mode = properties.get("mode", {})
+    properties["mode"] = {
+        "description": mode.get("description"),
+        "anyOf": [
+            {k: v for k, v in mode.items() if k != "description"},
+            {"type": "array", "items": {"type": "string"}},
+        ],
+    }
+    model: dict[str, Json] = {
+        "anyOf": [
+            {"type": "string", "description": str(properties["model"]["description"])},
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": required,
+                "properties": dict(properties),
+            },
+        ]
+    }
+    shared: dict[str, Json] = {key: value for key, value in properties.items() if key != "model"}
+    shared[MODELS] = {"type": "object", "description": "Models by name; each is a run.", "additionalProperties": model}
+    return found | {"required": [MODELS], "properties": shared}
+
+
+def _of_option(option: Option) -> dict[str, Any]:
+    made = TypeAdapter(option.kind).json_schema()
+    made["description"] = option.help
+    if not option.required and option.default is not None:
+        made["default"] = TypeAdapter(option.kind).dump_python(option.default, mode="json")
+    return made

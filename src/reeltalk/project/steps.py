@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reeltalk.project.options import Command
 from reeltalk.project.reading import Project, Values, refuse_same_results
-from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN
+from reeltalk.project.sections import HOW, READ, SOURCES, WRITTEN, Command
 from reeltalk.store.manifest import MANIFEST
 from reeltalk.store.runs import INFO
 

@@ -13,6 +13,7 @@ from reeltalk.errors import SettingError
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 WILDCARDS: Final = frozenset({"0.0.0.0", "::"})
+THIS_MACHINE: Final = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,38 @@ class Address:
     """True where it also answers to any IP address: it listens on all, and an address cannot be rebound."""
     behind_https: bool = False
     """True where a proxy in front of it speaks HTTPS with browsers."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies, which are believed who asks and by which scheme."""
 
     def answers_to(self, host: str) -> bool:
         """True where a request's `Host` names this server."""
         name = host_name(host)
         return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
+
+    def is_proxy(self, host: str) -> bool:
+        """True where an IP address is that of a proxy."""
+        return _is_ip(host) and any(ipaddress.ip_address(host) in ipaddress.ip_network(each) for each in self.proxies)
+
+    def warnings(self, host: str) -> list[str]:
+        """What whoever starts the server should know about who can read along.
+
+        Args:
+            host: What is listened on.
+        """
+        if host not in WILDCARDS and (host.lower() == "localhost" or _is_loopback(host)):
+            return []
+        found = [
+            f"--host {host}: other machines reach this server directly, without TLS: passwords, cookies and videos can "
+            "be read and changed on the way. Listen on 127.0.0.1 behind a proxy that speaks HTTPS, with "
+            "--public-host NAME --behind-https; the how-to about reviewing has a configuration for nginx."
+        ]
+        if self.proxies:
+            found = [
+                f"--host {host}: let no machine but the proxy reach this port, for the server itself does not speak TLS"
+            ]
+            if set(self.proxies) <= set(_trusted(THIS_MACHINE)):
+                found[0] += "; name a proxy on another machine with --proxy ADDRESS, or all people count as one address"
+        return found
 
     def shown(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
         """The address to tell people, as `http://127.0.0.1:8765`.
@@ -45,16 +73,19 @@ class Address:
         return f"http://{_bracketed(name)}:{port}"
 
 
-def address_of(host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False) -> Address:
+def address_of(
+    host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False, proxies: Sequence[str] = ()
+) -> Address:
     """The address of a server.
 
     Args:
         host: What it listens on.
         public_hosts: Names by which browsers reach it besides.
         behind_https: Whether a proxy in front of it speaks HTTPS.
+        proxies: IP addresses and networks of proxies; with `behind_https`, this machine by default.
 
     Raises:
-        SettingError: A name is none.
+        SettingError: A name or an address is none.
     """
     names = set(LOCAL)
     for given in public_hosts:
@@ -64,7 +95,8 @@ def address_of(host: str, public_hosts: Sequence[str] = (), *, behind_https: boo
         names.add(name)
     if host not in WILDCARDS:
         names.add(host.lower())
-    return Address(frozenset(names), any_ip=host in WILDCARDS, behind_https=behind_https)
+    trusted = _trusted(proxies or (THIS_MACHINE if behind_https else ()))
+    return Address(frozenset(names), host in WILDCARDS, behind_https, trusted)
 
 
 def host_name(host: str) -> str | None:
@@ -81,6 +113,26 @@ def host_name(host: str) -> str | None:
     name = name.lower().removesuffix(".")
     good = 0 < len(name) <= 253 and name.isascii() and all(c.isalnum() or c in "-._" for c in name)
     return name if good else None
+
+
+def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for given in proxies:
+        try:
+            network = ipaddress.ip_network(given)
+        except ValueError:
+            raise SettingError(
+                f"--proxy {given!r}: give an IP address or a network, as 10.0.0.2 or 10.0.0.0/24"
+            ) from None
+        found.append(str(network))
+        if network.version == 4:
+            # As a socket that listens on :: sees it.
+            found.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+    return tuple(found)
+
+
+def _is_loopback(host: str) -> bool:
+    return _is_ip(host) and ipaddress.ip_address(host).is_loopback
 
 
 def _bracketed(name: str) -> str:

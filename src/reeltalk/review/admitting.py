@@ -8,7 +8,7 @@ from typing import Final
 from reeltalk.errors import BrokenInvariantError, InputError
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.manifest import Manifest, hash_file
+from reeltalk.store.manifest import Manifest
 from reeltalk.store.tables import TABLES
 from reeltalk.store.validate import Finding, check_content
 
@@ -24,25 +24,14 @@ def admitted(benchmark: Benchmark) -> Content:
     """A benchmark's rows, checked among themselves.
 
     Args:
-        benchmark: Its tables are read once and hashed once.
+        benchmark: Its tables are read once.
 
     Raises:
-        InputError: A table is damaged or was edited by hand, or records contradict each other; names file, line, field.
+        BenchmarkError: A file was edited by hand.
+        InputError: A table is damaged, or records contradict each other; names file, line, field.
         BrokenInvariantError: As before, where no line can be named.
     """
-    try:
-        content = benchmark.content()
-    except UnicodeDecodeError:
-        raise InputError(
-            "a graph is not UTF-8", file=benchmark.path, hint=f"run 'reeltalk validate {benchmark.path}'"
-        ) from None
-    for name, sha256 in table_hashes(benchmark.manifest).items():
-        if hash_file(benchmark.path / name)[0] != sha256:
-            raise InputError(
-                "its content differs from the hash in the manifest: it was edited or damaged",
-                file=benchmark.path / name,
-                hint="write changes with a command, or copy the file anew from where it came",
-            )
+    content = benchmark.content()
     errors = [finding for finding in check_content(content) if finding.severity == "error"]
     if errors:
         raise _refusal(benchmark, content, errors)

@@ -34,7 +34,7 @@ LEFT_OUT: Final = frozenset({"invitations", "sessions", "tokens", "resets", "req
 SECRET: Final[Mapping[str, Mapping[str, str]]] = {"people": {"password": ""}}
 """Columns that stay here, with what they hold in their place afterwards."""
 BATCH: Final = 2000
-Progress = Callable[[str, int, int], None]
+TableProgress = Callable[[str, int, int], None]
 """Is told a table, how many of its rows are done, and how many there are."""
 
 
@@ -69,7 +69,7 @@ def tables() -> Sequence[Table]:
     return [table for table in Base.metadata.sorted_tables if table.name not in LEFT_OUT]
 
 
-def export_project(database: Database, folder: Path, *, progress: Progress = lambda *_: None) -> ExportManifest:
+def export_project(database: Database, folder: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
     """Write a project into a folder that appears whole, or not at all. People may work on meanwhile.
 
     Args:
@@ -98,7 +98,7 @@ def export_project(database: Database, folder: Path, *, progress: Progress = lam
     return manifest
 
 
-def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, progress: Progress) -> ExportedFile:
+def _write(session: Session, table: Table, stream: IO[bytes], is_sqlite: bool, progress: TableProgress) -> ExportedFile:
     columns = _columns(table)
     total = session.scalar(select(func.count()).select_from(table)) or 0
     # Documents are stored as canonical JSON already: they are copied, not parsed.
@@ -172,7 +172,7 @@ def read_manifest(folder: Path) -> ExportManifest:
     return manifest
 
 
-def restore_project(database: Database, folder: Path, *, progress: Progress = lambda *_: None) -> ExportManifest:
+def restore_project(database: Database, folder: Path, *, progress: TableProgress = lambda *_: None) -> ExportManifest:
     """Bring an export into a database that holds no project, whole or not at all. The chain of events is verified.
 
     Args:
@@ -203,7 +203,7 @@ def restore_project(database: Database, folder: Path, *, progress: Progress = la
 _AGAIN: Final = "nothing was restored; export the project again where it came from"
 
 
-def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: Progress) -> None:
+def _read(session: Session, table: Table, file: Path, manifest: ExportManifest, progress: TableProgress) -> None:
     columns, total, done = _columns(table), manifest.files[file.name].rows, 0
     with file.open("rb") as stream:
         for some in _batches(_rows(stream, file, columns, SECRET.get(table.name, {}))):

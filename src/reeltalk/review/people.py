@@ -21,10 +21,10 @@ from sqlalchemy.orm import Session
 from reeltalk.errors import BenchmarkError
 from reeltalk.review.access import Role
 from reeltalk.review.events import Change
-from reeltalk.review.passwords import check_password, hash_password, is_password, nobody
+from reeltalk.review.passwords import STRONG, HashCost, check_password, hash_password, is_password, nobody
 from reeltalk.review.refusals import BadValueError, ConflictError, NotThereError, SignInFirstError
 from reeltalk.review.tables import InvitationRow, PersonRow, SessionRow, moment
-from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
 
 SESSION_DAYS: Final = 14
 """How long a browser that is not used stays signed in."""
@@ -61,7 +61,7 @@ def read_secret(folder: Path) -> bytes:
     """
     path = folder / SECRET
     with storage_errors(path):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_directory(folder)
         # Made aside and linked into place, so that nobody ever reads half a secret, and the first to come decides.
         partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
         if not path.exists():
@@ -73,6 +73,7 @@ def read_secret(folder: Path) -> bytes:
             with contextlib.suppress(FileExistsError):
                 os.link(partial, path)
             partial.unlink()
+            sync_directory(folder)
         found = path.read_bytes()
     if len(found) != 32:
         raise BenchmarkError(f"{path} holds {len(found)} bytes, not 32; remove it, and everybody signs in again")
@@ -161,7 +162,7 @@ def invitation_of(session: Session, secret: bytes, token: str) -> InvitationRow:
     return row
 
 
-def join(change: Change, secret: bytes, token: str, name: str, password: str) -> PersonRow:
+def join(change: Change, secret: bytes, token: str, name: str, password: str, cost: HashCost = STRONG) -> PersonRow:
     """Become a member by an invitation.
 
     Raises:
@@ -178,7 +179,7 @@ def join(change: Change, secret: bytes, token: str, name: str, password: str) ->
         name=name,
         sign_in=sign_in_name(name),
         role=invitation.role,
-        password=hash_password(password),
+        password=hash_password(password, cost),
         created_at=change.at,
         settings={},
     )

@@ -29,7 +29,7 @@ from reeltalk.video.serving import REFUSED, UNWRITABLE
 
 ORIGINAL: Final = "original"
 """In place of a proxy's name: the benchmark's own file is served."""
-RULES: Final = 1
+RULES: Final = 2
 """Raised when other files count as playable or proxies are made otherwise: what was decided before is decided anew."""
 LOOK: Final = Limits(wall_s=600.0, memory_bytes=1 << 30)
 PROXY_MEMORY_BYTES: Final = 2 << 30
@@ -170,7 +170,7 @@ def _decide(
 
 
 def _looked(place: PlayableFolder, wanted: list[str], executor: Executor) -> Iterator[tuple[str, Any]]:
-    calls = [Call({"path": str(place.store.path(sha256))}, LOOK) for sha256 in wanted]
+    calls = [Call({"path": str(place.store.whole(sha256))}, LOOK) for sha256 in wanted]
     for number, outcome in executor.map("reeltalk.video.playable:look", calls):
         yield wanted[number], outcome
 
@@ -185,7 +185,7 @@ def _proxies(
     for sha256 in wanted:
         partials.append(place.folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}")
         argument = {
-            "path": str(place.store.path(sha256)),
+            "path": str(place.store.whole(sha256)),
             "target": str(partials[-1]),
             "media_type": media_type,
         }

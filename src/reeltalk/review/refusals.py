@@ -83,5 +83,5 @@ class TooManyError(Refusal):
 
 def _spoken(seconds: int) -> str:
     if seconds < 90:
-        return f"{seconds} seconds"
+        return f"{seconds} second{'s' if seconds != 1 else ''}"
     return f"{-(-seconds // 60)} minutes"

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.evaluate.judging.protocol import Protocol, protocols
+from reeltalk.judge.protocol import Protocol, protocols
 from reeltalk.schema.record import Finite, Name
+from reeltalk.store.foreign import open_file
 
 MOST_MARKS: Final = 101
 
@@ -123,7 +124,8 @@ def scale_of(name: str) -> Scale:
     if path.suffix != ".toml":
         raise SettingError(f"there is no scale '{name}'; known are {', '.join(scales())}, or give a TOML file")
     try:
-        raw: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open_file(path) as stream:
+            raw: dict[str, Any] = tomllib.load(stream)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -11,6 +11,7 @@ from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
 from reeltalk.review.address import Address
 from reeltalk.review.app import create_app
+from reeltalk.review.connections import Limits, Places, Server, limits_of
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.people import invite, withdraw
 from reeltalk.review.project import Project
@@ -57,18 +58,25 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(project: Project, listening: socket.socket, address: Address | None = None) -> None:
+def serve(
+    project: Project, listening: socket.socket, address: Address | None = None, limits: Limits | None = None
+) -> None:
     """Serve until Ctrl-C or SIGTERM; requests that are being answered are finished first.
 
     Args:
         project: The project.
         listening: Where.
         address: How browsers reach it; by default under the names of this machine itself alone.
+        limits: What connections may take; by default what this process can hold.
     """
+    address = address or Address()
     config = uvicorn.Config(
         create_app(project, address),
-        # Only where a proxy is said to be there is it believed who asks; anybody else could name any address.
-        proxy_headers=address is not None and address.behind_https,
+        http="httptools",
+        ws="none",
+        # Only a proxy that was named is believed who asks; anybody else could name any address.
+        proxy_headers=bool(address.proxies),
+        forwarded_allow_ips=list(address.proxies),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -76,4 +84,4 @@ def serve(project: Project, listening: socket.socket, address: Address | None = 
     )
     # It raises the signal again once all is closed; whoever pressed Ctrl-C has been heard.
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
+        Server(config, Places(limits or limits_of(), address.is_proxy)).run(sockets=[listening])

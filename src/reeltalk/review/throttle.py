@@ -1,109 +1,143 @@
-"""How often somebody may try: a limit per key in a sliding window, in memory that stays small whoever knocks."""
+"""How often somebody may try, in memory that stays small whoever knocks: who errs waits longer each time."""
 
 import hashlib
 import ipaddress
 import math
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from reeltalk.review.refusals import TooManyError
 
-WINDOW_S: Final = 15 * 60.0
+Value = TypeVar("Value")
 MOST_KEYS: Final = 10_000
 """How many keys are remembered; the one that was tried longest ago is forgotten first."""
+FREE_TRIES: Final = 5
+"""For a name from one address, before whoever tries waits."""
+LONGEST_WAIT_S: Final = 15 * 60.0
+LONGEST_PAUSE_S: Final = 5.0
+"""How long a try that is paced may be kept waiting; a try that would wait longer is refused."""
 
 
-class Throttle:
-    """Counts tries by key.
+class BackOff:
+    """Some tries are free; each further one makes the next wait twice as long.
 
     Args:
-        limit: Tries that are heard within a window.
-        window_s: How long a try counts, in seconds.
+        free: Tries that need not wait.
         most_keys: How many keys are remembered.
-        clock: Tells the time in seconds; never goes back.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        *,
-        window_s: float = WINDOW_S,
-        most_keys: int = MOST_KEYS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._limit, self._window_s, self._most_keys, self._clock = limit, window_s, most_keys, clock
-        self._tries: OrderedDict[bytes, deque[float]] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, free: int = FREE_TRIES, *, most_keys: int = MOST_KEYS) -> None:
+        self._free, self._most_keys = free, most_keys
+        self._tries: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many keys are remembered."""
         return len(self._tries)
 
-    def attempt(self, *key: str) -> None:
-        """Count a try, before what it costs is spent: tries that run side by side are counted too.
+    def wait_s(self, key: bytes, now: float) -> float:
+        """Seconds until a try is heard; 0 where it is heard now."""
+        return max(0.0, self._tries.get(key, (0, now))[1] - now)
 
-        Raises:
-            TooManyError: There were as many as the limit; this one is not counted.
-        """
-        now, place = self._clock(), _hashed(key)
-        with self._lock:
-            tries = self._tries.setdefault(place, deque())
-            self._tries.move_to_end(place)
-            while tries and tries[0] <= now - self._window_s:
-                tries.popleft()
-            if len(tries) >= self._limit:
-                wait_s = max(1, math.ceil(tries[0] + self._window_s - now))
-                raise TooManyError("there were too many tries", wait_s=wait_s)
-            tries.append(now)
-            while len(self._tries) > self._most_keys:
-                self._tries.popitem(last=False)
+    def count(self, key: bytes, now: float) -> None:
+        """Count a try, before what it costs is spent: tries that run side by side are counted too."""
+        count, until = self._tries.get(key, (0, now))
+        # Whoever was quiet for long enough begins anew.
+        count = 1 if now - until >= LONGEST_WAIT_S else count + 1
+        wait_s = min(LONGEST_WAIT_S, 2.0 ** min(count - self._free, 20)) if count >= self._free else 0.0
+        _put(self._tries, key, (count, now + wait_s), self._most_keys)
 
-    def forgive(self, *key: str) -> None:
-        """Take the last try back: it was a good one."""
-        with self._lock:
-            place = _hashed(key)
-            tries = self._tries.get(place)
-            if tries:
-                tries.pop()
-            if not tries:
-                self._tries.pop(place, None)
-
-    def forget(self, *key: str) -> None:
+    def forget(self, key: bytes) -> None:
         """Forget all tries of a key."""
-        with self._lock:
-            self._tries.pop(_hashed(key), None)
+        self._tries.pop(key, None)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many tries are heard at once, and how long each further one takes."""
+
+    at_once: int
+    every_s: float
+
+
+class Pace:
+    """Hears some tries at once and further ones in even steps: the generic cell rate algorithm.
+
+    Args:
+        rate: How many, and in which steps.
+        most_keys: How many keys are remembered.
+    """
+
+    def __init__(self, rate: Rate, *, most_keys: int = MOST_KEYS) -> None:
+        self._rate, self._most_keys = rate, most_keys
+        self._due: OrderedDict[bytes, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def wait_s(self, key: bytes, now: float) -> float:
+        """Seconds after which a try that is counted now is to be heard."""
+        return max(0.0, self._due.get(key, now) - (self._rate.at_once - 1) * self._rate.every_s - now)
+
+    def count(self, key: bytes, now: float) -> None:
+        """Count a try."""
+        _put(self._due, key, max(self._due.get(key, now), now) + self._rate.every_s, self._most_keys)
+
+    def forgive(self, key: bytes) -> None:
+        """Take a try back: it was a good one."""
+        if key in self._due:
+            self._due[key] -= self._rate.every_s
 
 
 class Door:
     """What is counted where people sign in and join.
 
-    Ten wrong passwords for a name from one address, a hundred for it from anywhere, fifty of any kind from one address,
-    each in a quarter of an hour. One address alone locks nobody else out.
+    Five wrong passwords for a name from one address are heard at once; then whoever tries waits, twice as long each
+    time, up to a quarter of an hour. That is nobody else's wait: not another name's from that address, and not the
+    name's own from elsewhere. Many tries from one address, or for one name from many, are heard at a slow pace.
+
+    Args:
+        clock: Tells the time in seconds; never goes back.
+        of_address: The pace of all tries from one address, which bounds what passwords cost the processor.
+        of_name: The pace of all tries for one name, which bounds what many addresses together can guess.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.name_here = Throttle(10, clock=clock)
-        self.name = Throttle(100, clock=clock)
-        self.address = Throttle(50, clock=clock)
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        of_address: Rate = Rate(100, 0.25),
+        of_name: Rate = Rate(100, 2.0),
+    ) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._here = BackOff()
+        self._address, self._name = Pace(of_address), Pace(of_name)
 
-    def knock(self, name: str, address: str) -> None:
-        """Count a try to sign in.
+    def knock(self, name: str, address: str) -> float:
+        """Count a try to sign in; after how many seconds it is to be heard.
 
         Raises:
-            TooManyError: There were too many.
+            TooManyError: There were too many; this one is not counted.
         """
-        self.address.attempt(address)
-        self.name_here.attempt(name, address)
-        self.name.attempt(name)
+        now, here, at_name, at_address = self._clock(), _hashed((name, address)), _hashed((name,)), _hashed((address,))
+        with self._lock:
+            pause_s = max(self._address.wait_s(at_address, now), self._name.wait_s(at_name, now))
+            wait_s = self._here.wait_s(here, now) or (pause_s if pause_s > LONGEST_PAUSE_S else 0.0)
+            if wait_s:
+                raise TooManyError("there were too many tries", wait_s=math.ceil(wait_s))
+            self._here.count(here, now)
+            self._address.count(at_address, now)
+            self._name.count(at_name, now)
+        return pause_s
 
     def let_in(self, name: str, address: str) -> None:
         """The password was right: what was mistyped before counts no longer."""
-        self.address.forgive(address)
-        self.name_here.forget(name, address)
-        self.name.forgive(name)
+        with self._lock:
+            self._here.forget(_hashed((name, address)))
+            self._address.forgive(_hashed((address,)))
+            self._name.forgive(_hashed((name,)))
 
 
 def network_of(address: str | None) -> str:
@@ -117,6 +151,13 @@ def network_of(address: str | None) -> str:
             return found.ipv4_mapped.compressed
         return str(ipaddress.ip_network((found, 64), strict=False))
     return found.compressed
+
+
+def _put(remembered: "OrderedDict[bytes, Value]", key: bytes, value: Value, most: int) -> None:
+    remembered[key] = value
+    remembered.move_to_end(key)
+    while len(remembered) > most:
+        remembered.popitem(last=False)
 
 
 def _hashed(key: tuple[str, ...]) -> bytes:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator
 from reeltalk.errors import ReeltalkError
 from reeltalk.review.access import Action, check_role
 from reeltalk.review.address import Address
+from reeltalk.review.connections import SIGNED_IN
 from reeltalk.review.events import Change, changing, forget_requests
 from reeltalk.review.people import LONGEST_SESSION_DAYS, Person, keyed, person_of_session, slide_session
 from reeltalk.review.project import Project
@@ -22,12 +23,13 @@ from reeltalk.review.tables import RequestRow, canonical
 from reeltalk.review.throttle import Door, network_of
 from reeltalk.review.tokens import person_of_token
 from reeltalk.schema.record import Json
+from reeltalk.schema.texts import without_controls
 
 LONGEST_KEY: Final = 100
 
 
 def plain_json(value: Json) -> Json:
-    """The value itself.
+    """The value, its texts without control characters other than tab and line ends: no benchmark can hold them.
 
     Raises:
         ValueError: It holds what JSON text cannot have.
@@ -38,11 +40,11 @@ def plain_json(value: Json) -> Json:
     except (ValueError, RecursionError):
         # NaN is no JSON, and half a surrogate pair no text.
         raise ValueError("holds a number or a character that JSON text cannot have") from None
-    return value
+    return without_controls(value)
 
 
 def plain_text(value: str) -> str:
-    """The text itself.
+    """The text without control characters other than tab and line ends, which come with what is pasted from a PDF.
 
     Raises:
         ValueError: It holds what PostgreSQL, or UTF-8, cannot have.
@@ -53,7 +55,7 @@ def plain_text(value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError("holds a character that text cannot have") from None
-    return value
+    return str(without_controls(value))
 
 
 PlainJson = Annotated[Any, AfterValidator(plain_json)]
@@ -129,6 +131,12 @@ def is_https(request: Request) -> bool:
 
 def somebody(request: Request, project: ProjectHere) -> Person | None:
     """Who asks: by the session's cookie, or by a personal token; None where nobody is signed in."""
+    person = _somebody(request, project)
+    setattr(request.state, SIGNED_IN, person is not None)
+    return person
+
+
+def _somebody(request: Request, project: Project) -> Person | None:
     authorization = request.headers.get("authorization", "")
     with project.database.reading() as session:
         if authorization:

@@ -11,6 +11,8 @@ from reeltalk.schema.record import Name, Record, Seconds
 
 UnitKind = Literal["chain", "path", "dialogue"]
 """What is played as one and judged as one."""
+NOT_IN_SOURCE: Final = "the source holds no answer to this turn"
+"""Why a turn has no answer that a published file leaves out."""
 NO_REFERENCE: Final = "the benchmark holds no reference to this turn"
 
 

@@ -55,6 +55,10 @@ class Video(Record):
     sha256: Sha256 | None = None
     """Hash of the file's bytes; also its name in the media store, where it is present there."""
     duration_s: Seconds | None = None
+    """How long the file says that its pictures last, where it says more than it holds; else how long they do."""
+    decoded_s: Seconds | None = None
+    """Seconds of `duration_s` whose pictures can be had, where the file was cut off or is damaged; None where no loss
+    is known."""
     frame_rate: FrameRate | None = None
     width_px: Annotated[int, Field(gt=0)] | None = None
     height_px: Annotated[int, Field(gt=0)] | None = None

@@ -7,12 +7,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from reeltalk.schema.ids import VideoKey
 from reeltalk.schema.record import Finite, Json, Name, Record, Seconds
+from reeltalk.schema.texts import path_problem
 
 
 def _stays_inside(path: str) -> str:
     # An exporter writes to this path: a benchmark from a stranger must not reach outside the folder.
-    if path.startswith("/") or "\\" in path or ":" in path.split("/")[0] or {"", ".", ".."} & set(path.split("/")):
-        raise ValueError("must be a relative path with forward slashes that stays inside its folder")
+    if problem := path_problem(path):
+        raise ValueError(f"must be a relative path with forward slashes that stays inside its folder, not {problem}")
     return path
 
 

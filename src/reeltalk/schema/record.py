@@ -1,14 +1,13 @@
 """The root of all records: frozen, strict about its own fields, lossless about those of a source."""
 
 import math
-import re
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-LONGEST_NAME: Final = 512
+from reeltalk.schema.texts import code_point, refused_in_name
 
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
+LONGEST_NAME: Final = 512
 
 Json = Any
 """A JSON value. Not pydantic's `JsonValue`, which validates every value and costs more than all else together."""
@@ -18,10 +17,12 @@ def one_line(text: str) -> str:
     """The text itself.
 
     Raises:
-        ValueError: It is empty, has outer spaces, or holds control characters.
+        ValueError: It is empty, has outer spaces, or holds a character that no name may hold.
     """
-    if text != text.strip() or not text or _CONTROL.search(text):
+    if text != text.strip() or not text:
         raise ValueError("must be a non-empty line without control characters or outer spaces")
+    if found := refused_in_name(text):
+        raise ValueError(f"holds {code_point(found)}, a character that no name may hold: it cannot be seen")
     return text
 
 

@@ -45,6 +45,12 @@ class ScoreState(StrEnum):
     """The judge or metric failed. Counted and shown, never turned into zero."""
 
 
+NO_REFERENCE: Final = "there is no reference answer"
+NO_UNIT: Final = "no turn has an answer and a reference"
+NOTHING_TO_JUDGE: Final = (NO_REFERENCE, NO_UNIT)
+"""Why a judge was not asked: reasons of `JudgedScore` that are no failures of a judge."""
+
+
 class JudgedScore(Record):
     """One criterion's score of one model on one turn, chain, path or dialogue."""
 

@@ -1,11 +1,18 @@
 """Settings from values that people gave: what is wrong with one is said as they wrote it."""
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from reeltalk.errors import SettingError
+from reeltalk.schema.server_address import without_user
 
+Count = Annotated[int, Field(ge=1)]
+"""At least one."""
+Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""A price or a limit on cost, in the user's unit."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""From 0 to 1."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -32,7 +39,8 @@ def setting_problem(error: ValidationError) -> str:
     problem = (words[:1].lower() + words[1:]).rstrip(".")
     if not first["loc"]:
         return problem
-    return f"--{str(first['loc'][0]).replace('_', '-')} {first['input']!r}: {problem}"
+    value = without_user(repr(first["input"]))
+    return f"--{str(first['loc'][0]).replace('_', '-')} {value}: {problem}"
 
 
 def check_counts(**options: int | None) -> None:

@@ -15,23 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from reeltalk.analysis.calibration import CalibrationSettings
+    from reeltalk.analysis.comparison import CompareSettings
     from reeltalk.construct.settings import AskSettings, ConstructSettings
     from reeltalk.curate.settings import CurateSettings
     from reeltalk.evaluate.frame_settings import FrameSettings
-    from reeltalk.evaluate.settings import (
-        JudgeModelSettings,
-        JudgeSettings,
-        LimitSettings,
-        ModelSettings,
-        PlaySettings,
-        ScoreSettings,
-    )
-    from reeltalk.report.calibration import CalibrationSettings
-    from reeltalk.report.comparison import CompareSettings
-    from reeltalk.report.settings import ReportSettings
+    from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings, RetrySettings, ScoreSettings
+    from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+    from reeltalk.pages.settings import ReportSettings
     from reeltalk.stages.attacking import attack
     from reeltalk.stages.calibrating import calibrate, write_rating_sheet
-    from reeltalk.stages.comparing import compare
     from reeltalk.stages.constructing import ConstructReport, construct
     from reeltalk.stages.curating import curate
     from reeltalk.stages.evaluating import evaluate
@@ -40,7 +33,8 @@ if TYPE_CHECKING:
     from reeltalk.stages.judging import judge
     from reeltalk.stages.layouts import ExportReport, export_layout, import_layout
     from reeltalk.stages.planning import plan_evaluation
-    from reeltalk.stages.reporting import report, runs_table
+    from reeltalk.stages.reporting import compare, report, runs_table
+    from reeltalk.stages.retrying import retry
     from reeltalk.stages.scoring import score
     from reeltalk.world.settings import FilmSettings
 
@@ -60,6 +54,7 @@ __all__ = [
     "ModelSettings",
     "PlaySettings",
     "ReportSettings",
+    "RetrySettings",
     "RunReport",
     "ScoreSettings",
     "attack",
@@ -74,6 +69,7 @@ __all__ = [
     "judge",
     "plan_evaluation",
     "report",
+    "retry",
     "runs_table",
     "score",
     "write_rating_sheet",
@@ -88,18 +84,18 @@ _HOMES: Final = {
     "ConstructSettings": "reeltalk.construct.settings",
     "CurateSettings": "reeltalk.curate.settings",
     "FrameSettings": "reeltalk.evaluate.frame_settings",
-    "JudgeModelSettings": "reeltalk.evaluate.settings",
-    "JudgeSettings": "reeltalk.evaluate.settings",
+    "JudgeModelSettings": "reeltalk.judge.settings",
+    "JudgeSettings": "reeltalk.judge.settings",
     "LimitSettings": "reeltalk.evaluate.settings",
     "ModelSettings": "reeltalk.evaluate.settings",
     "PlaySettings": "reeltalk.evaluate.settings",
     "ScoreSettings": "reeltalk.evaluate.settings",
-    "CalibrationSettings": "reeltalk.report.calibration",
-    "CompareSettings": "reeltalk.report.comparison",
-    "ReportSettings": "reeltalk.report.settings",
+    "CalibrationSettings": "reeltalk.analysis.calibration",
+    "CompareSettings": "reeltalk.analysis.comparison",
+    "ReportSettings": "reeltalk.pages.settings",
     "calibrate": "reeltalk.stages.calibrating",
     "write_rating_sheet": "reeltalk.stages.calibrating",
-    "compare": "reeltalk.stages.comparing",
+    "compare": "reeltalk.stages.reporting",
     "ConstructReport": "reeltalk.stages.constructing",
     "construct": "reeltalk.stages.constructing",
     "curate": "reeltalk.stages.curating",
@@ -110,6 +106,8 @@ _HOMES: Final = {
     "plan_evaluation": "reeltalk.stages.planning",
     "report": "reeltalk.stages.reporting",
     "runs_table": "reeltalk.stages.reporting",
+    "RetrySettings": "reeltalk.evaluate.settings",
+    "retry": "reeltalk.stages.retrying",
     "score": "reeltalk.stages.scoring",
     "FilmSettings": "reeltalk.world.settings",
 }

@@ -2,43 +2,36 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from reeltalk.errors import MissingExtraError, MissingToolError, ReeltalkError, SettingError
-from reeltalk.evaluate.judging.judge import Judge, ReadsVideos
-from reeltalk.evaluate.judging.protocol import find_protocol
-from reeltalk.evaluate.judging.published import official_sampling
-from reeltalk.evaluate.judging.svbench_compat import streaming_slots
-from reeltalk.evaluate.judging.units import Background, JoinedChains
 from reeltalk.evaluate.opening import Asking, opened_judges, served
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import (
-    JUDGED_BY_DEFAULT,
-    NO_JUDGE,
-    JudgeModelSettings,
-    JudgeSettings,
-    LimitSettings,
-    ModelSettings,
-    judging_of,
-)
-from reeltalk.evaluate.stage import Judging, Progress
-from reeltalk.formats.svbench_joins import join_inputs
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings
+from reeltalk.evaluate.stage import Judging
+from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.judge.judge import Judge, ReadsVideos
+from reeltalk.judge.protocol import find_protocol
+from reeltalk.judge.published import official_sampling
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, judging_of
+from reeltalk.judge.svbench_compat import streaming_slots
+from reeltalk.judge.units import Background, JoinedChains
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess
 from reeltalk.metrics.scoring import ENGLISH_ONLY, metric_names
 from reeltalk.metrics.tokenise import languages_of
+from reeltalk.progress import Progress, Tell
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Video
+from reeltalk.schema.server_address import check_server
 from reeltalk.schema.settings import settings_of
 from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.store.content import Content
 
 Asked = tuple[str, Turn | AnsweredTurn]
 """The video that a turn is about, and the turn."""
-Tell = Callable[[str], None]
-"""Receives a sentence for people, as that a metric cannot be had here."""
 
 
 @contextlib.contextmanager
@@ -48,8 +41,16 @@ def asking_within(folder: RunFolder, limits: LimitSettings) -> Iterator[tuple[Re
         yield store, Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
 
 
-def endpoint_of(answering: ModelSettings, limits: LimitSettings) -> Asking:
+def endpoint_of(
+    answering: ModelSettings, limits: LimitSettings, *, shows_frames: bool = True, tell: Tell | None = None
+) -> Asking:
     """How the model that answers is asked.
+
+    Args:
+        answering: As the user says.
+        limits: How often, and within what.
+        shows_frames: Whether pictures will be sent to a model that takes them.
+        tell: Told what its server does not take.
 
     Raises:
         SettingError: The settings cannot be used together.
@@ -59,9 +60,11 @@ def endpoint_of(answering: ModelSettings, limits: LimitSettings) -> Asking:
         model="model",
         base_url=answering.base_url,
         temperature=answering.temperature,
+        reasoning_effort=answering.reasoning_effort,
         max_tokens=answering.max_reply_tokens,
         timeout_s=limits.timeout_s,
         max_retries=limits.max_retries,
+        give_up_after_s=limits.give_up_after_s,
         backoff_s=limits.backoff_s,
         image_tokens=answering.image_tokens,
         price_in=answering.price_in,
@@ -70,6 +73,10 @@ def endpoint_of(answering: ModelSettings, limits: LimitSettings) -> Asking:
     return Asking(
         endpoint,
         api_key=os.environ.get(answering.api_key_env),
+        key_variable=answering.api_key_env,
+        preflight=limits.preflight,
+        shows_frames=shows_frames,
+        tell=tell,
         connections=limits.connections,
         stream=answering.first_token,
         batch=answering.batch,
@@ -106,7 +113,7 @@ def judging_by(
         metric_names(settings.metrics)  # an unknown name is refused before any work
     check_judge_prompts(settings)
     judges = opened_judges(settings)
-    needing = needing_model(judges, options)
+    needing = needing_model(judges, options, kept=len(store) > 0)
     model = None
     if options.judge is not None and needing:
         endpoint = settings_of(
@@ -116,6 +123,7 @@ def judging_by(
             max_tokens=options.judge_max_reply_tokens,
             timeout_s=limits.timeout_s,
             max_retries=limits.max_retries,
+            give_up_after_s=limits.give_up_after_s,
             backoff_s=limits.backoff_s,
             price_in=options.judge_price_in,
             price_out=options.judge_price_out,
@@ -125,7 +133,17 @@ def judging_by(
             asked = {"sends": official.sends, "seed": official.seed, "keeps_space": True}
             endpoint = endpoint.model_copy(update=asked)
         key = os.environ.get(options.judge_api_key_env)
-        asking = Asking(endpoint, api_key=key, connections=limits.connections, sees_images=False)
+        asking = Asking(
+            endpoint,
+            api_key=key,
+            key_variable=options.judge_api_key_env,
+            option="--judge-base-url",
+            preflight=limits.preflight,
+            wants_schema=not settings.published,
+            tell=tell,
+            connections=limits.connections,
+            sees_images=False,
+        )
         model = served(options.judge, asking, store, budget)
     with contextlib.ExitStack() as stack:
         meteor: MeteorProcess | ReeltalkError | None = None
@@ -219,15 +237,23 @@ def judging_within(
     return found
 
 
-def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings) -> list[str]:
+def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kept: bool = True) -> list[str]:
     """Protocols that need a model.
 
+    Args:
+        judges: All protocols.
+        options: The model that judges.
+        kept: Whether replies are kept, so that no key may be needed.
+
     Raises:
-        SettingError: There are some, and no model is given.
+        SettingError: There are some, and no model is given, or it can be asked nowhere.
     """
     needing = [judge.name for judge in judges if judge.needs_model]
     if needing and options.judge is None:
         raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
+    if needing and options.judge is not None:
+        key_variable = None if kept else options.judge_api_key_env
+        check_server(options.judge, options.judge_base_url, key_variable, name="--judge", option="--judge-base-url")
     return needing
 
 
@@ -247,14 +273,6 @@ def background_of(content: Content, judging: JudgeSettings) -> Background:
     return Background.of(content, joined)
 
 
-def silent(sentence: str) -> None:
-    """Tell nobody."""
-
-
 def named(progress: Progress, name: str) -> Progress:
     """Progress of a part that is called by a name."""
     return lambda what, done, total, share: progress(f"{name}, {what}", done, total, share)
-
-
-def unseen(what: str, done: int, total: int, share: float) -> None:
-    """Show no progress."""

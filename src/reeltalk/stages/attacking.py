@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.judging.attacks import Attack, attack_items
-from reeltalk.evaluate.judging.under_attack import AttackReport
-from reeltalk.evaluate.judging.under_attack import attack as run_attacks
-from reeltalk.evaluate.settings import AUTO, JudgeModelSettings, JudgeSettings, LimitSettings
+from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import Judging
+from reeltalk.judge.attacks import Attack, attack_items
+from reeltalk.judge.settings import AUTO, JudgeModelSettings, JudgeSettings
+from reeltalk.judge.under_attack import AttackReport
+from reeltalk.judge.under_attack import attack as run_attacks
 from reeltalk.llm import Budget, ReplyStore
+from reeltalk.progress import Tell, silent
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import Tell, judging_by, silent
+from reeltalk.stages.asking import judging_by
 
 
 def attack(

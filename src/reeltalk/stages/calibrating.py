@@ -5,14 +5,13 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from reeltalk.analysis.calibration import Calibration, CalibrationSettings
+from reeltalk.analysis.calibration import calibrate as compute
+from reeltalk.analysis.human_ratings import human_ratings, rating_sheet
+from reeltalk.analysis.judge_values import scored
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.report.calibrate import calibrate as compute
-from reeltalk.report.calibration import Calibration, CalibrationSettings
-from reeltalk.report.calibration_page import write_calibration_site
-from reeltalk.report.human_ratings import human_ratings
-from reeltalk.report.judge_values import scored
-from reeltalk.report.rating_sheet import rating_sheet
-from reeltalk.stages.asking import Tell, silent
+from reeltalk.pages.calibration_page import write_calibration_site
+from reeltalk.progress import Tell, silent
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.runs import Run, read_run
 

@@ -14,7 +14,6 @@ from reeltalk.construct.probing import Ask
 from reeltalk.construct.prompting import prompt_group
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as compute
-from reeltalk.construct.step import Progress
 from reeltalk.construct.step import Run as ConstructRun
 from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError
@@ -23,8 +22,8 @@ from reeltalk.llm import Message
 from reeltalk.metrics.counting import Counted, counted
 from reeltalk.metrics.counting import lines as counted_lines
 from reeltalk.parallel import Executor, open_executor
+from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.stages.asking import Tell, silent, unseen
 from reeltalk.stages.prompt_folders import check_folder
 from reeltalk.stages.writing_models import WritingModels, opened_models
 from reeltalk.store.benchmark import Benchmark
@@ -94,12 +93,13 @@ def construct(
         SettingError: There is no such writer, or it cannot write so.
         BenchmarkError: There are no clips, or what people reviewed would be overwritten.
         BudgetError: A limit would be passed; the same call with a higher one goes on.
-        ModelError: A model cannot be reached.
+        OutageError: A model answers nobody; the same call goes on from the replies kept.
+        ModelError: A model cannot be opened.
     """
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
     check_folder(asking.prompts, prompt_group(settings.language))
     executor = executor or open_executor()
-    with opened_models(benchmark, writer, asking) as models:
+    with opened_models(benchmark, writer, asking, tell=tell) as models:
         report = compute(
             ConstructRun(
                 benchmark,

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from reeltalk.curate.calls import Progress
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import sidecar_names, wanted
 from reeltalk.curate.stage import curate as compute
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.stages.asking import unseen
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.remote import is_address
 from reeltalk.store.sources import bring

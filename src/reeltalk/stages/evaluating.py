@@ -7,28 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.opening import check_player
 from reeltalk.evaluate.playing.at_hand import at_hand, media_of
 from reeltalk.evaluate.playing.modes import rejumped, scripts
 from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.preset import Preset
-from reeltalk.evaluate.run_folder import FRAMES, REPLIES, RunFolder, is_whole
-from reeltalk.evaluate.settings import (
-    JudgeModelSettings,
-    JudgeSettings,
-    LimitSettings,
-    ModelSettings,
-    PlaySettings,
-)
+from reeltalk.evaluate.run_folder import RunFolder, is_whole
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
 from reeltalk.evaluate.signing import planted_hash, scripts_hash, shown_hash
-from reeltalk.evaluate.stage import Progress, nulled_of
+from reeltalk.evaluate.stage import nulled_of
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.metrics.proportions import wilson
+from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.paths import PathStatistics
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import Tell, check_judging, judging_by, judging_within, named, silent, unseen
+from reeltalk.stages.asking import check_judging, judging_by, judging_within, named
 from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
+from reeltalk.stages.kept_command import (
+    KeptEvaluation,
+    check_deletion,
+    is_to_do,
+    kept,
+    seen_from,
+    tell_again,
+    told_of_whole,
+    write_command,
+)
 from reeltalk.stages.playing import (
     PlayingSettings,
     choice_of,
@@ -41,7 +48,7 @@ from reeltalk.stages.playing import (
 from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.stages.sharding import check_processes, play_in_processes
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.runs import CONTROLS_FOLDER, read_run
+from reeltalk.store.runs import CONTROLS_FOLDER, FRAMES, REPLIES, read_run
 
 
 def evaluate(
@@ -63,12 +70,15 @@ def evaluate(
     processes: int = 1,
     controls: Sequence[Control] = (),
     overwrite: bool = False,
+    delete_replies: bool = False,
     progress: Progress = unseen,
     tell: Tell = silent,
 ) -> RunReport:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
 
-    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept.
+    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept. On a run
+    that is whole it asks again only what failed, and nothing where nothing did; the old run stays until the new one is
+    whole.
 
     Args:
         benchmark: One with dialogues, chains or paths.
@@ -92,7 +102,8 @@ def evaluate(
             comes of it is the same with any number.
         controls: Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a
             run below `out/controls`, and `report` says what it costs.
-        overwrite: Replace the run that is there, and those of its controls.
+        overwrite: Replace the run that is there, and those of its controls; replies that it keeps are used again.
+        delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
         progress: Told after each turn.
         tell: Told in a sentence what cannot be had here.
 
@@ -101,14 +112,16 @@ def evaluate(
         BenchmarkError: Nothing can be played, videos are missing, `out` holds something else, or the control
             `other-video` has no other video to show.
         BudgetError: A limit would be passed; the same call with a higher one goes on.
-        ModelError: A model cannot be opened.
+        ModelError: A model cannot be opened, or nothing was answered: no run is written then.
         InputError: Files of the model, of its answers or of its prompt are missing or damaged.
         MissingExtraError: What is needed to ask the model is not installed.
         ProcessError: One of several processes died; the same call goes on.
     """
     check_counts(limit=limit, workers=workers, processes=processes)
     check_processes(processes, model)
+    check_deletion(delete_replies, overwrite, limits)
     play, limits, out = play or (preset.play if preset else PlaySettings()), limits or LimitSettings(), Path(out)
+    check_player(model, asking or ModelSettings(), kept=(limits.replies or out / REPLIES).is_file())
     _check_controls(controls, play)
     # Told at the end: a refusal stands alone, and a run that is long has its last words read.
     hints: list[str] = []
@@ -132,22 +145,27 @@ def evaluate(
         train=train,
         skip_missing=skip_missing,
         processes=processes,
+        delete_replies=delete_replies,
+        given=limits,
         controls=tuple(dict.fromkeys(controls)),
         frames=out / CONTROLS_FOLDER / FRAMES if controls else None,
         budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
         tell=tell,
     )
     places = {control: out / CONTROLS_FOLDER / control for control in evaluating.controls}
-    is_done = not overwrite and is_whole(out, evaluating.request(None))
-    if is_done and not all(is_whole(place, evaluating.request(control)) for control, place in places.items()):
-        tell(f"{out} is whole and stays; its controls go on")
-        done = report_of(read_run(out))
+    done = None if overwrite else evaluating.made(None, out)
+    if done is None or done.can_retry:
+        done = evaluating.run(None, out, overwrite=overwrite, before=done, progress=progress)
     else:
-        done = evaluating.run(None, out, overwrite=overwrite, progress=progress)
+        write_command(out, evaluating.command(out))
+        to_do = any(is_to_do(evaluating.made(control, place)) for control, place in places.items())
+        tell(f"{out} is whole and stays; its controls go on" if to_do else told_of_whole(done))
     for control, place in places.items():
-        if not is_whole(place, evaluating.request(control)):
+        before = evaluating.made(control, place)
+        if is_to_do(before):
             tell(f"control {control}: the same again with {CONTROLS[control]}")
-            evaluating.run(control, place, overwrite=False, progress=named(progress, f"control {control}"))
+            told = named(progress, f"control {control}")
+            evaluating.run(control, place, overwrite=False, before=before, progress=told)
     for hint in hints:
         tell(hint)
     if not controls:
@@ -181,6 +199,9 @@ class _Evaluating:
     train: Benchmark | None
     skip_missing: bool
     processes: int
+    delete_replies: bool
+    given: LimitSettings
+    """Limits as they were given, which name no file of replies where it is the run's own."""
     controls: tuple[Control, ...]
     """What is played beside it, checked before anything is asked."""
     frames: Path | None
@@ -210,8 +231,44 @@ class _Evaluating:
             "train": self.train.manifest.content_hash if self.train else None,
         }
 
-    def run(self, control: Control | None, place: Path, *, overwrite: bool, progress: Progress) -> RunReport:
-        """Play, judge and write one run."""
+    def made(self, control: Control | None, place: Path) -> RunReport | None:
+        """The run of these settings that is there; None where there is none."""
+        return report_of(read_run(place)) if is_whole(place, self.request(control)) else None
+
+    def command(self, out: Path) -> dict[str, Any]:
+        """What `reeltalk retry` needs to give this command again."""
+        settings = self.settings
+        return kept(
+            KeptEvaluation(
+                folder=seen_from(out),
+                benchmark=self.benchmark.path,
+                model=settings.model,
+                preset=self.preset.name if self.preset else None,
+                play=settings.play,
+                judging=settings.judging,
+                asking=settings.asking,
+                judge_model=settings.judge_model,
+                limits=self.given,
+                limit=self.limit,
+                train=self.train.path if self.train else None,
+                answers_format=settings.answers_format,
+                skip_missing=self.skip_missing,
+                workers=settings.workers,
+                processes=self.processes,
+                controls=self.controls,
+            )
+        )
+
+    def run(
+        self,
+        control: Control | None,
+        place: Path,
+        *,
+        overwrite: bool,
+        before: RunReport | None,
+        progress: Progress,
+    ) -> RunReport:
+        """Play, judge and write one run; one of the same settings that was there before is made again."""
         play, request = self.play(control), self.request(control)
         settings = self.settings.model_copy(update={"play": play})
         benchmark, preset, judging, limits = self.benchmark, self.preset, settings.judging, settings.limits
@@ -222,14 +279,33 @@ class _Evaluating:
             self.tell(_told_of(rejumped(content, choice)[1]))
         asked = [(script.video_id, step.turn) for script in chosen for step in script.steps if step.answered]
         check_judging(judging, settings.judge_model, asked, content, tell=self.tell)
+        if before is not None:
+            tell_again(before, limits.replies or place / REPLIES, tell=self.tell)
         with (
-            RunFolder(place, request, overwrite=overwrite, frames=self.frames) as folder,
+            RunFolder(
+                place,
+                request,
+                command=self.command(place) if control is None else None,
+                overwrite=overwrite,
+                delete_replies=self.delete_replies and control is None,
+                again=before is not None,
+                frames=self.frames,
+            ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
         ):
             media = media_of(benchmark, content)
             frames = frame_server(settings, benchmark, content, chosen, folder.frames)
+            # A server is tried where no reply is kept, here and not in each of several processes.
+            is_tried = limits.preflight and not len(store)
             player = opened(
-                settings, benchmark, content, store=store, budget=self.budget, frames=frames, train=self.train
+                settings,
+                benchmark,
+                content,
+                store=store,
+                budget=self.budget,
+                frames=frames,
+                train=self.train,
+                tell=self.tell,
             )
             shows = player.player.sees_frames and play.frames.policy != "none"
             if not shows and (self.controls or play.control):
@@ -254,7 +330,11 @@ class _Evaluating:
                     joined = play_in_processes(
                         chosen,
                         self.processes,
-                        settings,
+                        settings.model_copy(
+                            update={
+                                "limits": limits.model_copy(update={"preflight": limits.preflight and not is_tried})
+                            }
+                        ),
                         benchmark,
                         folder=folder,
                         budget=self.budget,

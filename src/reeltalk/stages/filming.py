@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from reeltalk.parallel import Executor, open_executor
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.outcomes import StageReport
-from reeltalk.stages.asking import unseen
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.world.film import Progress
 from reeltalk.world.film import film as compute
 from reeltalk.world.settings import FilmSettings
 

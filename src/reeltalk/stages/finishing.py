@@ -1,24 +1,29 @@
 """What became of a run: its tables are written, and what they say is told as lines."""
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from reeltalk.errors import ModelError
 from reeltalk.evaluate.evaluation import Evaluation, counted_as
-from reeltalk.evaluate.judging import null_row
-from reeltalk.evaluate.judging.protocol import caution_of
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.tables import item_rows, tables_of
+from reeltalk.judge import null_row
+from reeltalk.judge.protocol import caution_of
 from reeltalk.llm import Budget
 from reeltalk.llm.budget import Spent
 from reeltalk.metrics.uncertainty import few_videos_warning
-from reeltalk.report.looking import looking_lines
+from reeltalk.pages.looking import looking_lines
+from reeltalk.progress import Tell
 from reeltalk.schema.runs import RunInfo, SummaryRow
-from reeltalk.stages.asking import Tell, background_of
+from reeltalk.stages.asking import background_of
 from reeltalk.store.content import Content
+from reeltalk.store.failures import Failures, asking_helps, failures_in, failures_of
 from reeltalk.store.runs import INFO, Run
 
 
@@ -56,6 +61,10 @@ class RunReport:
     text: tuple[str, ...]
     """What the command line prints, line by line, but for warnings and the run's place."""
     warnings: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
+    can_retry: bool = False
+    """What failed may come out otherwise when it is asked again."""
 
     def value(self, metric: str, model: str | None = None) -> float | None:
         """A number of the run's summary; None where it could not be scored.
@@ -75,6 +84,9 @@ class RunReport:
         """What the command line prints, line by line."""
         yield from self.text
         yield f"run: {self.run.path / INFO}"
+        yield from self.failures
+        if self.can_retry:
+            yield f"ask again what failed: reeltalk retry {shlex.quote(str(self.run.path))}"
 
 
 def finish(
@@ -108,11 +120,13 @@ def finish(
 
     Raises:
         BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
+        ModelError: Nothing was answered, or a judge's run has no judgement: there is no run then.
     """
     if took.peak_memory:
         settings = settings | {"peak_memory_bytes": dict(took.peak_memory)}
     # Whatever goes wrong from here on, what was asked for is on the disk.
     folder.keep(evaluation.turns, evaluation.scores)
+    _check_anything_came(folder.path, failures_of(evaluation.turns, evaluation.scores), kind)
     info, scored, tables = tables_of(
         evaluation,
         judging,
@@ -135,9 +149,10 @@ def finish(
         judged=evaluation.scores,
     )
     spent = took.spent
-    asked = f"asked: {spent.calls:,} requests, {spent.tokens:,} tokens, {took.kept:,} replies were kept from before"
-    done = _report(Run(folder.path, info, summary, curves), evaluation.counts)
-    return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or took.kept else done
+    asked = f"asked: {spent}, {took.kept:,} replies were kept from before"
+    failures = failures_of(evaluation.turns, evaluation.scores, summary)
+    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures)
+    return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or took.kept else done
 
 
 def report_of(run: Run) -> RunReport:
@@ -146,7 +161,8 @@ def report_of(run: Run) -> RunReport:
     Raises:
         InputError: Its answers are damaged.
     """
-    return _report(run, Counter(counted_as(turn) for turn in run.answers() if turn.model != null_row.NAME))
+    counts = Counter(counted_as(turn) for turn in run.answers() if turn.model != null_row.NAME)
+    return _report(run, counts, failures_in(run))
 
 
 def with_controls(done: RunReport) -> RunReport:
@@ -156,12 +172,34 @@ def with_controls(done: RunReport) -> RunReport:
         BenchmarkError: A control's table of scores lacks a row.
         InputError: A control's files are damaged.
     """
-    complete = all(report_of(run).complete for run in done.run.controls().values())
-    text = (*done.text, *looking_lines(done.run))
-    return dataclasses.replace(done, complete=done.complete and complete, text=text)
+    controls = {name: report_of(run) for name, run in done.run.controls().items()}
+    return dataclasses.replace(
+        done,
+        complete=done.complete and all(control.complete for control in controls.values()),
+        text=(*done.text, *looking_lines(done.run)),
+        failures=(
+            *done.failures,
+            *(f"control {name}: {line}" for name, control in controls.items() for line in control.failures),
+        ),
+        can_retry=done.can_retry or any(control.can_retry for control in controls.values()),
+    )
 
 
-def _report(run: Run, counts: Mapping[str, int]) -> RunReport:
+def _check_anything_came(path: Path, failures: Failures, kind: str) -> None:
+    """A run in which nothing was answered, or no judgement was given by those who were to judge, is no run."""
+    if kind == "evaluate" and failures.due and not failures.answered:
+        what = "no turn has an answer"
+    elif kind == "judge" and failures.judged_nothing:
+        what = "the judge gave no score"
+    else:
+        return
+    raise ModelError(
+        f"{what}, so {path} is no run: {'; '.join(failures.lines())}. What was answered is kept; mend that, and "
+        "the same command goes on"
+    )
+
+
+def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunReport:
     told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(counts.items()))
     complete = not any(row.unscored for row in run.summary) and not counts.get("failed")
     text = (
@@ -170,7 +208,13 @@ def _report(run: Run, counts: Mapping[str, int]) -> RunReport:
         *_reason_lines(run.summary),
         *metrics_not_scored(run.info),
     )
-    return RunReport(run, complete, text)
+    return RunReport(
+        run,
+        complete,
+        text,
+        failures=tuple(failures.lines()),
+        can_retry=asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model")),
+    )
 
 
 def _reason_lines(rows: Sequence[SummaryRow]) -> Iterable[str]:

@@ -1,23 +1,175 @@
 """Judge: answers that exist already, of runs or of published files, are judged without being played again."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reeltalk.errors import SettingError
-from reeltalk.evaluate.run_folder import REPLIES, RunFolder, is_whole
-from reeltalk.evaluate.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings, LimitSettings
-from reeltalk.evaluate.stage import Played, Progress
+from reeltalk.errors import BenchmarkError, InputError, SettingError
+from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
+from reeltalk.evaluate.run_folder import RunFolder, is_whole
+from reeltalk.evaluate.settings import LimitSettings
+from reeltalk.evaluate.stage import Played
+from reeltalk.evaluate.summary import Parts
+from reeltalk.formats.registry import load_format
+from reeltalk.judge import null_row
+from reeltalk.judge.beside import beside
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.schema.runs import CONTROLS
+from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
+from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import Tell, background_of, check_judging, judging_by, judging_within, named, silent, unseen
+from reeltalk.stages.asking import background_of, check_judging, judging_by, judging_within, named
 from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
-from reeltalk.stages.given_answers import GivenAnswers
+from reeltalk.stages.kept_command import (
+    KeptJudgement,
+    check_deletion,
+    is_to_do,
+    kept,
+    seen_from,
+    tell_again,
+    told_of_whole,
+    write_command,
+)
 from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.runs import CONTROLS_FOLDER, INFO, Run, read_run
+from reeltalk.store.manifest import hash_source
+from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
+
+
+class GivenAnswers:
+    """What there is to judge: turns with answers, where each model's are from, and how they came about.
+
+    Args:
+        sources: Runs, or files and folders of answers in a published layout.
+        format: The layout; not needed for runs.
+        benchmark: What the answers are about; a run names its own.
+
+    Raises:
+        SettingError: A layout is not named, or two sources hold answers of one model to one turn.
+        InputError: A source is damaged or cut off.
+    """
+
+    def __init__(self, sources: Sequence[Path], format: str | None, benchmark: Benchmark | None) -> None:
+        self.benchmark, self.paths = benchmark, tuple(sources)
+        self.signed: dict[str, Parts] = {}
+        self.sources: dict[str, tuple[str, str]] = {}
+        self.hashes: dict[str, str] = {}
+        self.turns: list[AnsweredTurn] = []
+        self.subject = f"{format or 'run'}.answers"
+        runs = [path for path in sources if (path / INFO).is_file() or is_unfinished(path)]
+        for path in runs:
+            run = read_run(path)
+            self.subject = run.info.subject
+            named = run.info.settings.get("benchmark_path")
+            if self.benchmark is None and isinstance(named, str) and (Path(named) / "manifest.json").is_file():
+                self.benchmark = Benchmark.open(Path(named))
+        known = self.benchmark.content() if self.benchmark else None
+        self.content = known
+        for path in sources:
+            if path in runs:
+                run = read_run(path)
+                signed = run.info.settings.get("signed") or {}
+                answered = Counter(turn.model for turn in run.answers())
+                for info in run.info.models:
+                    self._check_whole(run, info, answered[info.model])
+                    if info.model in answered:
+                        parts = tuple((key, value) for key, value in signed.get(info.model, ()))
+                        self._add(info.model, (str(path), info.sha256), parts)
+                self.turns += run.answers() if known is None else with_rubrics_and_keys(run.answers(), known)
+                self._note_hash(path, hash_source(path / "answers.jsonl"))
+                continue
+            if format is None:
+                raise SettingError(f"{path} is no run, so --format must name its layout, as '--format vdact'")
+            layout, sha256 = load_format(format), hash_source(path)
+            content = layout.read(path) if known is None else layout.read_answers(path, known)
+            self._note_hash(path, sha256)
+            sets = answer_sets(content, source=str(path), sha256=sha256, benchmark=known)
+            if len(sources) == 1 and known is None:
+                self.content = content
+            for found in with_distinct_names(sets):
+                more = (("duplicates", f"first-of-{len(found.duplicates)}"),) if found.duplicates else ()
+                self._add(found.model, (found.source, found.sha256), more)
+                self.turns += [*found.turns, *found.others]
+        self.turns = _found_anywhere(self.turns)
+        places = Counter((turn.model, turn.unit, turn.unit_id, turn.turn_index) for turn in self.turns)
+        if twice := next((place for place, times in places.items() if times > 1), None):
+            raise SettingError(
+                f"'{twice[0]}' has two answers to turn {twice[3] + 1} of {twice[1]} '{twice[2]}' in what is given; "
+                "judge them in two runs"
+            )
+
+    def add_beside(self, name: str) -> None:
+        """Add answers that try the judge, to the turns of the first model."""
+        if not self.turns:
+            return
+        if name in self.sources:
+            raise SettingError(f"--beside {name}: there is a model of that name in what is given already")
+        first = self.turns[0].model
+        self.turns += beside(name, [turn for turn in self.turns if turn.model == first])
+        self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
+
+    def _note_hash(self, path: Path, sha256: str) -> None:
+        # Folders of runs are often called alike.
+        self.hashes[path.name if path.name not in self.hashes else f"{path.name} ({len(self.hashes)})"] = sha256
+
+    def _check_whole(self, run: Run, info: ModelInfo, answers: int) -> None:
+        """A file that was cut between two lines reads well; `run.json` knows how many there were."""
+        played = run.info.kind in ("evaluate", "judge") and (answers or info.model != null_row.NAME)
+        if played and answers != info.rows:
+            raise InputError(
+                f"{answers:,} answers of '{info.model}' where run.json counts {info.rows:,}",
+                file=run.path / ANSWERS,
+                hint="the file may be cut off; get it again",
+            )
+
+    def _add(self, model: str, source: tuple[str, str], signed: Parts) -> None:
+        """Note where a model's answers are from. Two runs of one model, as in two modes, are judged together."""
+        if model not in self.sources:
+            self.sources[model], self.signed[model] = source, signed
+            return
+        before = dict(self.signed[model])
+        merged = {key: value for key, value in signed if key not in before}
+        for key, value in before.items():
+            other = dict(signed).get(key, value)
+            merged[key] = value if other == value else f"{value}+{other}"
+        self.sources[model] = (f"{self.sources[model][0]}, {source[0]}", self.sources[model][1] + source[1])
+        self.signed[model] = tuple(merged.items())
+
+    def units(self, limit: int | None) -> dict[str, list[AnsweredTurn]]:
+        """Turns by what the log calls their unit; chains of a video stand together, as they are played."""
+        found: dict[str, list[AnsweredTurn]] = defaultdict(list)
+        taken: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for turn in self.turns:
+            unit = (turn.unit, turn.unit_id)
+            if unit not in taken[turn.model]:
+                if limit is not None and len(taken[turn.model]) >= limit:
+                    continue
+                taken[turn.model].add(unit)
+            together = f"chains of {turn.video_id}" if turn.unit == "chain" else f"{turn.unit} {turn.unit_id}"
+            found[f"{turn.model} {together}"].append(turn)
+        if not found:
+            raise BenchmarkError("there are no answers to judge")
+        return {name: _in_order(turns) for name, turns in found.items()}
+
+
+def _found_anywhere(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
+    """Without turns that one source lacks and another has, and each turn that all lack once."""
+
+    def place(turn: AnsweredTurn) -> tuple[str, str, str, int]:
+        return turn.model, turn.unit, turn.unit_id, turn.turn_index
+
+    answered = {place(turn) for turn in turns if turn.reason != NOT_IN_SOURCE}
+    lacking = {place(turn): turn for turn in turns if turn.reason == NOT_IN_SOURCE and place(turn) not in answered}
+    return [turn for turn in turns if turn.reason != NOT_IN_SOURCE] + list(lacking.values())
+
+
+def _in_order(turns: list[AnsweredTurn]) -> list[AnsweredTurn]:
+    """Units in the order in which they came, each turn by turn."""
+    units = {unit: index for index, unit in enumerate(dict.fromkeys(turn.unit_id for turn in turns))}
+    return sorted(turns, key=lambda turn: (units[turn.unit_id], turn.turn_index))
 
 
 def judge(
@@ -31,13 +183,15 @@ def judge(
     limit: int | None = None,
     beside: Sequence[str] = (),
     overwrite: bool = False,
+    delete_replies: bool = False,
     progress: Progress = unseen,
     tell: Tell = silent,
 ) -> RunReport:
     """Judge answers that exist already, and write them as a run.
 
-    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept. The
-    controls of runs are judged too, as controls of the new run.
+    Call it again with the same settings to go on after an interruption or a spent budget: replies are kept. On a run
+    that is whole it asks again only what failed, and nothing where nothing did. The controls of runs are judged too,
+    as controls of the new run.
 
     Args:
         sources: Runs, or files and folders of answers in a published layout.
@@ -50,7 +204,8 @@ def judge(
         format: Layout of the answers; not needed for runs.
         limit: Judge the first chains, paths or dialogues of each model only.
         beside: Answers to judge too, which try the judge: `reference`, `yes`, `copied-question`.
-        overwrite: Replace the run that is there.
+        overwrite: Replace the run that is there; replies that it keeps are used again.
+        delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
         progress: Told after each turn.
         tell: Told in a sentence what cannot be had here.
 
@@ -59,8 +214,10 @@ def judge(
         BenchmarkError: There is nothing to judge, or `out` holds something else.
         InputError: A source is damaged.
         BudgetError: A limit would be passed; the same call with a higher one goes on.
+        ModelError: The model that judges gave no score at all: no run is written then.
     """
     check_counts(limit=limit)
+    check_deletion(delete_replies, overwrite, limits)
     if not sources:
         raise SettingError("judge needs at least one run, or file or folder of answers")
     judge_model = judge_model or JudgeModelSettings()
@@ -71,35 +228,36 @@ def judge(
         judging or JUDGED_BY_DEFAULT,
         judge_model,
         limits.model_copy(update={"replies": limits.replies or out / REPLIES}),
+        limits,
         benchmark,
         format,
         limit,
         tuple(dict.fromkeys(beside)),
+        delete_replies,
         budget,
         tell,
     )
-    runs = [read_run(path) for path in paths if (path / INFO).is_file()]
+    runs = [read_run(path) for path in paths if (path / INFO).is_file() or is_unfinished(path)]
     controls = {name: [run.controls()[name].path for run in runs if name in run.controls()] for name in CONTROLS}
     places = {name: out / CONTROLS_FOLDER / name for name, found in controls.items() if found}
     given = judging_of.given(paths)
     # Told at the end: a refusal stands alone.
     hints: list[str] = []
     judging_of = replace(judging_of, judging=judging_within(judging, given.turns, tell=hints.append))
-    if (
-        not overwrite
-        and is_whole(out, judging_of.request(given))
-        and not all((place / INFO).is_file() for place in places.values())
-    ):
-        tell(f"{out} is whole and stays; its controls go on")
-        done = report_of(read_run(out))
+    done = None if overwrite else judging_of.made(given, out)
+    if done is None or done.can_retry:
+        done = judging_of.run(given, out, overwrite=overwrite, before=done, progress=progress)
     else:
-        done = judging_of.run(given, out, overwrite=overwrite, progress=progress)
+        write_command(out, judging_of.command(given, out))
+        to_do = any(is_to_do(judging_of.made(judging_of.given(controls[name]), places[name])) for name in places)
+        tell(f"{out} is whole and stays; its controls go on" if to_do else told_of_whole(done))
     for name, place in places.items():
-        if not (place / INFO).is_file():
+        read = judging_of.given(controls[name])
+        before = judging_of.made(read, place)
+        if is_to_do(before):
             tell(f"control {name}: answers to {CONTROLS[name]} are judged")
-            judging_of.run(
-                judging_of.given(controls[name]), place, overwrite=False, progress=named(progress, f"control {name}")
-            )
+            told = named(progress, f"control {name}")
+            judging_of.run(read, place, overwrite=False, before=before, progress=told, is_control=True)
     for hint in hints:
         tell(hint)
     return with_controls(done)
@@ -112,10 +270,13 @@ class _Judging:
     judging: JudgeSettings
     judge_model: JudgeModelSettings
     limits: LimitSettings
+    given_limits: LimitSettings
+    """Limits as they were given, which name no file of replies where it is the run's own."""
     benchmark: Benchmark | None
     format: str | None
     limit: int | None
     beside: tuple[str, ...]
+    delete_replies: bool
     budget: Budget
     """For the run and its controls together."""
     tell: Tell
@@ -138,14 +299,52 @@ class _Judging:
             **({"beside": ",".join(self.beside)} if self.beside else {}),
         }
 
-    def run(self, read: GivenAnswers, place: Path, *, overwrite: bool, progress: Progress) -> RunReport:
-        """Judge and write one run."""
+    def made(self, read: GivenAnswers, place: Path) -> RunReport | None:
+        """The run of these settings that is there; None where there is none."""
+        return report_of(read_run(place)) if is_whole(place, self.request(read)) else None
+
+    def command(self, read: GivenAnswers, out: Path) -> dict[str, Any]:
+        """What `reeltalk retry` needs to give this command again."""
+        return kept(
+            KeptJudgement(
+                folder=seen_from(out),
+                judging=self.judging,
+                judge_model=self.judge_model,
+                limits=self.given_limits,
+                limit=self.limit,
+                sources=read.paths,
+                benchmark=self.benchmark.path if self.benchmark is not None else None,
+                format=self.format,
+                beside=self.beside,
+            )
+        )
+
+    def run(
+        self,
+        read: GivenAnswers,
+        place: Path,
+        *,
+        overwrite: bool,
+        before: RunReport | None,
+        progress: Progress,
+        is_control: bool = False,
+    ) -> RunReport:
+        """Judge and write one run; one of the same settings that was there before is made again."""
         content, judging, limits, units = read.content, self.judging, self.limits, read.units(self.limit)
         asked = [(turn.video_id, turn) for turns in units.values() for turn in turns if turn.state.is_due]
         check_judging(judging, self.judge_model, asked, content, tell=self.tell)
         request = self.request(read)
+        if before is not None:
+            tell_again(before, limits.replies or place / REPLIES, tell=self.tell)
         with (
-            RunFolder(place, request, overwrite=overwrite) as folder,
+            RunFolder(
+                place,
+                request,
+                command=None if is_control else self.command(read, place),
+                overwrite=overwrite,
+                delete_replies=self.delete_replies and not is_control,
+                again=before is not None,
+            ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
             judging_by(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judged_by,
         ):

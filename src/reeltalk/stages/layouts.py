@@ -3,15 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from reeltalk import __version__
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.formats.registry import load_format
 from reeltalk.schema.outcomes import StageReport
+from reeltalk.store.archives import is_archive_name
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk.store.foreign import visible_files
 from reeltalk.store.manifest import Manifest, hash_source
+from reeltalk.store.validate import check_characters
+
+NAMED: Final = 10
+"""Texts that an import names one by one."""
 
 
 def import_layout(format: str, source: Path | str, into: Path | str, *, overwrite: bool = False) -> StageReport:
@@ -38,11 +45,34 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
             return StageReport(stage=stage, counts={}, warnings=(f"{into} is up to date with {source}",))
         if entries and not overwrite:
             raise BenchmarkError(f"{into} holds {told_counts(existing.manifest)}; pass --overwrite to replace that")
+    if source.is_file() and is_archive_name(source.name) and source.suffix.lower() != ".zip":
+        raise InputError("an archive of a kind that is not read", file=source, hint="unpack it, and give the folder")
     content = layout.read(source)
+    _check_characters(content, source)
+    content.warnings += _left_packed(content, source)
     counts = Benchmark.create(into).write_content(content, stage=stage, parents=parents)
     if content.graphs:
         counts["graphs"] = len(content.graphs)
     return StageReport(stage=stage, counts=counts, rejected=tuple(content.rejected), warnings=tuple(content.warnings))
+
+
+def _check_characters(content: Content, source: Path) -> None:
+    """Refuse what no benchmark may hold, before one is begun, and note what a person should look at."""
+    found = list(check_characters(content))
+    for finding in found:
+        if finding.severity == "error":
+            raise InputError(finding.problem, file=source, place=finding.where, hint="mend it there and import again")
+    content.warnings += [f"{finding.where} {finding.problem}" for finding in found[:NAMED]]
+    if len(found) > NAMED:
+        content.warnings.append(f"{len(found) - NAMED:,} more texts like that; 'reeltalk validate' names all")
+
+
+def _left_packed(content: Content, source: Path) -> list[str]:
+    read = {file.path for file in content.source_files}
+    files = visible_files(source) if source.is_dir() else []
+    names = [path.relative_to(source).as_posix() for path in files if is_archive_name(path.name)]
+    left = [name for name in names if name not in read]
+    return [f"{len(left):,} archives were not read, {left[0]} first: unpack them and import again"] if left else []
 
 
 @dataclass(frozen=True)
@@ -78,6 +108,8 @@ def export_layout(
     """
     out, layout = Path(out), load_format(format)
     content = benchmark.content()
+    for sha256 in content.media:
+        benchmark.media.whole(sha256)
     pictures = sum("/" in name and not name.startswith("graphs/") for name in benchmark.manifest.files)
     with writing_directory(out, overwrite=overwrite) as folder:
         lost = (write or layout.write)(content, folder)

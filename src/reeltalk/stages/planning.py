@@ -11,15 +11,12 @@ from reeltalk.evaluate.playing.modes import scripts
 from reeltalk.evaluate.playing.player import Player
 from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.playing.summary_player import SummaryPlayer
-from reeltalk.evaluate.settings import (
-    JudgeModelSettings,
-    JudgeSettings,
-    ModelSettings,
-    PlaySettings,
-)
+from reeltalk.evaluate.settings import ModelSettings, PlaySettings
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import AsyncModel
+from reeltalk.progress import Tell, silent
 from reeltalk.schema.runs import Control
-from reeltalk.stages.asking import Tell, background_of, judging_within, needing_model, silent
+from reeltalk.stages.asking import background_of, judging_within, needing_model
 from reeltalk.stages.playing import choice_of, read_answers, wrong_answers
 from reeltalk.stages.prompt_folders import check_judge_prompts
 from reeltalk.store.benchmark import Benchmark

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.evaluation import Collected
-from reeltalk.evaluate.judging import null_row
 from reeltalk.evaluate.opening import Opened, opened_player
 from reeltalk.evaluate.playing.at_hand import media_of
 from reeltalk.evaluate.playing.controls import other_videos
@@ -16,10 +15,13 @@ from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.modes import Choice
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.playing.subtitles import lines_spoken
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, LimitSettings, ModelSettings, PlaySettings
-from reeltalk.evaluate.stage import Judging, Played, Progress
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
+from reeltalk.evaluate.stage import Judging, Played
 from reeltalk.formats.registry import load_format
+from reeltalk.judge import null_row
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
+from reeltalk.progress import Progress, Tell
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.stages.asking import background_of, endpoint_of
 from reeltalk.store.benchmark import Benchmark
@@ -57,6 +59,7 @@ def opened(
     budget: Budget,
     frames: FrameServer,
     train: Benchmark | None,
+    tell: Tell | None = None,
 ) -> Opened:
     """Who answers.
 
@@ -68,8 +71,10 @@ def opened(
         budget: What all requests may cost together.
         frames: Gives pictures.
         train: A benchmark that baselines learn from; this one's train split by default.
+        tell: Told what the model's server does not take.
 
     Raises:
+        OutageError: The model's server was tried, and no request can succeed.
         SettingError: There is none of the name, or its answers are in no layout that is known.
         ModelError: It cannot be opened.
         InputError: Its files, or its answers, are missing or damaged.
@@ -81,7 +86,12 @@ def opened(
         settings.model,
         benchmark,
         content,
-        asking=endpoint_of(settings.asking, settings.limits),
+        asking=endpoint_of(
+            settings.asking,
+            settings.limits,
+            shows_frames=settings.play.frames.policy != "none" and settings.play.control != "none",
+            tell=tell,
+        ),
         store=store,
         budget=budget,
         picture=frames.jpeg,

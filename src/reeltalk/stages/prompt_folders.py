@@ -8,10 +8,10 @@ from typing import Any, Final
 from reeltalk.construct.prompting import prompt_group
 from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
 from reeltalk.errors import InputError, SettingError
-from reeltalk.evaluate.judging.asking import prompt_group as judges_group
-from reeltalk.evaluate.settings import JudgeSettings
 from reeltalk.formats.official_prompts import Source, official_prompts
 from reeltalk.graph import refining
+from reeltalk.judge.asking import prompt_group as judges_group
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompt_folder import PromptGroup, check_prompt, files_of, our_prompts, prompts_in
 from reeltalk.llm.prompts import Prompt
 from reeltalk.schema.scoring import short_hash

@@ -1,18 +1,21 @@
-"""Report: runs or a benchmark as a static site, and runs as one table."""
+"""Report and compare: runs or a benchmark as a static site, runs as one table, and differences between models."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from reeltalk.analysis.comparison import CompareSettings, Comparisons
+from reeltalk.analysis.comparison import compare as compute
+from reeltalk.analysis.leaderboard import build
+from reeltalk.analysis.paired import column_of
+from reeltalk.analysis.published.records import published as published_numbers
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.parallel import Executor
-from reeltalk.report.construction import is_constructed
-from reeltalk.report.curation import is_curated
-from reeltalk.report.objects import has_objects
-from reeltalk.report.published.records import published as published_numbers
-from reeltalk.report.scenarios import has_scenarios, scenarios_of
-from reeltalk.report.settings import ReportSettings
-from reeltalk.report.stage import (
+from reeltalk.pages.construction import is_constructed
+from reeltalk.pages.curation import is_curated
+from reeltalk.pages.objects import has_objects
+from reeltalk.pages.scenarios import has_scenarios, scenarios_of
+from reeltalk.pages.settings import ReportSettings
+from reeltalk.pages.stage import (
     TableFormat,
     render_table,
     write_construction_report,
@@ -22,6 +25,7 @@ from reeltalk.report.stage import (
     write_report,
     write_scenario_report,
 )
+from reeltalk.parallel import Executor
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import MANIFEST
@@ -144,3 +148,29 @@ def _write_benchmark_report(benchmark: Benchmark, folder: Path) -> None:
         write_curation_report(benchmark, folder)
     else:
         write_dataset_report(benchmark, folder)
+
+
+def compare(
+    *runs: Run | Path | str, models: Sequence[str] = (), settings: CompareSettings | None = None
+) -> Comparisons:
+    """Compare all pairs of models on the turns that both answered, clustered by source video.
+
+    Args:
+        runs: A run of several models, or several runs, or their folders.
+        models: Whom to compare, by name; by default all but players that know nothing.
+        settings: Metrics, groups, correction and resampling.
+
+    Raises:
+        SettingError: No run is given, or there is no model or metric of a name.
+        BenchmarkError: A run is given twice, or what is to be compared was scored in different ways.
+        InputError: A run's file is damaged.
+    """
+    if not runs:
+        raise SettingError("compare needs a run of several models, or two runs; 'evaluate' and 'score' write them")
+    paths = [run.path if isinstance(run, Run) else Path(run) for run in runs]
+    twice = [path for place, path in enumerate(paths) if path.resolve() in {other.resolve() for other in paths[:place]}]
+    if twice:
+        raise BenchmarkError(f"{twice[0]} is given twice; a run equals itself, so give another")
+    board = build([run if isinstance(run, Run) else read_run(Path(run)) for run in runs])
+    chosen = [column_of(board, name) for name in models] if models else None
+    return compute(board, settings or CompareSettings(), models=chosen)

@@ -12,7 +12,8 @@ from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.formats.registry import load_format
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.parallel import Executor
-from reeltalk.stages.asking import Tell, embedder_of, silent
+from reeltalk.progress import Tell, silent
+from reeltalk.stages.asking import embedder_of
 from reeltalk.stages.finishing import RunReport, metrics_not_scored
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_source

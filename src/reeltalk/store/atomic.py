@@ -14,6 +14,9 @@ from reeltalk.errors import BenchmarkError
 PARTIAL_PREFIX = ".partial-"
 """Names of what is being written. Whatever starts so and was left behind is not part of anything."""
 
+REPLIES = "replies.sqlite"
+"""Name of the files in which replies of models are kept. They were paid for: no folder with one is replaced."""
+
 
 def sync_directory(directory: Path) -> None:
     """Make renames inside `directory` last through a power cut."""
@@ -22,6 +25,29 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_directory(directory: Path) -> None:
+    """Make a folder and those above it that lack, so that they last through a power cut."""
+    lacking = [folder for folder in (directory, *directory.parents) if not folder.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(lacking):
+        sync_directory(folder.parent)
+
+
+def storage_advice(error: OSError) -> str:
+    """What to do where an operating system refuses to write."""
+    return {
+        errno.ENOSPC: "free some space and run the command again; nothing was changed",
+        errno.EDQUOT: "your quota is used up: free some space and run the command again; nothing was changed",
+        errno.EFBIG: "the file system takes no larger file; nothing was changed",
+        errno.EACCES: "check the permissions of the folder",
+        errno.EPERM: "check the permissions of the folder",
+        errno.EROFS: "choose a folder that can be written",
+        errno.EIO: "the disk fails: check it, or choose another folder",
+        errno.EMFILE: "allow more open files (ulimit -n) and run the command again",
+        errno.ENAMETOOLONG: "choose a shorter name",
+    }.get(error.errno or 0, "nothing was changed")
 
 
 @contextlib.contextmanager
@@ -34,13 +60,7 @@ def storage_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = {
-            errno.ENOSPC: "free some space and run the command again; nothing was changed",
-            errno.EFBIG: "the file system takes no larger file; nothing was changed",
-            errno.EACCES: "check the permissions of the folder",
-            errno.EROFS: "choose a folder that can be written",
-        }.get(error.errno or 0, "nothing was changed")
-        raise BenchmarkError(f"cannot write {target}: {error.strerror or error}; {advice}") from error
+        raise BenchmarkError(f"cannot write {target}: {error.strerror or error}; {storage_advice(error)}") from error
 
 
 @contextlib.contextmanager
@@ -51,7 +71,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
         BenchmarkError: It cannot be written.
     """
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         partial = path.parent / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
         try:
             with partial.open("xb") as stream:
@@ -85,12 +105,16 @@ def writing_directory(path: Path, *, overwrite: bool = False, lasting: bool = Tr
             anew from what it was made of need not wait.
 
     Raises:
-        BenchmarkError: `path` exists, or cannot be written.
+        BenchmarkError: `path` exists, holds replies of models, or cannot be written.
     """
+    if overwrite and path.is_dir() and (kept := sorted(path.rglob(REPLIES))):
+        raise BenchmarkError(
+            f"{path} holds replies of models, which were paid for ({kept[0].relative_to(path)}); choose another folder"
+        )
     if path.exists() and not overwrite and (not path.is_dir() or any(path.iterdir())):
         raise BenchmarkError(f"{path} exists and is not empty; choose another folder or pass --overwrite")
     with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         partial = path.parent / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
         partial.mkdir()
         try:

@@ -8,7 +8,7 @@ finishes those moves. So a process may die at any instant and the benchmark hold
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
@@ -16,21 +16,28 @@ from typing import IO, Any, Final, TypeVar
 from filelock import FileLock, Timeout
 
 from reeltalk import __version__
-from reeltalk.errors import BenchmarkError, FrozenError
+from reeltalk.errors import BenchmarkError, FrozenError, InputError, shorten
 from reeltalk.schema.record import Json, Record
-from reeltalk.store.atomic import PARTIAL_PREFIX, storage_errors, sync_directory
+from reeltalk.schema.texts import folded
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
+from reeltalk.store.checked import OPENINGS, Checked, ReplacedError, mark_of
 from reeltalk.store.content import Content
-from reeltalk.store.manifest import MANIFEST, FileEntry, Manifest, Origin, hash_file, read_manifest
+from reeltalk.store.documents import read_text
+from reeltalk.store.inside import check_folder, file_name_problem, inside, names_problems
+from reeltalk.store.manifest import MANIFEST, REMOVED, RESERVED, FileEntry, Manifest, Origin, hash_file, read_manifest
 from reeltalk.store.media import MediaStore
-from reeltalk.store.tables import TABLES, Table, read_rows, write_rows
+from reeltalk.store.tables import TABLES, Table, open_rows, write_rows
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 COMMIT: Final = ".commit"
 LOCK: Final = ".lock"
 GRAPHS: Final = "graphs"
 WORK: Final = ".work"
 """Folder in which stages keep what they have done so far; no part of the benchmark, safe to delete."""
+HIDDEN: Final = frozenset({COMMIT, LOCK, WORK})
+"""What is hidden in a benchmark and ours."""
 LOCK_WAIT_S: Final = 30.0
 
 
@@ -38,21 +45,26 @@ class Benchmark:
     """A directory of typed tables.
 
     Open with `Benchmark.open`, make with `Benchmark.create`. Reading needs no lock: a file that is replaced while it
-    is read stays whole for its reader.
+    is read stays whole for its reader. A file is read only if it is the one that the manifest lists.
     """
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path, self.manifest = path, manifest
-        self.media = MediaStore(path)
+    def __init__(self, path: Path, manifest: Manifest, *, as_it_is: bool = False) -> None:
+        self.path, self.manifest, self.as_it_is = path, manifest, as_it_is
+        self.checked = Checked(path)
+        self.media = MediaStore(path, self.checked)
+        self._seen: dict[str, str] = {}
+        """Hash of every file that was read, by its name."""
 
     @classmethod
     def create(cls, path: Path | str, *, name: str | None = None) -> "Benchmark":
         """Make an empty benchmark; one that exists and is empty of tables is opened.
 
         Raises:
-            BenchmarkError: `path` holds something else, or cannot be written.
+            BenchmarkError: `path` holds something else, or a link, or cannot be written.
         """
         path = Path(path)
+        if path.is_dir():
+            check_folder(path, HIDDEN)
         if path.is_dir() and any(
             entry.name not in (LOCK,) and not entry.name.startswith(PARTIAL_PREFIX) for entry in path.iterdir()
         ):
@@ -62,38 +74,120 @@ class Benchmark:
         if path.exists() and not path.is_dir():
             raise BenchmarkError(f"{path} is a file; choose a folder")
         with storage_errors(path):
-            path.mkdir(parents=True, exist_ok=True)
+            make_directory(path)
         benchmark = cls(path, Manifest(name=name or path.resolve().name))
-        with benchmark._locked():
+        with benchmark._locked(), storage_errors(path):
             benchmark._finish_commit()
             if not (path / MANIFEST).is_file():
                 benchmark._commit({}, benchmark.manifest)
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path | str) -> "Benchmark":
+    def open(cls, path: Path | str, *, as_it_is: bool = False) -> "Benchmark":
         """Open a benchmark, finishing a write that was interrupted after it counted.
 
+        Args:
+            path: Its folder.
+            as_it_is: Open it also where its folder holds links, and read files that differ from the manifest, as who
+                looks for damage must. Nothing is read through a link even so.
+
         Raises:
-            BenchmarkError: `path` is no benchmark.
-            InputError: Its manifest is damaged.
+            BenchmarkError: `path` is no benchmark, or holds a link, a pipe or a device.
+            InputError: Its manifest is damaged, or names files outside the folder.
         """
         path = Path(path)
+        if path.is_dir() and (not as_it_is or os.path.lexists(path / COMMIT)):
+            check_folder(path, HIDDEN)
         if (path / COMMIT).is_dir():
             unfinished = cls(path, Manifest(name="unfinished"))
-            with unfinished._locked():
+            with unfinished._locked(), storage_errors(path):
                 unfinished._finish_commit()
-        return cls(path, read_manifest(path))
+        return cls(path, read_manifest(path), as_it_is=as_it_is)
+
+    def file(self, name: str) -> Path:
+        """A file that the manifest lists, to be read: it is looked at whether it is still the one that was written.
+
+        Args:
+            name: As the manifest has it.
+
+        Raises:
+            KeyError: The manifest does not list it.
+            BenchmarkError: It is missing, was edited by hand, or is reached through a link.
+        """
+        if not self._is_listed(name, self.manifest):
+            fresh = Benchmark.open(self.path, as_it_is=self.as_it_is).manifest
+            if fresh.files == self.manifest.files:
+                raise self._edited(name)
+            # Another process wrote it. Where that changed nothing that was read before, we go on with what it is now.
+            now = {seen: fresh.files[seen].sha256 for seen in (*self._seen, name) if seen in fresh.files}
+            if name not in now or any(now.get(seen) != sha256 for seen, sha256 in self._seen.items()):
+                raise ReplacedError(self.path)
+            if not self._is_listed(name, fresh):
+                raise self._edited(name)
+            self.manifest = fresh
+        self._seen[name] = self.manifest.files[name].sha256
+        return self.path / name
+
+    def _is_listed(self, name: str, manifest: Manifest) -> bool:
+        entry, path = manifest.files[name], inside(self.path, name)
+        try:
+            if self.as_it_is:
+                return path.is_file()
+            return self.checked.sha256(name) == entry.sha256
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
+
+    def _edited(self, name: str) -> BenchmarkError:
+        path, way_on = self.path / name, "copy it anew from where it came"
+        if not path.is_file():
+            return BenchmarkError(f"{path} is missing; {way_on}, or run 'reeltalk validate' to see what else is")
+        if self.manifest.release is not None:
+            way_on += f": release {self.manifest.release} does not change"
+        else:
+            way_on = f"to take it as it is now, run 'reeltalk validate --accept {self.path}'; else {way_on}"
+        return BenchmarkError(f"{path} was edited or damaged: its content differs from the manifest; {way_on}")
+
+    def graphs(self) -> list[str]:
+        """Names of the graphs: the clips or activities that they describe."""
+        return [Path(name).stem for name in self.manifest.files if name.startswith(f"{GRAPHS}/")]
+
+    def graph(self, name: str) -> str:
+        """The text of a graph, as N-Quads.
+
+        Args:
+            name: One of `graphs`.
+
+        Raises:
+            BenchmarkError: As `file`.
+        """
+        return self._open(f"{GRAPHS}/{name}.nq", read_text)
 
     def read(self, table: Table[R]) -> Iterator[R]:
         """The rows of a table, one at a time; none where the benchmark has no such table.
 
         Raises:
+            BenchmarkError: The table is missing or was edited by hand.
             InputError: A line is damaged; names file, line and field.
         """
         if table.file_name not in self.manifest.files:
             return iter(())
-        return read_rows(self.path / table.file_name, table.record)
+        return self._open(table.file_name, lambda path: open_rows(path, table.record))
+
+    def _open(self, name: str, opened: Callable[[Path], T]) -> T:
+        """Read a file of the manifest by a function that opens it, and make sure that it opened what was checked.
+
+        Raises:
+            BenchmarkError: As `file`.
+            ReplacedError: Another process replaced the file each time meanwhile.
+        """
+        for _ in range(OPENINGS):
+            before = mark_of(self.path / name)
+            found = opened(self.file(name))
+            if mark_of(self.path / name) == before:
+                return found
+        raise ReplacedError(self.path)
 
     def rows(self, table: Table[Any]) -> int:
         """How many rows the manifest counts in a table."""
@@ -104,16 +198,13 @@ class Benchmark:
         """All of the benchmark in memory.
 
         Raises:
+            BenchmarkError: A file is missing or was edited by hand.
             InputError: A line is damaged.
         """
         content = Content()
         for name, table in TABLES.items():
             setattr(content, name, list(self.read(table)))
-        graphs = {
-            Path(name).stem: (self.path / name).read_text(encoding="utf-8")
-            for name in self.manifest.files
-            if name.startswith(f"{GRAPHS}/")
-        }
+        graphs = {name: self.graph(name) for name in self.graphs()}
         media = {sha256: self.media.path(sha256) for sha256 in self.media.names()}
         return replace(content, graphs=graphs, media=media)
 
@@ -159,6 +250,18 @@ class Benchmark:
             finally:
                 shutil.rmtree(prepared, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def revising(self) -> Iterator[Callable[[Manifest], None]]:
+        """Keep others from writing while you look at the files; call what you are given to put another manifest there.
+
+        Raises:
+            BenchmarkError: Another process writes it, or it cannot be written.
+        """
+        with self._locked(), storage_errors(self.path):
+            self._finish_commit()
+            self._remove_partials()
+            yield lambda manifest: self._commit({}, manifest)
+
     def write_content(
         self,
         content: Content,
@@ -189,7 +292,7 @@ class Benchmark:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = FileLock(self.path / LOCK, timeout=LOCK_WAIT_S)
+        lock = FileLock(inside(self.path, LOCK), timeout=LOCK_WAIT_S)
         with storage_errors(self.path):
             try:
                 lock.acquire()
@@ -216,7 +319,7 @@ class Benchmark:
         _write_synced(prepared / MANIFEST, manifest.to_json().encode())
         # What is removed is listed beside the manifest, since finishing must not need the old manifest.
         gone = sorted(removed - set(entries))
-        _write_synced(prepared / "removed.txt", "".join(f"{name}\n" for name in gone).encode())
+        _write_synced(prepared / REMOVED, "".join(f"{name}\n" for name in gone).encode())
         for folder, _, _ in os.walk(prepared):
             sync_directory(Path(folder))
         prepared.rename(self.path / COMMIT)
@@ -227,21 +330,20 @@ class Benchmark:
         commit = self.path / COMMIT
         if not commit.is_dir():
             return
-        removed = commit / "removed.txt"
-        if removed.is_file():
-            for name in removed.read_text(encoding="utf-8").splitlines():
-                (self.path / name).unlink(missing_ok=True)
-        for folder, _, names in os.walk(commit):
-            for name in sorted(names):
-                path = Path(folder, name)
-                relative = path.relative_to(commit)
-                if relative.name in ("removed.txt", MANIFEST):
-                    continue
-                target = self.path / relative
-                target.parent.mkdir(parents=True, exist_ok=True)
-                path.replace(target)
-        # The manifest moves last: it describes the files only once all are in place.
+        # The manifest moves last: it describes the files only once all are in place. Without it, all are.
         if (commit / MANIFEST).is_file():
+            removed, arrived = _moves(commit)
+            for name in removed:
+                inside(self.path, name).unlink(missing_ok=True)
+            changed = {self.path}
+            for name in arrived:
+                target = inside(self.path, name)
+                make_directory(target.parent)
+                (commit / name).replace(target)
+                changed.add(target.parent)
+            # A power cut must not leave the manifest here and a file that it describes nowhere.
+            for folder in sorted(changed):
+                sync_directory(folder)
             (commit / MANIFEST).replace(self.path / MANIFEST)
         sync_directory(self.path)
         shutil.rmtree(commit)
@@ -262,6 +364,8 @@ class BenchmarkWriter:
         self._origin = Origin(stage=stage, version=__version__, settings=settings, parents=parents)
         self.entries: dict[str, FileEntry] = {}
         self.removed: frozenset[str] = frozenset()
+        self._names: dict[str, str] = {}
+        """Names of the files, as a file system knows them that does not mind upper and lower case."""
 
     def add(self, table: Table[R], rows: Iterable[R], *, work_of: FileEntry | None = None) -> int:
         """Write a table in place of the one there is; how many rows it has.
@@ -283,9 +387,9 @@ class BenchmarkWriter:
             name: The clip or activity that it describes; becomes the file's name.
             quads: The text.
         """
-        if not name or name.startswith(".") or "/" in name or "\\" in name or "\0" in name:
-            raise BenchmarkError(f"a graph cannot be named {name!r}: the name becomes a file's name")
         file_name = f"{GRAPHS}/{name}.nq"
+        if (problem := file_name_problem(file_name) if name else "an empty name") is not None:
+            raise BenchmarkError(f"a graph cannot be named {shorten(name)}: {problem}")
         with self._file(file_name) as stream:
             stream.write(quads.encode())
         self._enter(file_name)
@@ -297,8 +401,8 @@ class BenchmarkWriter:
             name: Path in the benchmark, one folder deep at most.
             content: Its bytes.
         """
-        if len(parts := name.split("/")) > 2 or any(part in ("", ".", "..") or part.startswith(".") for part in parts):
-            raise BenchmarkError(f"a file cannot be named {name!r} in a benchmark")
+        if (problem := file_name_problem(name)) is not None:
+            raise BenchmarkError(f"a file cannot be named {shorten(name)} in a benchmark: {problem}")
         with self._file(name) as stream:
             stream.write(content)
         self._enter(name)
@@ -314,6 +418,10 @@ class BenchmarkWriter:
     @contextlib.contextmanager
     def _file(self, name: str) -> Iterator[IO[bytes]]:
         path = self._folder / name
+        if (other := self._names.setdefault(folded(name), name)) != name:
+            raise BenchmarkError(
+                f"{name} and {other} would be one file where upper and lower case do not count; rename one of them"
+            )
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as stream:
             yield stream
@@ -331,6 +439,23 @@ class BenchmarkWriter:
             rows=rows,
             origin=self._origin,
         )
+
+
+def _moves(commit: Path) -> tuple[list[str], list[str]]:
+    """The files that a write takes out and those that it brings; a manifest must be able to list each of them."""
+    listed = read_manifest(commit).files
+    removed = read_text(inside(commit, REMOVED)).split("\n") if (commit / REMOVED).is_file() else []
+    removed = [name for name in removed if name]
+    arrived = [path.relative_to(commit).as_posix() for path in sorted(commit.rglob("*")) if not path.is_dir()]
+    arrived = [name for name in arrived if name not in (MANIFEST, REMOVED)]
+    wrong = [name for name in removed if any(names_problems([name], reserved=RESERVED))]
+    wrong += [name for name in removed if name in listed] + [name for name in arrived if name not in listed]
+    if wrong:
+        raise InputError(
+            "a write that was not finished would change a file that is none of the benchmark's", file=commit,
+            value=wrong[0], hint=f"no reeltalk writes so: delete {commit} if you do not know where it comes from",
+        )  # fmt: skip
+    return removed, arrived
 
 
 def _write_synced(path: Path, content: bytes) -> None:

@@ -8,6 +8,7 @@ does not fit into one `InputError` with a JSON path.
 import contextlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,9 +19,15 @@ from pydantic_core import ErrorDetails
 
 from reeltalk.errors import InputError
 from reeltalk.schema.record import Json
+from reeltalk.schema.texts import code_point, refused_in_text
+from reeltalk.store.foreign import open_file
+from reeltalk.store.inside import MOST_DOCUMENT_BYTES, inside
 
 T = TypeVar("T")
 
+LARGEST_TEXT_BYTES: Final = 1 << 30
+"""A longer text or JSON file is refused: it is read at once."""
+REMOVE: Final = "remove it from the file, and run the command again"
 DEEPEST: Final = 64
 """Nesting beyond this is no benchmark; parsers and serialisers fail on it in ways that name no place."""
 
@@ -36,40 +43,51 @@ class SourceModel(BaseModel):
         return dict(self.model_extra or {})
 
 
+_ESCAPED_CONTROL: Final = re.compile(r"\\(?:[bf]|u00(?:[01]|7[fF]))")
+"""In a JSON text, what may be a control character; raw ones are no JSON."""
+
+
 class _Refused(ValueError):
     pass
-
-
-def visible_files(folder: Path) -> list[Path]:
-    """The files of a folder and of those below it, in order, without what is hidden (`.cache`, `.DS_Store`)."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts) and path.is_file()
-    )
 
 
 def read_text(path: Path) -> str:
     """The text of a UTF-8 file, without a byte order mark.
 
     Raises:
-        InputError: The file is absent, unreadable or not UTF-8; names the line.
+        InputError: The file is absent, unreadable, too long, not UTF-8, or holds a control character; names the line.
     """
     try:
-        content = path.read_bytes()
+        with open_file(path) as stream:
+            content = stream.read(LARGEST_TEXT_BYTES + 1)
     except FileNotFoundError:
         raise InputError("no such file", file=path, hint="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from None
+    if len(content) > LARGEST_TEXT_BYTES:
+        raise InputError(f"longer than {LARGEST_TEXT_BYTES:,} bytes", file=path, hint="split the file, or give a part")
+    return decoded(content, file=path)
+
+
+def decoded(content: bytes, *, file: Path | str) -> str:
+    """The text of UTF-8, without a byte order mark.
+
+    Args:
+        content: All of it.
+        file: Where it was read, for errors.
+
+    Raises:
+        InputError: It is not UTF-8, or holds a control character other than tab and line ends; names the line.
+    """
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"not UTF-8: byte 0x{content[error.start]:02x}",
-            file=path,
-            line=content.count(b"\n", 0, error.start) + 1,
-            hint="convert the file to UTF-8",
-        ) from None
+        problem, line = f"not UTF-8: byte 0x{content[error.start]:02x}", content.count(b"\n", 0, error.start) + 1
+        raise InputError(problem, file=file, line=line, hint="convert the file to UTF-8") from None
+    if found := refused_in_text(text):
+        problem, line = f"holds the control character {code_point(found)}", text.count("\n", 0, text.index(found)) + 1
+        raise InputError(problem, file=file, line=line, hint="convert it to UTF-8" if found == "\0" else REMOVE)
+    return text
 
 
 def read_json(path: Path) -> Json:
@@ -79,6 +97,23 @@ def read_json(path: Path) -> Json:
         InputError: It cannot be read or is not strict JSON; names the line or the JSON path.
     """
     return parse_json(read_text(path), file=path)
+
+
+def read_document(folder: Path, name: str) -> Json:
+    """The value of a JSON file of a benchmark or run.
+
+    Raises:
+        BenchmarkError: The file is reached through a link.
+        InputError: As `read_json`, or it is larger than `MOST_DOCUMENT_BYTES`.
+    """
+    path = inside(folder, name)
+    try:
+        size_bytes = path.stat().st_size
+    except OSError:
+        size_bytes = 0  # reading it says why
+    if size_bytes > MOST_DOCUMENT_BYTES:
+        raise InputError(f"{size_bytes:,} bytes are too many for this file", file=path, hint="get it again")
+    return read_json(path)
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Json]]:
@@ -117,7 +152,8 @@ def parse_json(text: str, *, file: Path | str, line: int | None = None) -> Json:
         raise InputError("nested too deep to be a benchmark", file=file, line=line) from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise InputError(f"a number cannot be read: {error}", file=file, line=line) from None
-    _refuse_what_cannot_be_written(value, file=file, line=line)
+    is_escaped = _ESCAPED_CONTROL.search(text) is not None
+    _refuse_what_cannot_be_written(value, is_escaped, file=file, line=line)
     return value
 
 
@@ -143,7 +179,7 @@ def _finite_float(digits: str) -> float:
     return value
 
 
-def _refuse_what_cannot_be_written(value: Json, *, file: Path | str, line: int | None) -> None:
+def _refuse_what_cannot_be_written(value: Json, is_escaped: bool, *, file: Path | str, line: int | None) -> None:
     open_values: list[tuple[Json, str, int]] = [(value, "$", 0)]
     while open_values:
         current, place, depth = open_values.pop()
@@ -151,23 +187,31 @@ def _refuse_what_cannot_be_written(value: Json, *, file: Path | str, line: int |
             raise InputError(f"nested deeper than {DEEPEST} levels", file=file, line=line, place=place[:120])
         if isinstance(current, dict):
             for key, member in current.items():
-                if not key.isascii():
-                    _refuse_lone_surrogate(key, place, file=file, line=line)
+                if is_escaped or not key.isascii():
+                    refuse_characters(key, place, file=file, line=line)
                 if isinstance(member, str):
-                    if not member.isascii():
-                        _refuse_lone_surrogate(member, f"{place}.{key}", file=file, line=line)
+                    if is_escaped or not member.isascii():
+                        refuse_characters(member, f"{place}.{key}", file=file, line=line)
                 elif isinstance(member, dict | list):
                     open_values.append((member, f"{place}.{key}", depth + 1))
         elif isinstance(current, list):
             for index, member in enumerate(current):
                 if isinstance(member, str):
-                    if not member.isascii():
-                        _refuse_lone_surrogate(member, f"{place}[{index}]", file=file, line=line)
+                    if is_escaped or not member.isascii():
+                        refuse_characters(member, f"{place}[{index}]", file=file, line=line)
                 elif isinstance(member, dict | list):
                     open_values.append((member, f"{place}[{index}]", depth + 1))
 
 
-def _refuse_lone_surrogate(text: str, place: str, *, file: Path | str, line: int | None) -> None:
+def refuse_characters(text: str, place: str, *, file: Path | str, line: int | None = None) -> None:
+    """Check that a text holds only characters that a text of a benchmark may hold.
+
+    Raises:
+        InputError: It holds a control character other than tab and line ends, or half a character.
+    """
+    if found := refused_in_text(text):
+        problem = f"holds the control character {code_point(found)}"
+        raise InputError(problem, file=file, line=line, place=place, hint=REMOVE)
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from reeltalk.errors import InputError
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.stream import ProactiveTask, StreamEvent
-from reeltalk.store.atomic import storage_errors, writing
+from reeltalk.store.atomic import storage_errors, sync_directory, writing
 from reeltalk.store.documents import input_error
 
 LAST: Final = frozenset({"ended", "failed"})
@@ -140,6 +140,7 @@ class EventLog:
         """Model and session of those that are there already."""
         with storage_errors(path):
             self._stream: IO[bytes] = path.open("ab")
+            sync_directory(path.parent)
 
     def add(self, event: StreamEvent) -> None:
         """Write an event; it is on the disk when its session has ended.
@@ -165,12 +166,14 @@ class EventLog:
 def _keep_whole(path: Path) -> frozenset[tuple[str, str]]:
     if not path.exists():
         return frozenset()
-    lines = path.read_bytes().split(b"\n")
+    # Where a power cut took what no session's end had waited for, the file may hold zeros.
+    content, torn, _ = path.read_bytes().partition(b"\0")
+    lines = content.split(b"\n")
     # After the last line feed stands nothing, or a line that a process was killed in.
     events = [(line, _event(line, path, number)) for number, line in enumerate(lines[:-1], start=1) if line.strip()]
     whole = frozenset((event.model, event.session) for _, event in events if event.kind == "ended")
     kept = [line for line, event in events if (event.model, event.session) in whole]
-    if len(kept) != len(lines) - 1 or lines[-1]:
+    if len(kept) != len(lines) - 1 or lines[-1] or torn:
         _write_lines(path, kept)
     return whole
 

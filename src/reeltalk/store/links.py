@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import SettingError
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.media import Video
 from reeltalk.store.atomic import write_bytes
-from reeltalk.store.documents import parse, read_json, write_json
-from reeltalk.store.media import LINK_ROT
+from reeltalk.store.documents import parse, read_document, write_json
+from reeltalk.store.manifest import LINK_ROT
 from reeltalk.store.remote import checked_address, shown
-from reeltalk.store.sources import Progress
 
 AT_ONCE: Final = 16
 AT_ONE_HOST: Final = 2
@@ -63,7 +63,7 @@ def ask_links(
     videos: Iterable[Video],
     *,
     answer_s: float = ANSWER_S,
-    progress: Progress = lambda what, done, total, share: None,
+    progress: Progress = unseen,
 ) -> LinkReport:
     """Ask every web address that videos name as their source.
 
@@ -97,7 +97,7 @@ def read_links(folder: Path) -> LinkReport | None:
         InputError: It is damaged.
     """
     path = folder / LINK_ROT
-    return parse(LinkReport, read_json(path), file=path) if path.is_file() else None
+    return parse(LinkReport, read_document(folder, LINK_ROT), file=path) if path.is_file() else None
 
 
 async def _ask_all(by_address: dict[str, list[str]], answer_s: float, progress: Progress) -> list[Link]:

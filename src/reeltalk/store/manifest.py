@@ -13,11 +13,22 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.schema.record import Json
-from reeltalk.store.documents import parse, read_json, visible_files, write_json
+from reeltalk.store.documents import parse, read_document, write_json
+from reeltalk.store.foreign import open_file, visible_files
+from reeltalk.store.inside import names_problems
 
 MANIFEST: Final = "manifest.json"
 SCHEMA_VERSION: Final = 2
 """Grows when a stored field changes its meaning. `store` reads this version and the one before it."""
+
+MEDIA: Final = "media"
+REMOTE: Final = "remote.json"
+"""Beside the manifest: where the media lie that are not here."""
+LINK_ROT: Final = "link-rot.json"
+"""Beside the manifest: which of the videos' sources still answer."""
+REMOVED: Final = "removed.txt"
+"""In a write that is under way: the files that it takes out, a line each."""
+RESERVED: Final = (MANIFEST, MEDIA, REMOTE, LINK_ROT, REMOVED)
 
 HASH_BLOCK_BYTES: Final = 1 << 20
 
@@ -143,23 +154,36 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises:
         BenchmarkError: There is none, or a newer reeltalk wrote it.
-        InputError: It is damaged.
+        InputError: It is damaged, or names a file that does not lie in the folder.
     """
     path = folder / MANIFEST
     if not path.is_file():
         raise BenchmarkError(f"{folder} is not a benchmark: it has no {MANIFEST}; 'reeltalk import' makes one")
-    value = read_json(path)
+    value = read_document(folder, MANIFEST)
     if isinstance(value, dict) and isinstance(version := value.get("schema_version"), int) and version > SCHEMA_VERSION:
         raise BenchmarkError(
             f"{folder} has schema version {version} but this reeltalk reads up to {SCHEMA_VERSION}; update reeltalk"
         )
+    if isinstance(value, dict) and isinstance(files := value.get("files"), dict):
+        wrong = list(names_problems(files, reserved=RESERVED))
+        if wrong:
+            more = f"; {len(wrong) - 1:,} more names are wrong" if len(wrong) > 1 else ""
+            name, problem = wrong[0]
+            raise InputError(
+                f"not a file of a benchmark: {problem}", file=path, place="$.files", value=name,
+                hint=f"no reeltalk writes such a name: take the benchmark anew from where it came{more}",
+            )  # fmt: skip
     return parse(Manifest, value, file=path)
 
 
 def hash_file(path: Path) -> tuple[str, int]:
-    """SHA-256 in hexadecimal, and size in bytes."""
+    """SHA-256 in hexadecimal, and size in bytes.
+
+    Raises:
+        OSError: It cannot be read, or is no regular file.
+    """
     digest, size_bytes = hashlib.sha256(), 0
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         while block := stream.read(HASH_BLOCK_BYTES):
             digest.update(block)
             size_bytes += len(block)
@@ -175,7 +199,7 @@ def hash_source(source: Path) -> str:
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="check the path")
     try:
-        if source.is_file():
+        if not source.is_dir():
             return hash_file(source)[0]
         digest = hashlib.sha256()
         for path in visible_files(source):

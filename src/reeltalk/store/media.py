@@ -8,27 +8,63 @@ from typing import Final
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.store.atomic import writing
-from reeltalk.store.manifest import HASH_BLOCK_BYTES, hash_file
+from reeltalk.store.checked import Checked
+from reeltalk.store.foreign import open_file
+from reeltalk.store.inside import inside
+from reeltalk.store.manifest import HASH_BLOCK_BYTES, MEDIA, hash_file
 
-MEDIA: Final = "media"
-REMOTE: Final = "remote.json"
-"""Beside the manifest: where the media lie that are not here."""
-LINK_ROT: Final = "link-rot.json"
-"""Beside the manifest: which of the videos' sources still answer."""
 NAME: Final = re.compile("[0-9a-f]{64}")
 
 
-class MediaStore:
-    """The media folder of one benchmark."""
+def hash_video(path: Path) -> str:
+    """SHA-256 of a video file. One of a media store is looked at once, and must be what its name says.
 
-    def __init__(self, benchmark_folder: Path) -> None:
+    Raises:
+        BenchmarkError: It cannot be read, or is no longer the file that the store got.
+    """
+    if path.parent.name == MEDIA and NAME.fullmatch(path.name):
+        return MediaStore(path.parent.parent).whole(path.name).name
+    try:
+        return hash_file(path)[0]
+    except OSError as error:
+        raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
+
+
+class MediaStore:
+    """The media folder of one benchmark.
+
+    Args:
+        benchmark_folder: Holds it.
+        checked: Remembers which files were hashed.
+    """
+
+    def __init__(self, benchmark_folder: Path, checked: Checked | None = None) -> None:
         self.folder = benchmark_folder / MEDIA
+        self._benchmark_folder, self._checked = benchmark_folder, checked or Checked(benchmark_folder)
 
     def path(self, sha256: str) -> Path:
         """Where the file with that content lies, or would lie."""
         if not NAME.fullmatch(sha256):
             raise ValueError(f"not a SHA-256: {sha256!r}")
         return self.folder / sha256
+
+    def whole(self, sha256: str) -> Path:
+        """A file that is here, before it is decoded, copied or served: its content is looked at once.
+
+        Raises:
+            BenchmarkError: It cannot be read, is reached through a link, or has another content than its name says.
+        """
+        path = inside(self._benchmark_folder, f"{MEDIA}/{self.path(sha256).name}")
+        try:
+            found = self._checked.sha256(f"{MEDIA}/{sha256}")
+        except OSError as error:
+            raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
+        if found != sha256:
+            raise BenchmarkError(
+                f"{path} was edited or damaged: its content does not have the hash that it is named by; delete it and "
+                f"bring it again, with 'reeltalk media pull {self._benchmark_folder}' or 'reeltalk attach'"
+            )
+        return path
 
     def has(self, sha256: str) -> bool:
         """True if the file is here."""
@@ -47,7 +83,7 @@ class MediaStore:
         if self.has(sha256):
             return sha256
         digest = hashlib.sha256()
-        with writing(self.path(sha256)) as stream, source.open("rb") as original:
+        with writing(self.path(sha256)) as stream, open_file(source) as original:
             while block := original.read(HASH_BLOCK_BYTES):
                 digest.update(block)
                 stream.write(block)
@@ -60,4 +96,6 @@ class MediaStore:
         if not self.folder.is_dir():
             return []
         with os.scandir(self.folder) as entries:
-            return sorted(entry.name for entry in entries if NAME.fullmatch(entry.name) and entry.is_file())
+            return sorted(
+                entry.name for entry in entries if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            )

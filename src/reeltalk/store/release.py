@@ -14,9 +14,10 @@ from reeltalk.schema.media import Video
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
+from reeltalk.store.foreign import open_file
+from reeltalk.store.inside import inside
 from reeltalk.store.links import LinkReport, read_links
-from reeltalk.store.manifest import MANIFEST, FileEntry, Origin, hash_file
-from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
+from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file
 from reeltalk.store.validate import validate
 
 CARD: Final = "README.md"
@@ -54,11 +55,13 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
     content = benchmark.content()
     canary = f"reeltalk-canary-{uuid.uuid5(CANARY_NAMESPACE, f'{benchmark.manifest.content_hash} {version}')}"
     with writing_directory(folder) as partial:
-        for name in (*benchmark.manifest.files, *(f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())):
-            _copy(benchmark.path / name, partial / name)
+        for name in benchmark.manifest.files:
+            _copy(benchmark.file(name), partial / name)
+        for sha256 in benchmark.media.names():
+            _copy(benchmark.media.whole(sha256), partial / MEDIA / sha256)
         for name in (REMOTE, LINK_ROT):
-            if (benchmark.path / name).is_file():
-                _copy(benchmark.path / name, partial / name)
+            if (found := inside(benchmark.path, name)).is_file():
+                _copy(found, partial / name)
         links = read_links(benchmark.path)
         name = title or benchmark.manifest.name
         card = write_card(content, title=name, version=version, canary=canary, links=links)
@@ -82,7 +85,7 @@ def freeze(benchmark: Benchmark, folder: Path, *, version: str, title: str | Non
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     sha256, _ = hash_file(source)
-    with source.open("rb") as stream, target.open("wb") as copy:
+    with open_file(source) as stream, target.open("wb") as copy:
         while block := stream.read(1 << 20):
             copy.write(block)
     if hash_file(target)[0] != sha256:

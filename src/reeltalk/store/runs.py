@@ -1,18 +1,29 @@
 """A run on disk: a directory outside the benchmark, written whole or not at all."""
 
+import contextlib
+import hashlib
+import shutil
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from reeltalk.errors import BenchmarkError
+from filelock import FileLock, Timeout
+
+from reeltalk.errors import BenchmarkError, ReeltalkError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.record import Record
 from reeltalk.schema.runs import CONTROLS, Control, CurvePoint, GroupRow, ItemScores, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
-from reeltalk.store.atomic import write_bytes, writing, writing_directory
-from reeltalk.store.documents import parse, read_json, write_json
-from reeltalk.store.tables import read_rows, write_rows
+from reeltalk.store.atomic import REPLIES as REPLIES
+from reeltalk.store.atomic import storage_errors, sync_directory, write_bytes, writing, writing_directory
+from reeltalk.store.checked import OPENINGS, Checked, Mark, ReplacedError, mark_of, standing
+from reeltalk.store.documents import parse, read_document, write_json
+from reeltalk.store.inside import check_folder, inside
+from reeltalk.store.manifest import hash_file
+from reeltalk.store.tables import open_rows, read_rows, write_rows
 
 INFO: Final = "run.json"
 ANSWERS: Final = "answers.jsonl"
@@ -21,12 +32,35 @@ CURVES: Final = "scores/curves.jsonl"
 GROUPS: Final = "scores/groups.jsonl"
 JUDGED: Final = "scores/judged-{protocol}.jsonl"
 SUMMARY: Final = "summary.json"
+FILES: Final = "files.json"
+"""SHA-256 of every file that a report reads of a run, by its path in it. Runs of older versions have none."""
 CONTROLS_FOLDER: Final = "controls"
+REQUEST: Final = "request.json"
+"""All that decides what a run asks; there from its beginning."""
+COMMAND: Final = "command.json"
+"""By what command a run is made; `reeltalk retry` gives it again."""
+FRAMES: Final = "frames"
+LOCK: Final = ".lock"
+REMADE: Final = ".remade"
+"""The files of a run that was made again, whole, on their way to the place of the old ones."""
+
+AGAIN: Final = ".again"
+"""What a whole run is made of anew, beside its old files, until all of it is there."""
+HIDDEN: Final = frozenset({LOCK, REMADE, AGAIN})
+"""What is hidden in a run and ours."""
+
+SETTLING_S: Final = 30.0
+"""Longest wait for another process that puts the files of a run in place."""
+READERS_S: Final = 2.0
+"""Longest wait for the folder of a run that is to be made: a reader may hold it while files are put in place."""
 
 SUMMARY_FIELDS: Final = (
     "model", "metric", "value", "n", "videos", "low", "high", "signature", "unscored", "not_applicable", "over_scored",
     "reasons",
 )  # fmt: skip
+
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -37,6 +71,10 @@ class Run:
     info: RunInfo
     summary: list[SummaryRow]
     curves: list[CurvePoint]
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """SHA-256 of every file when it was written; empty in runs of older versions, which are not checked."""
+    mark: Mark | None = field(default=None, compare=False)
+    """Of `run.json` when the run was opened; None in a run that was not read from its folder."""
 
     @classmethod
     def open(cls, path: Path | str) -> "Run":
@@ -55,16 +93,15 @@ class Run:
 
     def answers(self) -> Iterator[AnsweredTurn]:
         """Every answer beside its question and references, model by model."""
-        return read_rows(self.path / ANSWERS, AnsweredTurn)
+        return self._rows(ANSWERS, AnsweredTurn)
 
     def groups(self) -> list[GroupRow]:
         """Values over groups of turns."""
-        path = self.path / GROUPS
-        return list(read_rows(path, GroupRow)) if path.is_file() else []
+        return list(self._rows(GROUPS, GroupRow)) if self._has(GROUPS) else []
 
     def judged(self, protocol: str) -> Iterator[JudgedScore]:
         """Every score that a protocol gave."""
-        return read_rows(self.path / JUDGED.format(protocol=protocol), JudgedScore)
+        return self._rows(JUDGED.format(protocol=protocol), JudgedScore)
 
     def controls(self) -> dict[Control, "Run"]:
         """The same model with other pictures, by the name of the control: whole runs below `controls`.
@@ -73,29 +110,231 @@ class Run:
             InputError: A file of one is damaged; names the place.
         """
         places = {name: self.path / CONTROLS_FOLDER / name for name in CONTROLS}
-        return {name: read_run(place) for name, place in places.items() if (place / INFO).is_file()}
+        with self._standing():
+            return {name: read_run(place) for name, place in places.items() if (place / INFO).is_file()}
 
     def protocols(self) -> list[str]:
         """The protocols that judged this run."""
-        return sorted(path.stem.removeprefix("judged-") for path in self.path.glob(JUDGED.format(protocol="*")))
+        names = (path.stem.removeprefix("judged-") for path in self.path.glob(JUDGED.format(protocol="*")))
+        return sorted(name for name in names if self._has(JUDGED.format(protocol=name)))
 
     def item_scores(self) -> Iterator[ItemScores]:
         """Every answer's scores, in the order of `answers`."""
-        return read_rows(self.path / ITEMS, ItemScores)
+        return self._rows(ITEMS, ItemScores)
+
+    def file(self, name: str) -> Path:
+        """A table's file, to be read: it is looked at whether it is still the one that was written.
+
+        Args:
+            name: Path in the run, as `answers.jsonl`.
+
+        Raises:
+            BenchmarkError: It was edited by hand, or is reached through a link.
+        """
+        path, written = inside(self.path, name), self.files.get(name)
+        try:
+            if written is None or self._checked.sha256(name) == written:
+                return path
+        except OSError:
+            return path  # reading it says why
+        raise BenchmarkError(
+            f"{path} was edited or damaged: its content differs from the hash in {FILES}; to take it as it is now, run "
+            f"'reeltalk validate --accept {self.path}'; else make the run again, or copy it anew from where it came"
+        )
+
+    def _rows(self, name: str, record: type[R]) -> Iterator[R]:
+        with self._standing():
+            return open_rows(self.file(name), record)
+
+    def _standing(self) -> contextlib.AbstractContextManager[None]:
+        return standing(self.path / INFO, self.mark, begun=self.path / REMADE)
+
+    def _has(self, name: str) -> bool:
+        return name in self.files if self.files else (self.path / name).is_file()
+
+    @cached_property
+    def _checked(self) -> Checked:
+        return Checked(self.path)
+
+
+def check_run_folder(path: Path) -> None:
+    """Refuse a run, whole or begun, that holds a link, a pipe or a device; a control with the run beside which it is.
+
+    Raises:
+        BenchmarkError: It does; names the first.
+    """
+    beside = path.parent.parent
+    if path.parent.name == CONTROLS_FOLDER and ((beside / REQUEST).is_file() or (beside / INFO).is_file()):
+        path = beside
+    if path.is_dir():
+        check_folder(path, HIDDEN)
 
 
 def read_run(path: Path) -> Run:
-    """Open a run.
+    """Open a run. Where another process replaces it meanwhile, the new one is read.
 
     Raises:
-        BenchmarkError: `path` is no run.
+        BenchmarkError: `path` is no run, holds a link, was edited by hand, or is unfinished; names the way on.
         InputError: A file of it is damaged; names the place.
     """
+    for _ in range(OPENINGS - 1):
+        with contextlib.suppress(ReplacedError):
+            return _read_run(path)
+    return _read_run(path)
+
+
+def _read_run(path: Path) -> Run:
+    check_run_folder(path)
+    if (path / REMADE).is_dir():
+        with locked(path, wait_s=SETTLING_S):
+            settle(path)
+    if is_unfinished(path):
+        raise BenchmarkError(f"{path} {told_of_unfinished(path)}")
+    if not (path / INFO).is_file() and holds_plays(path):
+        raise BenchmarkError(f"{path} holds plays, of which there are no pages; 'reeltalk proactive score' reads them")
     if not (path / INFO).is_file():
         raise BenchmarkError(f"{path} is not a run: it has no {INFO}; 'reeltalk score' writes runs")
-    info = parse(RunInfo, read_json(path / INFO), file=path / INFO)
-    summary = parse(list[SummaryRow], read_json(path / SUMMARY), file=path / SUMMARY)
-    return Run(path, info, summary, list(read_rows(path / CURVES, CurvePoint)))
+    mark = mark_of(path / INFO)
+    with standing(path / INFO, mark, begun=path / REMADE):
+        info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
+        written = (path / FILES).is_file()
+        files = parse(dict[str, str], read_document(path, FILES), file=path / FILES) if written else {}
+        run = Run(path, info, [], [], files, mark)
+        for name in files:
+            run.file(name)
+        run.summary.extend(parse(list[SummaryRow], read_document(path, SUMMARY), file=path / SUMMARY))
+        run.curves.extend(read_rows(run.file(CURVES), CurvePoint))
+    return run
+
+
+def is_unfinished(path: Path) -> bool:
+    """True where a run of turns was begun and is not whole.
+
+    Args:
+        path: Any folder.
+    """
+    if not (path / REQUEST).is_file() or (path / INFO).is_file() or (path / REMADE).is_dir():
+        return False
+    return not holds_plays(path)
+
+
+def holds_plays(path: Path) -> bool:
+    """True where a folder is one of `reeltalk proactive`, which plays tasks and judges no turns.
+
+    Args:
+        path: Any folder.
+    """
+    with contextlib.suppress(ReeltalkError):
+        request = read_document(path, REQUEST)
+        return isinstance(request, dict) and "judging" not in request
+    return False
+
+
+def told_of_unfinished(path: Path) -> str:
+    """How far an unfinished run got, and the command that finishes it.
+
+    Args:
+        path: Its folder.
+    """
+    far = "is an unfinished run"
+    with contextlib.suppress(ReeltalkError, OSError):
+        check_run_folder(path)
+        if (path / ANSWERS).is_file():
+            turns = [turn for turn in read_rows(path / ANSWERS, AnsweredTurn) if turn.state.is_due or turn.has_failed]
+            far += f" with answers to {sum(not turn.has_failed for turn in turns):,} of {len(turns):,} turns"
+        elif (kept := _kept_replies(path / REPLIES)) is not None:
+            far += f" with {kept:,} replies that are kept" if kept else " in which nothing was answered yet"
+    run = retried(path)
+    again = f"'reeltalk retry {run}' or " if (run / COMMAND).is_file() else ""
+    return f"{far}; {again}the command that began it goes on and finishes it"
+
+
+def retried(path: Path) -> Path:
+    """The run that `reeltalk retry` is given for a folder: that of a control is the run beside which it was played.
+
+    Args:
+        path: Folder of a run or of a control.
+    """
+    return path.parent.parent if path.resolve().parent.name == CONTROLS_FOLDER else path
+
+
+def _kept_replies(path: Path) -> int | None:
+    """How many replies a store holds; None where that cannot be told. Whoever writes it meanwhile is not disturbed."""
+    if not path.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as store:
+            return int(store.execute("SELECT count(*) FROM replies").fetchone()[0])
+    except sqlite3.Error:
+        return None
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait_s: float = READERS_S) -> Iterator[None]:
+    """Hold a run's folder, so that no two processes make the same run.
+
+    Args:
+        path: The folder, which exists.
+        wait_s: Longest wait for another process.
+
+    Raises:
+        BenchmarkError: Another process makes the run, it holds a link, or the folder cannot be written.
+    """
+    check_run_folder(path)
+    lock = FileLock(path / LOCK, timeout=wait_s)
+    with storage_errors(path):
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BenchmarkError(f"another process is making the run {path}; wait for its end") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def settle(path: Path) -> None:
+    """Put a run that was made again into the place of the old one. Whoever calls it holds the folder.
+
+    Args:
+        path: The run's folder.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+    """
+    remade = path / REMADE
+    if not remade.is_dir():
+        return
+    with storage_errors(path):
+        if (remade / REQUEST).is_file() and (path / CONTROLS_FOLDER).is_dir():
+            # Another request: its controls are other ones, too.
+            remove(path / CONTROLS_FOLDER, but=(FRAMES,))
+        # `run.json` moves last: it describes the files only once all are in place.
+        for entry in sorted(remade.iterdir(), key=lambda entry: entry.name == INFO):
+            target = path / entry.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            entry.replace(target)
+        sync_directory(path)
+        remade.rmdir()
+
+
+def remove(folder: Path, *, but: Iterable[str] = ()) -> None:
+    """Remove what lies in a folder of ours, but for databases: replies that are kept are never removed.
+
+    Args:
+        folder: It stays.
+        but: Names of what stays in it.
+    """
+    for entry in sorted(folder.iterdir()):
+        if entry.name in but or ".sqlite" in entry.name:
+            continue
+        if not entry.is_dir() or entry.is_symlink():
+            entry.unlink()
+        elif list(entry.rglob("*.sqlite*")):
+            remove(entry)
+        else:
+            shutil.rmtree(entry)
 
 
 def write_run(
@@ -154,11 +393,32 @@ def write_tables(
     Raises:
         BenchmarkError: A file cannot be written.
     """
-    write_scores(folder, answers, judged or {})
+    judged = judged or {}
+    write_scores(folder, answers, judged)
     _write(folder, [(ITEMS, items), (CURVES, curves), (GROUPS, groups)])
+    names = [ANSWERS, *(JUDGED.format(protocol=name) for name in judged), ITEMS, CURVES, GROUPS]
+    write_summary(folder, info, summary, names)
+
+
+def write_summary(folder: Path, info: RunInfo, summary: Iterable[SummaryRow], names: Iterable[str]) -> None:
+    """Write `summary.json`, the hashes of a run's files, then `run.json`.
+
+    Args:
+        folder: Where they go.
+        info: What becomes `run.json`.
+        summary: Rows of `summary.json`.
+        names: The run's other files.
+
+    Raises:
+        BenchmarkError: A file cannot be written.
+    """
     rows = [row.model_dump(mode="json", include=set(SUMMARY_FIELDS)) for row in summary]
     write_bytes(folder / SUMMARY, write_json(rows).encode())
-    write_bytes(folder / INFO, write_json(info.model_dump(mode="json", exclude_defaults=False)).encode())
+    last = write_json(info.model_dump(mode="json", exclude_defaults=False)).encode()
+    hashes = {name: hash_file(folder / name)[0] for name in (*names, SUMMARY)}
+    hashes[INFO] = hashlib.sha256(last).hexdigest()
+    write_bytes(folder / FILES, write_json(dict(sorted(hashes.items()))).encode())
+    write_bytes(folder / INFO, last)
 
 
 def write_scores(folder: Path, answers: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]]) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, RemoteError, SettingError
+from reeltalk.progress import Progress, unseen
 from reeltalk.store.arriving import AT_ONCE, Traffic, fetch, several
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.remote import WEB, Remote, RemoteFile, checked_address, shown
@@ -22,9 +23,6 @@ from reeltalk.store.remote import WEB, Remote, RemoteFile, checked_address, show
 OBJECTS: Final = "objects"
 KNOWN: Final = "known"
 SUFFIX: Final = re.compile(r"\.[a-z0-9]{1,8}")
-
-Progress = Callable[[str, int, int, float], None]
-"""Called with what is done, how many of how many, and the share of the work that is done, 0–1."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def bring(
     beside: Callable[[str], Iterable[str]],
     most_bytes: int,
     at_once: int = AT_ONCE,
-    progress: Progress = lambda what, done, total, share: None,
+    progress: Progress = unseen,
 ) -> Brought:
     """Bring the files of a folder at an address, or one file with what lies beside it.
 

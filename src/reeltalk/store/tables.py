@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
@@ -21,6 +22,7 @@ from reeltalk.schema.scoring import JudgedScore, Rubric
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.schema.tagging import TagProposal
 from reeltalk.store.documents import input_error
+from reeltalk.store.foreign import open_file
 
 R = TypeVar("R", bound=Record)
 
@@ -121,9 +123,11 @@ def read_rows(path: Path, record: type[R]) -> Iterator[R]:
         InputError: A line does not hold a `record`; names line and field.
     """
     try:
-        stream = path.open("rb")
+        stream = open_file(path)
     except FileNotFoundError:
         raise BenchmarkError(f"{path} is missing; run 'reeltalk validate' to see what else is") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from None
     with stream:
         for number, line in enumerate(stream, start=1):
             try:
@@ -132,6 +136,18 @@ def read_rows(path: Path, record: type[R]) -> Iterator[R]:
                 raise input_error(error, file=path, line=number, place="") from None
             except (UnicodeDecodeError, RecursionError):
                 raise InputError("not a JSON line", file=path, line=number) from None
+
+
+def open_rows(path: Path, record: type[R]) -> Iterator[R]:
+    """As `read_rows`, but the file is opened at once: the rows stay its own, whatever takes its place.
+
+    Raises:
+        BenchmarkError: As `read_rows`.
+        InputError: As `read_rows`; of the first line at once.
+    """
+    rows = read_rows(path, record)
+    first = list(islice(rows, 1))
+    return chain(first, rows)
 
 
 def write_rows(stream: IO[bytes], rows: Iterable[Record]) -> int:

@@ -1,25 +1,47 @@
-"""The invariants that span tables. Each finding names the rows that break one."""
+"""The invariants that span tables, and how a benchmark that somebody edited by hand is accepted as it is now.
 
-from collections import Counter, defaultdict
+Each finding names the rows that break an invariant.
+"""
+
+import json
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
-from reeltalk.errors import ReeltalkError
+from reeltalk import __version__
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, ReeltalkError
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GONE, GateResult
 from reeltalk.schema.labels import unknown_labels
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.record import Json
+from reeltalk.schema.runs import CurvePoint, RunInfo, SummaryRow
 from reeltalk.schema.scoring import JudgedScore
 from reeltalk.schema.stream import ProactiveTask
+from reeltalk.schema.texts import MAY_BE_REFUSED, text_problem, texts_of, twins
 from reeltalk.store.atomic import PARTIAL_PREFIX
-from reeltalk.store.benchmark import COMMIT, LOCK, WORK, Benchmark
+from reeltalk.store.benchmark import COMMIT, HIDDEN, LOCK, WORK, Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.manifest import MANIFEST, hash_file
-from reeltalk.store.media import LINK_ROT, MEDIA, REMOTE
-from reeltalk.store.tables import TABLES
+from reeltalk.store.documents import parse, read_document
+from reeltalk.store.foreign import shown
+from reeltalk.store.inside import foreign_entries, inside
+from reeltalk.store.manifest import LINK_ROT, MANIFEST, MEDIA, REMOTE, FileEntry, Origin, hash_file, read_manifest
+from reeltalk.store.runs import (
+    CURVES,
+    FILES,
+    INFO,
+    SUMMARY,
+    Run,
+    check_run_folder,
+    locked,
+    write_summary,
+)
+from reeltalk.store.tables import TABLES, read_rows
 
+EDITED: Final = "its content differs from the hash in the manifest: it was edited or damaged"
 TOLERANCE_S: Final = 0.05
 """A container's duration and its last presentation time differ by up to a frame."""
 
@@ -42,6 +64,7 @@ def validate(benchmark: Benchmark, *, media: bool = True) -> list[Finding]:
 
     Hashes every file, so it costs one read of the benchmark, media included unless `media` is false.
     """
+    benchmark = Benchmark(benchmark.path, benchmark.manifest, as_it_is=True)
     findings = list(_files(benchmark))
     if media:
         findings += [damage for sha256 in benchmark.media.names() if (damage := damage_of(benchmark, sha256))]
@@ -57,7 +80,9 @@ def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
     """What is wrong with a media file that is here: its content, told by its hash."""
     name = f"{MEDIA}/{sha256}"
     try:
-        found, _ = hash_file(benchmark.path / name)
+        found, _ = hash_file(inside(benchmark.path, name))
+    except ReeltalkError as error:
+        return Finding("error", name, str(error))
     except OSError as error:
         return Finding("error", name, f"it cannot be read: {error.strerror}")
     if found == sha256:
@@ -67,12 +92,41 @@ def damage_of(benchmark: Benchmark, sha256: str) -> Finding | None:
 
 def check_content(content: Content) -> Iterator[Finding]:
     """The invariants of the records among themselves, whether on disk or not."""
+    yield from check_characters(content)
     yield from _unique_keys(content)
     yield from _Relations(content).findings()
 
 
+def check_characters(content: Content) -> Iterator[Finding]:
+    """Texts with characters that no text may hold, and names of videos, clips and graphs that look alike."""
+    for table, rows in content.rows():
+        for index, row in enumerate(rows):
+            line = row.to_json()
+            # Most rows hold none: they are not taken apart.
+            if MAY_BE_REFUSED.search(line):
+                yield from _characters(f"{table}:{index}", json.loads(line))
+    for name, quads in content.graphs.items():
+        yield from _characters(f"graphs/{name}", quads)
+    videos, clips = ([row.id for row in rows] for rows in (content.videos, content.clips))
+    for table, names in (("videos", videos), ("clips", clips), ("graphs", list(content.graphs))):
+        for one, *others in twins(names):
+            told = ", ".join(repr(other) for other in others)
+            yield Finding("error", f"{table}:{one}", f"differs only in case or in invisible characters from {told}")
+
+
+def _characters(where: str, value: Json) -> Iterator[Finding]:
+    for place, text in texts_of(value):
+        if found := text_problem(text):
+            yield Finding("error" if found[0] else "warning", f"{where}{place}", found[1])
+
+
 def _files(benchmark: Benchmark) -> Iterator[Finding]:
+    foreign = dict(foreign_entries(benchmark.path, HIDDEN))
+    for name, problem in foreign.items():
+        yield Finding("error", name, f"it {problem}; put a copy in its place if you trust it, or delete it")
     for name, entry in benchmark.manifest.files.items():
+        if name in foreign or name.split("/")[0] in foreign:
+            continue
         path = benchmark.path / name
         if not path.is_file():
             yield Finding("error", name, "listed in the manifest but missing")
@@ -83,12 +137,12 @@ def _files(benchmark: Benchmark) -> Iterator[Finding]:
             yield Finding("error", name, f"it cannot be read: {error.strerror}")
             continue
         if sha256 != entry.sha256:
-            yield Finding("error", name, "its content differs from the hash in the manifest: it was edited or damaged")
+            yield Finding("error", name, EDITED)
     media = (f"{MEDIA}/{sha256}" for sha256 in benchmark.media.names())
-    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media}
+    known = {*benchmark.manifest.files, MANIFEST, LOCK, REMOTE, LINK_ROT, *media, *foreign}
     for path in sorted(benchmark.path.rglob("*")):
-        name = path.relative_to(benchmark.path).as_posix()
-        if path.is_dir() or name in known or name.split("/")[0] in (COMMIT, WORK):
+        name = shown(path.relative_to(benchmark.path))
+        if (path.is_dir() and not path.is_symlink()) or name in known or name.split("/")[0] in (COMMIT, WORK):
             continue
         if not path.name.startswith(PARTIAL_PREFIX) and PARTIAL_PREFIX not in name:
             yield Finding("warning", name, "not listed in the manifest, so not part of the benchmark")
@@ -326,3 +380,105 @@ class _Relations:
         for table, index, video_id in owners:
             if video_id not in self.videos:
                 yield Finding("error", f"{table}:{index}", f"belongs to video '{video_id}', which is not there")
+
+
+EDITED_BY_HAND: Final = "edited by hand"
+"""Origin of files that a person changed."""
+EDITED_PART: Final = f"|edited:{EDITED_BY_HAND.removeprefix('edited ')}"
+"""Last part of the signatures of a run that a person changed."""
+
+
+def accept(path: Path | str) -> list[str]:
+    """Write a new revision of a benchmark, whose manifest lists files that were edited by hand as they are now.
+
+    Args:
+        path: The benchmark.
+
+    Returns:
+        The names of the files that were edited, in order; none where nothing was, and then nothing is written.
+
+    Raises:
+        FrozenError: It is a release.
+        BrokenInvariantError: Its records, as they are now, contradict each other or cannot be read; names the first.
+        BenchmarkError: A file is missing or reached through a link, or the benchmark cannot be written.
+    """
+    benchmark = Benchmark.open(path)
+    benchmark.check_changeable()
+    with benchmark.revising() as commit:
+        benchmark.manifest = read_manifest(benchmark.path)
+        edited = _edited(benchmark)
+        if edited:
+            manifest = benchmark.manifest.model_copy(update={"files": benchmark.manifest.files | edited})
+            revised = Benchmark(benchmark.path, manifest)
+            _refuse_errors(revised)
+            for name in edited:
+                if (table := TABLES.get(Path(name).stem)) is not None and table.file_name == name:
+                    edited[name] = edited[name].model_copy(update={"rows": sum(1 for _ in revised.read(table))})
+            commit(manifest.model_copy(update={"files": manifest.files | edited}))
+    return sorted(edited)
+
+
+def accept_run(path: Path | str) -> list[str]:
+    """Let a run list tables that were edited by hand as they are now; its numbers' signatures say so from then on.
+
+    Numbers are not computed anew.
+
+    Args:
+        path: The run.
+
+    Returns:
+        The names of the tables that were edited, in order; none where nothing was, and then nothing is written.
+
+    Raises:
+        BenchmarkError: It is no whole run, a table is missing, or it cannot be written.
+        InputError: A table cannot be read; names the place.
+    """
+    path = Path(path)
+    check_run_folder(path)
+    with locked(path):
+        files = parse(dict[str, str], read_document(path, FILES), file=path / FILES) if (path / FILES).is_file() else {}
+        edited = sorted(name for name, sha256 in files.items() if _hash(inside(path, name)) != sha256)
+        if edited:
+            info = parse(RunInfo, read_document(path, INFO), file=path / INFO)
+            summary = parse(list[SummaryRow], read_document(path, SUMMARY), file=path / SUMMARY)
+            run = Run(path, info, summary, list(read_rows(path / CURVES, CurvePoint)))
+            for rows in (run.answers(), run.item_scores(), run.groups(), *map(run.judged, run.protocols())):
+                deque(rows, maxlen=0)
+            signed = (f"{row.signature.removesuffix(EDITED_PART)}{EDITED_PART}" for row in summary)
+            marked = [row.model_copy(update={"signature": mark}) for row, mark in zip(summary, signed, strict=True)]
+            write_summary(path, info, marked, set(files) - {INFO, SUMMARY})
+    return edited
+
+
+def _hash(path: Path) -> str:
+    try:
+        return hash_file(path)[0]
+    except OSError as error:
+        raise BenchmarkError(f"cannot read {path}: {error.strerror}; copy the run anew, or make it again") from None
+
+
+def _edited(benchmark: Benchmark) -> dict[str, FileEntry]:
+    """The entries of files whose content is no longer the one that the manifest lists."""
+    found = {}
+    for name, entry in benchmark.manifest.files.items():
+        path = inside(benchmark.path, name)
+        if not path.is_file():
+            raise BenchmarkError(f"{path} is missing; copy it anew from where it came, or make it again")
+        sha256, size_bytes = hash_file(path)
+        if sha256 != entry.sha256:
+            # Settings stay: reports show by which ones the rest of the file was made.
+            origin = Origin(
+                stage=EDITED_BY_HAND, version=__version__, settings=entry.settings, parents={name: entry.sha256}
+            )
+            found[name] = FileEntry(sha256=sha256, size_bytes=size_bytes, origin=origin)
+    return found
+
+
+def _refuse_errors(benchmark: Benchmark) -> None:
+    errors = [finding for finding in validate(benchmark) if finding.severity == "error"]
+    if errors:
+        more = f" and {len(errors) - 1:,} more" if len(errors) > 1 else ""
+        raise BrokenInvariantError(
+            f"{benchmark.path} has errors as it is now, so it is not accepted: {errors[0].where}: {errors[0].problem}"
+            f"{more}; 'reeltalk validate {benchmark.path}' lists them"
+        )

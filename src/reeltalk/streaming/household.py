@@ -4,7 +4,7 @@ A frame's labels are only read while the vision encoder is trained. Nothing of a
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,9 +21,11 @@ from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
 from reeltalk.inference.mini_pictures import fitted
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.progress import CountProgress
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.media import Clip, Video
 from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.documents import read_text
 from reeltalk.store.tables import CLIPS, KNOWN_BOXES, VIDEOS
 from reeltalk.video.whole_frames import FUNCTION, pixels_of
 
@@ -32,7 +34,6 @@ SINGLE: Final = ("action", "main", "target", "room", "support", "colour")
 SEVERAL: Final = ("held", "visible", "person")
 """Labels of which a frame may have several."""
 LIMITS: Final = Limits(wall_s=300.0, memory_bytes=2 << 30)
-Progress = Callable[[int, int], None]
 Corners = tuple[float, float, float, float]
 """Left, top, right and bottom of a box, as shares of the picture."""
 
@@ -99,7 +100,7 @@ def filmed_videos(
     *,
     folder: Path,
     executor: Executor,
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
 ) -> list[FilmedVideo]:
     """Videos of a split, decoded once into a folder and read from there the next time.
 
@@ -150,7 +151,7 @@ def grid(duration_s: float, fps: float) -> list[float]:
 
 def _call(benchmark: Benchmark, video: Video, shape: MiniShape) -> Call:
     argument = {
-        "path": str(benchmark.media.path(video.sha256 or "")),
+        "path": str(benchmark.media.whole(video.sha256 or "")),
         "times_s": grid(video.duration_s or 0.0, shape.fps),
         "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
         "longest_px": 640,
@@ -176,10 +177,10 @@ def _read(
         ordered = sorted(clips[video.id], key=lambda clip: clip.interval.start_s if clip.interval else 0.0)
         graphs = []
         for clip in ordered:
-            path = benchmark.path / GRAPHS / f"{clip.id}.nq"
-            if not path.is_file():
+            if (name := f"{GRAPHS}/{clip.id}.nq") not in benchmark.manifest.files:
                 raise BenchmarkError(f"{benchmark.path} has no graph of clip '{clip.id}'")
-            graphs.append(read_activity(path.read_text(encoding="utf-8"), file=path, name=clip.id))
+            path = benchmark.file(name)
+            graphs.append(read_activity(read_text(path), file=path, name=clip.id))
         times = grid(video.duration_s or 0.0, shape.fps)
         begins = [clip.interval.start_s for clip in ordered if clip.interval is not None]
         labels = _labels(

@@ -1,16 +1,16 @@
 """What reeltalk-mini is asked while it learns: fresh dialogues about the videos of the train split, without an end.
 
-Questions, answers and their wording come from the graphs by the same rules as a benchmark's (`graph.wording`), in the
-surface forms of the train split and in more of them that no benchmark uses.
+Questions, answers and their wording come from the graphs by the same rules as a benchmark's (`questions.wording`), in
+the surface forms of the train split and in more of them that no benchmark uses.
 """
 
 import random
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.graph.proactive import tasks_of
-from reeltalk.graph.wording import LESSONS, dialogue
 from reeltalk.inference.mini_words import MiniWords
+from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.wording import LESSONS, dialogue
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import no_later
 from reeltalk.streaming.household import FilmedVideo

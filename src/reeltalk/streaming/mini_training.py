@@ -1,35 +1,161 @@
-"""Trains reeltalk-mini from nothing on a filmed household: words, the eye, speech. Goes on where it stopped."""
+"""Trains reeltalk-mini from nothing on a filmed household: words, the eye, speech. It goes on where it stopped.
+
+The tokenizer is made from the train split's questions and answers. A file holds where the training stands (weights,
+moments and the step), and is written whole or not at all. Nothing in it is code: tensors are safetensors, the rest is
+JSON inside the same file.
+"""
 
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from torch import Tensor, nn
 
 from reeltalk import __version__
-from reeltalk.graph.proactive import tasks_of
-from reeltalk.graph.wording import LESSONS, dialogue
+from reeltalk.errors import InputError
 from reeltalk.inference.mini_shape import MiniShape
-from reeltalk.inference.mini_words import TOKENIZER, MiniWords
+from reeltalk.inference.mini_words import SPECIAL, TOKENIZER, UNKNOWN, MiniWords
 from reeltalk.parallel import Executor
+from reeltalk.progress import Progress
+from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.wording import LESSONS, dialogue
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.streaming.household import FilmedVideo, LabelWords, filmed_videos
 from reeltalk.streaming.lessons import SPLIT, Lessons
-from reeltalk.streaming.mini_state import load_state, save_state
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.settings import MiniSettings
 from reeltalk.streaming.speech import optimisers_of, train_speech
 from reeltalk.streaming.vision import Readings, accuracy, optimiser_of_eye, train_encoder, visual_tokens
-from reeltalk.streaming.words import train_words
+
+LEAST: Final = 3
+"""A word that is rarer is put together from pieces."""
+ENDINGS: Final = 0.15
+"""Share of the vocabulary that is endings and other pieces; characters come on top."""
+LONGEST_PIECE: Final = 5
+
+
+def train_words(texts: Iterable[str], size: int, path: Path) -> None:
+    """Write a WordPiece tokenizer: every character, the most frequent words, and the most frequent ends of words.
+
+    The library's own trainer breaks ties by the order of a hash table; counting gives the same words every time.
+
+    Args:
+        texts: What it shall know well.
+        size: Words and pieces of words at most.
+        path: Where it is written.
+    """
+    tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL[UNKNOWN]))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=True)
+    counts: Counter[str] = Counter()
+    for text in texts:
+        normal = tokenizer.normalizer.normalize_str(text)
+        counts.update(word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal))
+    characters = sorted(set("abcdefghijklmnopqrstuvwxyz0123456789.,?!:;'-").union(*counts))
+    pieces = [*SPECIAL, *characters, *(f"##{character}" for character in characters)]
+    endings: Counter[str] = Counter()
+    for word, count in counts.items():
+        for start in range(max(1, len(word) - LONGEST_PIECE), len(word)):
+            endings[f"##{word[start:]}"] += count
+    words = [word for word, count in _ranked(counts) if count >= LEAST]
+    room = max(0, size - len(pieces))
+    known = dict.fromkeys([*pieces, *words[: room - int(room * ENDINGS)]])
+    rest = [ending for ending, _ in _ranked(endings) if ending not in known]
+    known |= dict.fromkeys(rest[: max(0, size - len(known))])
+    model = models.WordPiece({piece: number for number, piece in enumerate(known)}, unk_token=SPECIAL[UNKNOWN])
+    tokenizer.model = model
+    write_bytes(path, tokenizer.to_str(pretty=True).encode())
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+STEP: Final = "step"
+_MOMENTS: Final = ("exp_avg", "exp_avg_sq", "momentum_buffer", "step")
+Optimisers = Sequence[torch.optim.Optimizer]
+
+
+def save_state(path: Path, model: nn.Module, optimisers: Optimisers, *, step: int, signature: str = "") -> None:
+    """Write a state.
+
+    Args:
+        path: A `.safetensors` file.
+        model: Whose parameters and buffers are kept.
+        optimisers: AdamW or Muon; their moments are kept in the order of their parameters.
+        step: Steps that were made.
+        signature: What must be the same for the training to go on: settings, data, versions.
+    """
+    tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for which, optimiser in enumerate(optimisers):
+        for number, kept in optimiser.state_dict()["state"].items():
+            found = {name: torch.as_tensor(kept[name]) for name in _MOMENTS if name in kept}
+            tensors |= {f"optimiser.{which}.{number}.{name}": value for name, value in found.items()}
+    clean = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    write_bytes(path, save(clean, metadata={STEP: str(step), "signature": signature}))
+
+
+def load_state(path: Path, model: nn.Module, optimisers: Optimisers, *, signature: str = "") -> int:
+    """Read a state into a model and its optimiser.
+
+    Args:
+        path: What `save_state` wrote.
+        model: Of the same make.
+        optimisers: Over the same parameters.
+        signature: What it must have been written with.
+
+    Returns:
+        Steps that were made.
+
+    Raises:
+        InputError: It is no such file, is of another model, or of a training with other settings.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata: Mapping[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"no state of a training: {error}", file=path) from error
+    if metadata.get("signature") != signature:
+        raise InputError(
+            "it was written with other settings or data",
+            file=path,
+            hint="go on with the same ones, or begin in another folder",
+        )
+    weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+    try:
+        model.load_state_dict(weights)
+        for which, optimiser in enumerate(optimisers):
+            state = optimiser.state_dict()
+            state["state"] = _moments(tensors, f"optimiser.{which}.")
+            optimiser.load_state_dict(state)
+        return int(metadata[STEP])
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise InputError(f"it is of another model: {' '.join(str(error).split())[:200]}", file=path) from error
+
+
+def _moments(tensors: Mapping[str, Tensor], prefix: str) -> dict[int, dict[str, Tensor]]:
+    found: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith(prefix):
+            number, _, moment = name.removeprefix(prefix).partition(".")
+            found.setdefault(int(number), {})[moment] = value
+    return found
+
 
 EYE: Final = "eye.safetensors"
 SEEN: Final = "seen.npy"
@@ -38,8 +164,6 @@ LOSSES: Final = "loss.jsonl"
 RUN: Final = "run.json"
 TEXTS_A_VIDEO: Final = 4
 """Dialogues of each video that the tokenizer is trained on."""
-Progress = Callable[[str, int, int, float], None]
-"""Told what is done, how many steps of how many, and the share."""
 
 
 class _Losses:

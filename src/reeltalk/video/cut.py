@@ -20,7 +20,7 @@ from reeltalk.store.atomic import PARTIAL_PREFIX
 from reeltalk.video.encode import upright
 from reeltalk.video.frames import MARGIN_S
 from reeltalk.video.records import Cut, How
-from reeltalk.video.stream import Source, VideoError, open_video, rgb
+from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video, rgb
 
 COPIED_CODECS: Final = frozenset({"h264", "hevc", "mpeg4", "av1", "vp9"})
 """What an MP4 file may hold and browsers or FFmpeg play from it."""
@@ -126,7 +126,8 @@ def _copy(source: Source, target: Path, start_pts: int, first: int, end: int) ->
                 raise VideoError("no frame lies in the interval")
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
-        raise VideoError(f"the clip cannot be copied ({_told(error)})") from None
+        place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
+        raise VideoError(f"the clip cannot be copied{place} ({_told(error)})") from None
     return _interval(source, start_pts, first, last_end)
 
 
@@ -213,7 +214,8 @@ def _encode(source: Source, target: Path, start_pts: int, first: int, end: int, 
                         _mux(output, packet, {audio.index: copied}, zero)
     except (av.error.FFmpegError, OSError, ValueError) as error:
         target.unlink(missing_ok=True)
-        raise VideoError(f"the clip cannot be encoded ({_told(error)})") from None
+        place = f" into {target}" if getattr(error, "errno", None) in TARGETS_FAULT else ""
+        raise VideoError(f"the clip cannot be encoded{place} ({_told(error)})") from None
     return _interval(source, start_pts, first, end)
 
 

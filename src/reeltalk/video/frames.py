@@ -1,21 +1,34 @@
 """The frame that a viewer sees at a moment, read from a file by seeking."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import av
 
-from reeltalk.video.stream import Frame, Source, VideoError, open_video
+from reeltalk.video.stream import Source, VideoError, open_video
 
 SEEK_AHEAD_S: Final = 4.0
 """A frame further ahead than this is sought; a nearer one is reached by decoding on, which is cheaper."""
+DELAY: Final = 8
+"""Frames that a decoder may hold back, so that damage is met so much earlier than the gap it leaves is seen."""
 MARGIN_S: Final = 1.0
 """How far before a moment one seeks: containers index by decoding time, which runs ahead of presentation."""
 
 
-def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[Frame]:
+class FrameAt(NamedTuple):
+    """The frame that is on the screen at a moment."""
+
+    pts_s: float
+    """Presentation time in seconds from that of the first frame."""
+    picture: av.VideoFrame
+    stands_in: bool
+    """True where packets after it could not be decoded, so that it may be shown in place of a frame that was lost."""
+
+
+def frames_at(path: Path, times_s: Iterable[float]) -> Iterator[FrameAt]:
     """The frame on the screen at each time: the last one whose presentation time is not after it.
 
     Args:
@@ -48,9 +61,10 @@ class _Reader:
         self.step = round(1 / (source.frame_rate * source.time_base)) if source.frame_rate else 1
         self.start = self._pts(first, None)
         self.shown: tuple[int, av.VideoFrame] = (self.start, first)
+        self.damaged = deque([0], maxlen=DELAY)
         self.next: tuple[int, av.VideoFrame] | None = self._read()
 
-    def at(self, time_s: float) -> Frame:
+    def at(self, time_s: float) -> FrameAt:
         # A hair is added, so that a time that was rounded on its way still falls on its own frame.
         target = self.start + int((Fraction(time_s) + Fraction(1, 1_000_000)) / self.source.time_base)
         if self.next is not None and target - self.next[0] > SEEK_AHEAD_S / self.source.time_base:
@@ -58,7 +72,8 @@ class _Reader:
         while self.next is not None and self.next[0] <= target:
             self.shown, self.next = self.next, self._read()
         pts, picture = self.shown
-        return Frame(float((pts - self.start) * self.source.time_base), picture, pts)
+        pts_s = float((pts - self.start) * self.source.time_base)
+        return FrameAt(pts_s, picture, self.source.damaged > self.damaged[0])
 
     def _seek(self, target: int) -> None:
         wanted, margin = target, int(MARGIN_S / self.source.time_base)
@@ -78,6 +93,8 @@ class _Reader:
         self.shown, self.next = found, self._read()
 
     def _read(self) -> tuple[int, av.VideoFrame] | None:
+        if hasattr(self, "damaged"):
+            self.damaged.append(self.source.damaged)
         picture = self.source.next_frame()
         if picture is None:
             return None

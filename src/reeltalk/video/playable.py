@@ -2,7 +2,9 @@
 
 Found in Chromium by experiment: `currentTime` is the presentation time that FFmpeg gives a frame, edit lists applied.
 The first frame of a file that starts at 5 s is at 5 s, not at 0. What starts before 0, or has frames after the length
-that is read from its header, is not played frame for frame.
+that is read from its header, is not played frame for frame. A seek shows the first frame whose own duration, as the
+container has it, reaches past the time that is sought. MP4 gives frames the durations of their order of decoding, so
+that with B-frames at a variable rate a frame may hide the next one (Chromium 150).
 """
 
 from fractions import Fraction
@@ -59,7 +61,8 @@ def playable(path: Path) -> Playable:
     if why:
         return Playable(None, why, ())
     with open_video(path) as source:
-        pts = _presentation_times(source)
+        durations = _shown_packets(source)
+        pts = sorted(durations)
         tick_s, length = source.time_base, source.container.duration
     if not pts:
         return Playable(None, "its frames have no presentation times", ())
@@ -68,6 +71,11 @@ def playable(path: Path) -> Playable:
     # Chromium's clock stops at the length that FFmpeg reads, also where times start later: no seek gets beyond.
     if length is None or pts[-1] * tick_s > Fraction(length, av.time_base) - SHORTEST_LAST_S:
         return Playable(None, "its last frame comes after the end that its header names", ())
+    # The player seeks the middle of a frame.
+    ends: list[Fraction] = [*map(Fraction, pts[2:]), Fraction(length, av.time_base) / tick_s]
+    if any(2 * (a + durations[a]) >= b + end for a, b, end in zip(pts, pts[1:], ends, strict=False)):
+        why = "browsers skip some of its frames: the file gives the frame before too long a duration"
+        return Playable(None, why, ())
     times = dict.fromkeys(round(float(stamp * tick_s), DECIMALS) for stamp in pts)
     return Playable(media_type, "", tuple(times))
 
@@ -104,17 +112,17 @@ def _why_not(source: Source, media_type: str | None) -> str:
     return ""
 
 
-def _presentation_times(source: Source) -> list[int]:
-    """Time stamps of all frames that are shown, rising."""
+def _shown_packets(source: Source) -> dict[int, int]:
+    """Duration by time stamp of all frames that are shown; 0 where the container has none."""
     # In VP8, frames that are only predicted from have packets of their own.
     if source.codec == "vp8":
-        return sorted({frame.pts for frame in source.frames()})
-    stamps: set[int] = set()
+        return {frame.pts: 0 for frame in source.frames()}
+    durations: dict[int, int] = {}
     try:
         for packet in source.container.demux(source.stream):
             # Those that an edit list cuts off are decoded and not shown.
             if packet.size and packet.pts is not None and not packet.is_discard:
-                stamps.add(packet.pts)
+                durations[packet.pts] = packet.duration or 0
     except (av.error.FFmpegError, ValueError, OSError) as error:
         raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
-    return sorted(stamps)
+    return durations

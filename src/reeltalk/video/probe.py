@@ -10,7 +10,8 @@ import av
 import av.error
 import numpy as np
 
-from reeltalk.video.records import Probe
+from reeltalk.video import missing
+from reeltalk.video.records import Gap, Probe
 from reeltalk.video.stream import Source, VideoError, open_video
 
 UNEVEN: Final = 0.02
@@ -33,6 +34,8 @@ def probe(path: Path) -> Probe:
             height_px=source.height_px,
             rotation_deg=_rotation(source),
             duration_s=times.duration_s,
+            promised_s=times.promised_s,
+            gaps_s=times.gaps_s,
             frame_rate=source.frame_rate,
             variable_frame_rate=times.variable,
             frames=times.frames,
@@ -46,30 +49,48 @@ class _Times:
     """Presentation times of all packets."""
 
     def __init__(self, source: Source) -> None:
-        pts, key_pts = array("q"), array("q")
-        last_duration, counted = 0, 0
+        pts, key_pts, damaged_pts = array("q"), array("q"), array("q")
+        last_duration, counted, last_dts = 0, 0, 0
+        tick_s = source.time_base
+        # Of all streams together a header may state no more than one length.
+        together = source.container.format.name.split(",")[0] in missing.LENGTH_IN_HEADER
+        streams = source.container.streams
+        others = [s for s in (*streams.video, *streams.audio, *streams.subtitles) if s.index != source.stream.index]
+        ends_s = {source.stream.index: 0.0}
         try:
-            for packet in source.container.demux(source.stream):
-                if packet.size == 0:
-                    continue
-                counted += 1
-                stamp = packet.pts if packet.pts is not None else packet.dts
-                if stamp is None:
-                    continue
-                pts.append(stamp)
-                last_duration = packet.duration or last_duration
-                if packet.is_keyframe:
-                    key_pts.append(stamp)
+            with missing.Complaints() as complaints:
+                for packet in source.container.demux(source.stream, *(others if together else ())):
+                    stamp = packet.pts if packet.pts is not None else packet.dts
+                    if stamp is not None:
+                        index = packet.stream_index
+                        end_s = float((stamp + (packet.duration or 0)) * (packet.time_base or 0))
+                        ends_s[index] = max(ends_s.get(index, 0.0), end_s)
+                    if packet.stream_index != source.stream.index:
+                        continue
+                    if packet.dts is not None:
+                        last_dts = max(last_dts, packet.dts)
+                    if packet.size == 0:
+                        continue
+                    counted += 1
+                    if stamp is None:
+                        continue
+                    pts.append(stamp)
+                    last_duration = packet.duration or last_duration
+                    if packet.is_keyframe:
+                        key_pts.append(stamp)
+                    if packet.is_corrupt or complaints.more():
+                        damaged_pts.append(stamp)
         except (av.error.FFmpegError, ValueError, OSError) as error:
             raise VideoError(f"its packets cannot be read ({str(error)[:80]})") from None
         if not counted:
             raise VideoError("it has no video frames")
         self.frames = counted
         ordered = np.sort(np.frombuffer(pts, np.int64)) if pts else np.zeros(0, np.int64)
-        tick_s = source.time_base
+        self.gaps_s: tuple[Gap, ...] = ()
         if len(ordered) < 2:
             rate = source.frame_rate or Fraction(25)
             self.duration_s, self.variable = float(counted / rate), False
+            self.promised_s = self._promised_s(source, last_dts, ends_s)
             self.key_frames_s: tuple[float, ...] = (0.0,)
             return
         distances = np.diff(ordered)
@@ -77,7 +98,15 @@ class _Times:
         self.variable = bool((np.abs(distances - usual) > max(1.01, UNEVEN * usual)).any())
         span = int(ordered[-1] - ordered[0]) + (last_duration or round(usual))
         self.duration_s = float(span * tick_s)
+        self.promised_s = self._promised_s(source, last_dts, ends_s)
+        if damaged_pts:
+            first, tick = ordered[0], float(tick_s)
+            marks = (np.frombuffer(damaged_pts, np.int64) - first) * tick
+            self.gaps_s = missing.gaps((ordered - first) * tick, marks)
         self.key_frames_s = tuple(float((int(stamp) - int(ordered[0])) * tick_s) for stamp in sorted(key_pts))
+
+    def _promised_s(self, source: Source, last_dts: int, ends_s: dict[int, float]) -> float:
+        return missing.promised_s(source, duration_s=self.duration_s, last_dts=last_dts, ends_s=tuple(ends_s.values()))
 
 
 def _language(stream: Any) -> str:

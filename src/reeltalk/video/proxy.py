@@ -6,7 +6,6 @@ a seek decodes little.
 """
 
 import contextlib
-import errno
 import itertools
 from collections.abc import Generator, Iterator
 from fractions import Fraction
@@ -20,7 +19,7 @@ from av.video.frame import PictureType
 from reeltalk.video.encode import upright
 from reeltalk.video.playable import MP4, WEBM, playable
 from reeltalk.video.serving import REFUSED, UNWRITABLE
-from reeltalk.video.stream import Source, VideoError, open_video, rgb
+from reeltalk.video.stream import TARGETS_FAULT, Source, VideoError, open_video, rgb
 
 LONGEST_SIDE_PX: Final = 1280
 KEY_FRAME_EVERY_S: Final = 1
@@ -35,10 +34,6 @@ OPTIONS: Final = {
     MP4: {"preset": "veryfast", "crf": "23", "bf": "0", "forced-idr": "1", "threads": "1"},
     WEBM: {"deadline": "realtime", "cpu-used": "7", "crf": "33", "b": "0", "row-mt": "0", "threads": "1"},
 }
-TARGETS_FAULT: Final = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
-)
-"""Errors that a disk or a folder gives, and no encoder."""
 KEEP_COLOURS: Final = ("color_range", "colorspace", "color_primaries", "color_trc")
 
 

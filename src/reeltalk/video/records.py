@@ -1,7 +1,7 @@
 """What looking at a video gives, as records. Light to import, for those who only read them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, NamedTuple
@@ -12,6 +12,8 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.video.settings import DetectorSettings
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Gap = tuple[Finite, Finite]
+"""Start and end of a part without pictures, in seconds from the first presentation time stamp."""
 
 
 class Probe(BaseModel):
@@ -27,7 +29,12 @@ class Probe(BaseModel):
     """As stored; a rotation of 90 or 270 degrees swaps the two on the screen."""
     rotation_deg: int
     """Clockwise, what a player applies: 0, 90, 180 or 270."""
-    duration_s: float
+    duration_s: Finite
+    """From the first packet of the pictures to the end of the last."""
+    promised_s: Finite
+    """How long the header says that the pictures last; more than `duration_s` where the file was cut off."""
+    gaps_s: tuple[Gap, ...]
+    """Parts before the end whose packets were lost to damage."""
     frame_rate: Fraction | None
     variable_frame_rate: bool
     frames: int
@@ -35,6 +42,15 @@ class Probe(BaseModel):
     subtitles: tuple[str, ...]
     """Languages of the subtitle streams, `und` where one is not named."""
     key_frames_s: tuple[float, ...]
+
+    def held_s(self, more: Sequence[Gap] = ()) -> float:
+        """Seconds of `promised_s` whose pictures can be had.
+
+        Args:
+            more: Parts that were lost beside `gaps_s`, as a decoder found.
+        """
+        lost_s = sum(min(end_s, self.duration_s) - start_s for start_s, end_s in joined([*self.gaps_s, *more]))
+        return max(0.0, self.duration_s - lost_s)
 
 
 class Sample(NamedTuple):
@@ -76,6 +92,10 @@ class Scan(BaseModel):
     """Perceptual hashes of the key frames; plain pictures have none."""
     decoded_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """End of the last frame."""
+    gaps_s: tuple[Gap, ...] = ()
+    """Parts before it whose frames were lost to damage."""
+    damaged_end: bool = False
+    """Whether packets after the last frame could not be decoded."""
     frames: int = 0
     stopped: bool = False
     """Whether it stopped early because there were too many shots."""
@@ -84,6 +104,17 @@ class Scan(BaseModel):
     """Contact sheet as PNG in base64."""
     reason: str | None = None
     """Why the video could not be decoded."""
+
+
+def joined(parts: Sequence[Gap]) -> list[Gap]:
+    """Gaps in order, those that touch as one."""
+    found: list[Gap] = []
+    for start_s, end_s in sorted(parts):
+        if found and start_s <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end_s))
+        elif end_s > start_s:
+            found.append((start_s, end_s))
+    return found
 
 
 def shots_between(cuts_s: tuple[float, ...], end_s: float) -> Iterator[tuple[float, float]]:

@@ -34,7 +34,7 @@ def fixed_rate(interval: Interval, *, fps: float = 1.0, cap: int | None = None) 
         raise ValueError(f"fps must be above 0 and cap at least 1, got {fps} and {cap}")
     first, last = math.ceil(interval.start_s * fps), math.ceil(interval.end_s * fps)
     times = [index / fps for index in range(first, last)] or [interval.start_s]
-    return tuple(_spread(times, cap)) if cap is not None and len(times) > cap else tuple(times)
+    return tuple(evenly(times, cap)) if cap is not None and len(times) > cap else tuple(times)
 
 
 def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float, ...]:
@@ -43,7 +43,7 @@ def svbench(interval: Interval, *, frames: int = SVBENCH_FRAMES) -> tuple[float,
     Reference: Yang et al. 2025, arXiv 2502.10810; their script takes frames from before the clip (`svbench_published`).
     """
     seconds = [float(second) for second in range(math.ceil(interval.start_s), math.ceil(interval.end_s))]
-    return tuple(_spread(seconds or [interval.start_s], frames))
+    return tuple(evenly(seconds or [interval.start_s], frames))
 
 
 def svbench_published(interval: Interval, *, frames_of_video: int | None = None) -> tuple[float, ...]:
@@ -66,12 +66,12 @@ def svbench_published(interval: Interval, *, frames_of_video: int | None = None)
     return tuple(float(second) for second in reversed(range(last, before, -step)))
 
 
-def _spread(times: Sequence[float], count: int) -> list[float]:
-    """`count` of the times from first to last; all where there are fewer."""
+def evenly(times: Sequence[float], count: int) -> list[float]:
+    """`count` of some moments, from the first to the last, as evenly as they come; all where there are fewer."""
     if len(times) <= count:
         return list(times)
-    if count == 1:
-        return [times[len(times) // 2]]
+    if count < 2:
+        return [times[len(times) // 2]] if count else []
     return [times[round(index * (len(times) - 1) / (count - 1))] for index in range(count)]
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import math
+from array import array
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import av
 import cv2
+import numpy as np
 
 from reeltalk.video import measure
 from reeltalk.video.downscale import Downscaler, Picture
 from reeltalk.video.encode import Thumbs, contact_sheet, jpeg, upright
+from reeltalk.video.missing import gaps
 from reeltalk.video.records import Sample, Scan, ScanSettings
 from reeltalk.video.settings import ContentSettings, DetectorSettings
 from reeltalk.video.shots import CutFinder, PySceneDetectFinder, SmallFrame, content_score
@@ -98,8 +101,13 @@ class _Scanner:
         finder: CutFinder | None = None
         before: _Looked | None = None
         frames, stopped = 0, False
+        shown_s, damaged_s, damaged = array("d"), array("d"), 0
         for pts_s, picture, pts in self.source.frames():
             frames += 1
+            shown_s.append(pts_s)
+            if picture.is_corrupt or self.source.damaged > damaged:
+                damaged_s.append(pts_s)
+                damaged = self.source.damaged
             if finder is None:
                 finder = self.make_finder(self.settings.detector, self.source)
             bgra, is_exact = self._small(picture)
@@ -133,6 +141,8 @@ class _Scanner:
             samples=tuple(self.samples),
             hashes=tuple(dict.fromkeys(self.hashes)),
             decoded_s=round(end_s, 6),
+            gaps_s=gaps(np.sort(np.frombuffer(shown_s)), damaged_s),
+            damaged_end=self.source.damaged > damaged,
             frames=frames,
             stopped=stopped,
             damaged_packets=self.source.damaged,

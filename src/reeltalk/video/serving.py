@@ -15,6 +15,8 @@ from reeltalk.video.stream import VideoError, rgb
 
 REFUSED: Final = "refused"
 """Key of an answer that says why a file is not read."""
+LOST_S: Final = 2.0
+"""A frame that is so much older than the moment for which it stands in is not shown for it."""
 UNWRITABLE: Final = "unwritable"
 """Key of an answer that says why the folder cannot be written: not the video's fault."""
 
@@ -26,13 +28,14 @@ def look(argument: dict[str, Any]) -> dict[str, Any]:
         argument: `path`.
 
     Returns:
-        `duration_s` and `rotation_deg`, or `refused`.
+        `duration_s`, `rotation_deg`, `promised_s` and `gaps_s`, or `refused`.
     """
     try:
         facts = probe(Path(argument["path"]))
     except VideoError as error:
         return {REFUSED: str(error)}
-    return {"duration_s": facts.duration_s, "rotation_deg": facts.rotation_deg}
+    known = facts.model_dump(mode="json", include={"duration_s", "rotation_deg", "promised_s", "gaps_s"})
+    return dict(known)
 
 
 def serve(argument: dict[str, Any]) -> dict[str, Any]:
@@ -44,21 +47,26 @@ def serve(argument: dict[str, Any]) -> dict[str, Any]:
             with a `%f` for the frame's time in seconds.
 
     Returns:
-        `pts_s`, the presentation time of the frame at each moment; or `refused`, or `unwritable`.
+        `pts_s`, the presentation time of the frame at each moment, and `lost`, the moments whose own frame could not be
+        decoded, so that an earlier one is on the screen; or `refused`, or `unwritable`.
     """
     found: list[float] = []
+    lost: list[float] = []
+    times_s = argument["times_s"]
     try:
-        for frame in frames_at(Path(argument["path"]), argument["times_s"]):
+        for time_s, frame in zip(times_s, frames_at(Path(argument["path"]), times_s), strict=True):
             if not found or found[-1] != frame.pts_s:
                 picture = sized(rgb(frame.picture), argument["longest_side_px"], argument["square_px"])
                 content = jpeg(upright(picture, argument["rotation_deg"]), quality=argument["quality"])
                 write_picture(Path(argument["folder"]), argument["name"] % frame.pts_s, content)
             found.append(frame.pts_s)
+            if frame.stands_in and time_s - frame.pts_s > LOST_S:
+                lost.append(time_s)
     except VideoError as error:
         return {REFUSED: str(error)}
     except UnwritableError as error:
         return {UNWRITABLE: str(error)}
-    return {"pts_s": found}
+    return {"pts_s": found, "lost": lost}
 
 
 def sized(pixels: NDArray[np.uint8], longest_side_px: int | None, square_px: int | None) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@ that would reach for a network or a second file are refused before they are pars
 """
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ReeltalkError
+from reeltalk.video.missing import unfinished_box
 
 CONTAINERS: Final = (
     "mov,mp4,m4a,3gp,3g2,mj2",
@@ -41,6 +43,12 @@ CONTAINERS: Final = (
 MOST_DAMAGED: Final = 10_000
 LARGEST_FRAME_PX: Final = 8192 * 4352
 """Frames larger than 8K are refused: one of 16384 × 16384 takes 400 MB, and a decoder holds several."""
+
+
+TARGETS_FAULT: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT}
+)
+"""Errors that a disk or a folder gives, and no encoder."""
 
 
 class VideoError(ReeltalkError):
@@ -69,7 +77,8 @@ def open_video(path: Path) -> Iterator["Source"]:
         # With the prefix a name such as `concat:a|b` is a file's name and not a protocol.
         container = av.open(f"file:{path.absolute()}", options=options, metadata_errors="replace")
     except (av.error.FFmpegError, ValueError, OSError, IndexError, UnicodeDecodeError) as error:
-        raise VideoError(f"no container that we read ({_words(error)})") from None
+        why = unfinished_box(path) or _words(error)
+        raise VideoError(f"no container that we read ({why})") from None
     with container:
         if not container.streams.video:
             raise VideoError("it has no video stream")

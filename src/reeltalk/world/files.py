@@ -36,9 +36,9 @@ def write_files(filmed: Benchmark, folder: Path) -> list[Path]:
 
 
 def _write(filmed: Benchmark, video: Video, folder: Path) -> Path:
-    source = filmed.media.path(video.sha256) if video.sha256 else None
-    if source is None or not source.is_file():
+    if video.sha256 is None or not filmed.media.has(video.sha256):
         raise BenchmarkError(f"the file of video '{video.id}' is not in {filmed.path}; film it into another folder")
+    source = filmed.media.whole(video.sha256)
     target = folder / f"{video.id}.mp4"
     said = {name: value for name in SAID if (value := getattr(video, name)) is not None}
     write_bytes(target.with_suffix(".json"), f"{json.dumps(said, indent=0)}\n".encode())

@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +28,7 @@ from reeltalk.graph.scenario_search import compose
 from reeltalk.graph.telling import initial_room, tell
 from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
+from reeltalk.progress import Progress
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box, KnownBox
@@ -51,7 +52,6 @@ from reeltalk.world.situation import Step, begin
 STAGE: Final = "world film"
 _CARD: Final = re.compile(r"(.+?)(\d+)_scene\d+")
 MEMORY_BYTES: Final = 1 << 30
-Progress = Callable[[str, int, int, float], None]
 
 
 class Plan(BaseModel):

@@ -6,10 +6,11 @@ import pytest
 
 from reeltalk.benchmarks import PRESETS
 from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.judging.protocol import protocols
 from reeltalk.evaluate.playing.chat import answer_prompt
 from reeltalk.evaluate.preset import FREE
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.protocol import protocols
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.metrics.scoring import metric_names
 
 NAMES = sorted(PRESETS)

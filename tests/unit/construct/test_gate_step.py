@@ -48,7 +48,8 @@ def test_a_model_that_is_asked_without_the_video_finds_what_it_can_answer(folder
 
 
 def test_a_model_that_fails_leaves_turns_unchecked_never_passed(folder: Path) -> None:
-    with serve(lambda body: Answer(status=400, content={"error": {"message": "no"}})) as server:
+    nothing = {"model": "mute", "choices": [{"message": {"content": ""}, "finish_reason": "length"}]}
+    with serve(lambda body: Answer(content=nothing)) as server:
         options = ["--probe", "mute", "--base-url", server.base_url, "--sees", "text", "--steps", "gates"]
         assert run(["construct", str(folder), *options, "--limit", "1"]) == 0
     gates = [gate for gate in Benchmark.open(folder).read(GATES) if gate.gate.startswith("gates:leak.model.")]

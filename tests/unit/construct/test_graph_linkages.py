@@ -14,10 +14,10 @@ from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
 from reeltalk.graph.activity import ActivityEvent, ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.asking import stories
-from reeltalk.graph.checking import Checker
 from reeltalk.metrics.counting import counted, lines
 from reeltalk.parallel import LocalExecutor
+from reeltalk.questions.asking import stories
+from reeltalk.questions.checking import Checker
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.rewriting import RESTS_ON, Rewrite, catalogue, published

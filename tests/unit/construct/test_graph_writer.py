@@ -24,11 +24,11 @@ from reeltalk.construct.step import Run
 from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.asking import stories
-from reeltalk.graph.checking import Checker
-from reeltalk.graph.wording import forms
 from reeltalk.metrics.counting import counted, lines
 from reeltalk.parallel import LocalExecutor
+from reeltalk.questions.asking import stories
+from reeltalk.questions.checking import Checker
+from reeltalk.questions.wording import forms
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, is_counted
 from reeltalk.schema.labels import Task, unknown_labels
@@ -198,10 +198,18 @@ def test_every_kind_of_question_can_be_stated() -> None:
     assert set(statement_forms()) | {"video_length"} == set(forms())
 
 
-def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(household: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "again"
+@pytest.fixture(scope="module")
+def plain(household: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The household, written about with the settings as they are. Copy it before writing."""
+    folder = tmp_path_factory.mktemp("written") / "plain"
     shutil.copytree(household, folder)
     written_by(folder)
+    return folder
+
+
+def test_an_unchanged_benchmark_is_left_alone_and_another_seed_is_not(plain: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "again"
+    shutil.copytree(plain, folder)
     before = tables_of(folder)
     manifest = (folder / "manifest.json").read_bytes()
     written_by(folder)
@@ -331,19 +339,19 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
 
 
 @pytest.mark.parametrize("what", ["tags", "types"])
-def test_balancing_evens_out_what_chains_ask_for(household: Path, tmp_path: Path, what: str) -> None:
-    plain, balanced = tmp_path / "plain", tmp_path / "balanced"
-    for folder in (plain, balanced):
-        shutil.copytree(household, folder)
+def test_balancing_evens_out_what_chains_ask_for(household: Path, plain: Path, tmp_path: Path, what: str) -> None:
+    balanced = tmp_path / "balanced"
+    shutil.copytree(household, balanced)
+    written_by(balanced, balance=what)
 
-    def unevenness(folder: Path, balance: str | None) -> float:
-        benchmark = written_by(folder, balance=balance)
+    def unevenness(folder: Path) -> float:
+        benchmark = Benchmark.open(folder)
         names = ("vdact.question_type",) if what == "types" else ("cogme.target", "cogme.content", "cogme.thinking")
         chains = benchmark.read(CHAINS)
         labels = Counter(x for c in chains for t in c.turns for n in names for x in t.labels[n] if x != "REF")
         return sum((n / labels.total()) ** 2 for n in labels.values())
 
-    assert unevenness(balanced, what) < unevenness(plain, None)
+    assert unevenness(balanced) < unevenness(plain)
 
 
 def test_tables_do_not_depend_on_the_order_of_sets(household: Path, tmp_path: Path) -> None:

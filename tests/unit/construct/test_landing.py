@@ -25,11 +25,11 @@ from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.oracle import OraclePlayer
 from reeltalk.evaluate.playing.player import Seen
 from reeltalk.graph import phrases
-from reeltalk.graph.asking import stories
-from reeltalk.graph.checking import Checker
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import counted, lines
 from reeltalk.parallel import LocalExecutor
+from reeltalk.questions.asking import stories
+from reeltalk.questions.checking import Checker
 from reeltalk.schema.dialogue import DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval

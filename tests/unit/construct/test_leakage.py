@@ -69,6 +69,17 @@ def test_answers_repeated_in_the_history_are_found(households: list[Told]) -> No
     assert shares["false alarms"] <= 0.1
 
 
+@pytest.mark.parametrize(("agreeing", "leaks_blind"), [(5, True), (4, False)])
+def test_five_videos_that_agree_are_no_chance_and_four_of_five_are(agreeing: int, leaks_blind: bool) -> None:
+    question = "What colour is the kettle that she fills?"
+    answers = ["red"] * agreeing + ["blue"] * (5 - agreeing)
+    others = [a_dialogue(number, (question, answer)) for number, answer in enumerate(answers)]
+    asked = a_dialogue(9, (question, "red"))
+    # Of five fair coins all show heads once in 32 times, and at least four in 6 of 32: below 5 % and above it.
+    settings = LeakSettings(probes=("blind",))
+    assert (("d009", 0) in flagged(leaks([asked], others, settings))) is leaks_blind
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 99])
 def test_planted_leaks_are_found_on_twenty_scenarios(tmp_path: Path, seed: int) -> None:

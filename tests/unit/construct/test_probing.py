@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reeltalk.construct.probing import Probe, ProbeSettings, spread
+from reeltalk.construct.probing import Probe, ProbeSettings, middles_of
 from reeltalk.errors import ModelError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
@@ -102,6 +102,6 @@ def test_the_prompt_is_there_in_both_languages() -> None:
 
 
 def test_times_lie_in_the_middle_of_equal_parts() -> None:
-    assert spread([Interval(start_s=0, end_s=10)], 2) == [2.5, 7.5]
-    assert spread([Interval(start_s=0, end_s=1), Interval(start_s=5, end_s=6)], 2) == [0.5, 5.5]
-    assert spread([Interval(start_s=3, end_s=3)], 4) == [3.0]
+    assert middles_of([Interval(start_s=0, end_s=10)], 2) == [2.5, 7.5]
+    assert middles_of([Interval(start_s=0, end_s=1), Interval(start_s=5, end_s=6)], 2) == [0.5, 5.5]
+    assert middles_of([Interval(start_s=3, end_s=3)], 4) == [3.0]

@@ -18,11 +18,11 @@ from reeltalk.construct.step import Run
 from reeltalk.construct.tagging.decide import Decision, Tagged, decide, to_review
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.construct.tagging.stage import tag
-from reeltalk.construct.tagging.taggers import Progress
 from reeltalk.construct.tagging.turns import Asked, turns_of
-from reeltalk.graph.asking import write_dialogues
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.parallel import LocalExecutor
+from reeltalk.progress import Progress
+from reeltalk.questions.asking import write_dialogues
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark

@@ -34,6 +34,12 @@ def test_short_shots_join_their_shorter_neighbour_and_clips_overlap_by_a_second(
     assert bounds(clips) == [(0, 10.5), (9.5, 15.5), (14.5, 30)]
 
 
+def test_a_shot_as_long_as_the_shortest_clip_stays() -> None:
+    assert bounds(clips_of(shots(0, 2, 12), 12, merge_below_s=2, extend_s=0)) == [(0, 2), (2, 12)]
+    assert bounds(clips_of(shots(0, 1.99, 12), 12, merge_below_s=2, extend_s=0)) == [(0, 12)]
+    assert CurateSettings().merge_below_s == 2
+
+
 def test_shots_that_are_all_short_become_one() -> None:
     assert bounds(clips_of(shots(0, 0.5, 1, 1.5), 1.5, merge_below_s=2, extend_s=0.5)) == [(0, 1.5)]
 
@@ -160,7 +166,7 @@ def test_files_are_named_by_their_place_and_links_are_refused(tmp_path: Path) ->
     assert [source.id for source in sources] == ["a", "a.mp4", "day/b"]
     assert {row.record_id: row.reason.split(",")[0] for row in rejected} == {
         "empty": "it is empty",
-        "link": "it is a link",
+        "link": "it is a link that leads out of the folder",
     }
     with pytest.raises(InputError, match="no such file"):
         find_videos([tmp_path / "nowhere"])

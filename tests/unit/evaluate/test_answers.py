@@ -4,9 +4,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from reeltalk.evaluate.answers import NOT_IN_SOURCE, AnswerSet, answer_sets
+from reeltalk.evaluate.answers import AnswerSet, answer_sets
 from reeltalk.formats import mt_video_bench, svbench, vdact
-from reeltalk.schema.answers import Answer, AnswerState
+from reeltalk.schema.answers import NOT_IN_SOURCE, Answer, AnswerState
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId, VideoId
 from reeltalk.schema.media import Video

@@ -1,6 +1,6 @@
 """Which judge without a model is the default: it depends on what turns have."""
 
-from reeltalk.evaluate.settings import AUTO, JUDGED_BY_DEFAULT, JudgeSettings, judging_of
+from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, JudgeSettings, judging_of
 from reeltalk.schema.dialogue import AnswerKey, Turn
 
 KEYED = Turn(question="Where?", references=("In the kitchen.",), key=AnswerKey(type="room", values=("kitchen",)))

@@ -12,14 +12,15 @@ from scripted_server import Body, serve, words
 from reeltalk.evaluate.counting import BLOCK_TOKENS, Counting, StandIn, stand_in_reply, tokens_of
 from reeltalk.evaluate.forecast import WITHIN, Forecast, forecast, lines
 from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
-from reeltalk.evaluate.judging.units import Background
 from reeltalk.evaluate.opening import Asking, opened_judges, served
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.stage import Judging, Played
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.units import Background
 from reeltalk.llm import Endpoint, Message, Prices, ReplyStore
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, PathId, VideoId

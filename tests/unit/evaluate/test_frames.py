@@ -441,12 +441,12 @@ def nothing(argument): return None
         ("SERVE", "crash", "died of SIGSEGV"),
         ("SERVE", "hang", "took longer than 1 s"),
         ("SERVE", "future", "makes no sense"),
-        ("SERVE", "short", "makes no sense"),
-        ("SERVE", "words", "makes no sense"),
+        pytest.param("SERVE", "short", "makes no sense", marks=pytest.mark.slow),
+        pytest.param("SERVE", "words", "makes no sense", marks=pytest.mark.slow),
         ("SERVE", "nothing", "makes no sense"),
         ("LOOK", "crash", "died of SIGSEGV"),
         ("LOOK", "long", "makes no sense"),
-        ("LOOK", "nothing", "makes no sense"),
+        pytest.param("LOOK", "nothing", "makes no sense", marks=pytest.mark.slow),
     ],
 )
 def test_a_video_that_breaks_its_decoder_is_named_and_breaks_nothing_else(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reeltalk.evaluate.judging.measures import grouped
 from reeltalk.evaluate.latency import ASKED_S, LENGTHS_S, latency, length_group
+from reeltalk.judge.measures import grouped
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.ids import VideoId
 

@@ -15,16 +15,18 @@ import pytest
 from pydantic import BaseModel
 from sample_videos import Numbered
 
-from reeltalk.evaluate.judging.judge import READ, JudgeUnit, Linked
-from reeltalk.evaluate.judging.protocol import protocols
-from reeltalk.evaluate.judging.units import Background, units_of
+from reeltalk.errors import BenchmarkError
 from reeltalk.evaluate.opening import opened_judges
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.play import answered_turn
 from reeltalk.evaluate.playing.player import Said
 from reeltalk.evaluate.playing.subtitles import lines_spoken
-from reeltalk.evaluate.settings import JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash, shown_hash
+from reeltalk.judge.judge import READ, JudgeUnit, Linked
+from reeltalk.judge.protocol import protocols
+from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.units import Background, units_of
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn, Played
 from reeltalk.schema.dialogue import (
@@ -106,6 +108,7 @@ FIELDS: Final[dict[type[BaseModel], dict[str, tuple[str, Any]]]] = {
         "file": (STAYS, "raw/other.mp4"),
         "sha256": (MOVES, B),
         "duration_s": (MOVES, 9.0),
+        "decoded_s": (STAYS, 4.0),
         "frame_rate": (STAYS, Fraction(24)),
         "width_px": (STAYS, 64),
         "height_px": (STAYS, 64),
@@ -338,7 +341,7 @@ def signatures(bench: Path, out: Path, model: str = "baseline:frames") -> dict[s
     return {row.metric: row.signature for row in report.run.summary if row.model == own.model and row.metric in metrics}
 
 
-def test_a_file_that_was_written_over_gives_another_signature(filmed: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_written_over_is_refused_where_it_is_looked_at(filmed: Path, tmp_path: Path) -> None:
     before = signatures(filmed, tmp_path / "before")
     assert before
     assert signatures(filmed, tmp_path / "again") == before
@@ -347,8 +350,8 @@ def test_a_file_that_was_written_over_gives_another_signature(filmed: Path, tmp_
     other, _ = Numbered("h264-signing-other.mp4", rate=Fraction(24), frames=192).make()
     media.chmod(0o644)
     shutil.copyfile(other, media)
-    after = signatures(tmp_path / "bench", tmp_path / "after")
-    assert [metric for metric in before if after[metric] == before[metric]] == []
+    with pytest.raises(BenchmarkError, match="edited or damaged"):
+        signatures(tmp_path / "bench", tmp_path / "after")
     # Who looks at nothing gives the same number of both.
     blind = signatures(filmed, tmp_path / "blind", "baseline:blind")
     assert signatures(tmp_path / "bench", tmp_path / "blind-after", "baseline:blind") == blind

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reeltalk import __version__
-from reeltalk.evaluate.judging.measures import Entry, mean_of, mean_of_groups
 from reeltalk.evaluate.summary import Tables, summarise
+from reeltalk.judge.measures import Entry, mean_of, mean_of_groups
 from reeltalk.metrics.uncertainty import INTERVAL
 
 

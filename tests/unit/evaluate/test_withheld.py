@@ -8,12 +8,13 @@ import pytest
 
 from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.judging.checklist_measures import checklist_measures
-from reeltalk.evaluate.judging.judge import JudgeUnit
-from reeltalk.evaluate.judging.measures import Entry, mean_of, mean_of_groups
-from reeltalk.evaluate.settings import JudgeModelSettings, JudgeSettings, PlaySettings
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.summary import Tables, summarise
-from reeltalk.report.export import render_table
+from reeltalk.judge.checklist_measures import checklist_measures
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.measures import Entry, mean_of, mean_of_groups
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.pages.export import render_table
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, Turn
 from reeltalk.schema.media import Video

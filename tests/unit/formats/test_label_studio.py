@@ -12,7 +12,7 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats import label_studio
-from reeltalk.formats.label_studio_options import LabelStudioOptions
+from reeltalk.formats.label_studio_layout import LabelStudioOptions
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId
 from reeltalk.schema.intervals import Interval

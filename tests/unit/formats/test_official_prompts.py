@@ -125,7 +125,7 @@ def test_nothing_of_a_clone_is_run(tmp_path: Path) -> None:
         ("VDEVAL_INSTRUCTION = 'no marker'", "the reply to judge/vdeval-published is read by 'So rating='"),
         ("VDEVAL_INSTRUCTION = (", "not Python"),
         ("VDEVAL_INSTRUCTION = " + "(" * 5_000 + "'a'" + ")" * 5_000, "not Python"),
-        ("a\0b", "not Python"),
+        ("a\0b", "holds the control character U+0000"),
         ("#" * (LARGEST_SCRIPT_BYTES + 1), "longer than"),
     ],
 )

@@ -7,17 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.formats.training_cuts import (
+from reeltalk.formats.training_units import (
     CUT,
     DROPPED,
+    ESCAPED,
+    NO_REFERENCE,
     TOO_EARLY,
     TOO_LONG,
     UNCARRIED,
+    Conversation,
     Cutter,
     FrameRule,
+    Segment,
+    TaughtTurn,
+    conversations,
     evenly,
 )
-from reeltalk.formats.training_units import ESCAPED, NO_REFERENCE, Conversation, Segment, TaughtTurn, conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video

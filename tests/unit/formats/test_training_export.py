@@ -12,10 +12,8 @@ from sample_videos import Numbered, number_of
 from reeltalk.cli import run
 from reeltalk.formats import TRAINING
 from reeltalk.formats.registry import load_format
-from reeltalk.formats.training_cuts import Cutter
-from reeltalk.formats.training_frames import frame_folder
-from reeltalk.formats.training_options import UnitKind
-from reeltalk.formats.training_units import conversations
+from reeltalk.formats.training import frame_folder
+from reeltalk.formats.training_units import Cutter, UnitKind, conversations
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Encoding, Video
@@ -227,7 +225,7 @@ def test_a_video_that_is_damaged_or_missing_is_named(
     content = stored.read_bytes()
     stored.write_bytes(content[:3000])
     assert run(["export", "trl", str(bench), str(tmp_path / "out")]) == 2
-    assert "the video cannot be decoded" in capsys.readouterr().err
+    assert "its content does not have the hash that it is named by" in capsys.readouterr().err
     stored.unlink()
     assert run(["export", "trl", str(bench), str(tmp_path / "out")]) == 2
     assert "1 videos are not at hand, as 'film'" in capsys.readouterr().err

@@ -95,6 +95,7 @@ def test_measured_times_give_the_mean_length_of_the_published_videos(
     assert sum(released_lengths().values()) == 1000
 
 
+@pytest.mark.slow
 def test_stats_print_figure_2a_of_the_released(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = shared / "data/vdact"
     map_ = str(data / "derived/scenario_to_activities.json")

@@ -9,16 +9,16 @@ from told_households import told
 
 from reeltalk.construct.graph_video import GraphVideo
 from reeltalk.graph import phrases
-from reeltalk.graph.answer_reading import read_answer
-from reeltalk.graph.answer_words import names_in, plain, tokens_of
-from reeltalk.graph.asking import stories
-from reeltalk.graph.keys import answer_key
-from reeltalk.graph.linked import linked_questions
-from reeltalk.graph.question import Question
-from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
-from reeltalk.graph.wording import fill, form_of, forms, linked_forms
+from reeltalk.questions.answer_reading import read_answer
+from reeltalk.questions.answer_words import names_in, plain, tokens_of
+from reeltalk.questions.asking import stories
+from reeltalk.questions.keys import answer_key
+from reeltalk.questions.linked import linked_questions
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import fill, form_of, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.world.kinds import COLOURS, KINDS
 

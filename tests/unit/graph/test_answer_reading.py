@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.graph.answer_reading import read_answer
+from reeltalk.questions.answer_reading import read_answer
 from reeltalk.schema.dialogue import AnswerKey
 
 PAIRS = Path(__file__).parents[2] / "typed_answers"

@@ -7,14 +7,14 @@ import pytest
 from told_households import told
 
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.asking import stories
-from reeltalk.graph.keys import answer_key
-from reeltalk.graph.linked import linked_questions
 from reeltalk.graph.phrases import phrase
-from reeltalk.graph.question import Question
-from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import dialogue, forms, linked_forms
+from reeltalk.questions.asking import stories
+from reeltalk.questions.keys import answer_key
+from reeltalk.questions.linked import linked_questions
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import dialogue, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey
 
 Asked = tuple[Question, Story, AnswerKey]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reeltalk.graph.wording import LESSONS, forms, forms_of, lesson_forms
+from reeltalk.questions.wording import LESSONS, forms, forms_of, lesson_forms
 
 
 def slots(template: str) -> set[str]:

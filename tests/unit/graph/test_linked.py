@@ -8,11 +8,11 @@ from itertools import combinations
 import pytest
 
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.checking import Checker, linked_checks
-from reeltalk.graph.keys import answer_key
-from reeltalk.graph.linked import linked_questions
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import SPLITS, forms_of, linked_forms, word
+from reeltalk.questions.checking import Checker, linked_checks
+from reeltalk.questions.keys import answer_key
+from reeltalk.questions.linked import linked_questions
+from reeltalk.questions.wording import SPLITS, forms_of, linked_forms, word
 from reeltalk.schema.rewriting import catalogue
 from reeltalk.world.activities import activities
 from reeltalk.world.film import carry_out_all, clip_graphs, plan

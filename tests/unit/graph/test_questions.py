@@ -12,13 +12,14 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.checking import Checker, checks
-from reeltalk.graph.questions import questions
 from reeltalk.graph.source import graph_texts
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import SPLITS, dialogue, forms, forms_of, turn_of, word
+from reeltalk.questions.checking import Checker, checks
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import SPLITS, dialogue, forms, forms_of, turn_of, word
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
+from reeltalk.store.validate import accept
 from reeltalk.world.activities import activities
 from reeltalk.world.film import carry_out_all, clip_graphs, plan
 from reeltalk.world.house import build_house
@@ -201,5 +202,6 @@ def test_an_imported_release_is_asked_about_and_shown(
     assert "which are not replaced" in capsys.readouterr().err
     videos = tmp_path / "bench/videos.jsonl"
     videos.write_text(videos.read_text().replace('"id":"09001"', '"id":"09001","split":"val"'))
+    accept(tmp_path / "bench")
     assert run(["graph", "questions", bench, "--overwrite"]) == 2
     assert "is of split 'val'" in capsys.readouterr().err

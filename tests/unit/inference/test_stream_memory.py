@@ -132,6 +132,7 @@ def test_a_fork_goes_on_by_itself(
             other.add_frame(*tokens(draw, K), pts_s=1000.0 + number)
         else:
             other.add_words(*tokens(draw, 1))
+            other.end_turn()
     assert np.array_equal(memory.keys, before)
     assert memory.frames_seen == events.count(None)
     assert other.frames_seen == events.count(None) + more.count(None)

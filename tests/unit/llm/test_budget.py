@@ -1,5 +1,6 @@
 """No limit is passed, however many threads ask."""
 
+import asyncio
 import random
 import threading
 import time
@@ -9,7 +10,12 @@ import pytest
 
 from reeltalk.errors import BudgetError, SettingError
 from reeltalk.llm import Budget, Prices, Spent
+from reeltalk.llm.budget import Reservation
 from reeltalk.parallel.threads import map_threads
+
+
+def reserve(budget: Budget, prompt: int, completion: int, prices: Prices | None = None) -> Reservation:
+    return asyncio.run(budget.reserve(prompt, completion, prices))
 
 
 def test_exactly_as_many_calls_leave_as_are_allowed() -> None:
@@ -17,7 +23,7 @@ def test_exactly_as_many_calls_leave_as_are_allowed() -> None:
 
     def ask(_: int) -> bool:
         try:
-            budget.settle(budget.reserve(10, 10), 1, 1)
+            budget.settle(reserve(budget, 10, 10), 1, 1)
         except BudgetError:
             return False
         return True
@@ -36,7 +42,7 @@ def test_tokens_and_money_never_pass_their_limits() -> None:
         draw = random.Random(seed)
         prompt, completion = draw.randint(0, 300), draw.randint(0, 300)
         try:
-            reserved = budget.reserve(prompt, completion, prices)
+            reserved = reserve(budget, prompt, completion, prices)
         except BudgetError:
             return False
         if draw.random() < 0.3:
@@ -56,11 +62,11 @@ def test_tokens_and_money_never_pass_their_limits() -> None:
 
 def test_who_may_still_fit_waits_for_those_under_way() -> None:
     budget = Budget(max_tokens=100)
-    first = budget.reserve(50, 40)
+    first = reserve(budget, 50, 40)
     timer = threading.Timer(0.1, lambda: budget.settle(first, 5, 5))
     timer.start()
     began = time.monotonic()
-    budget.settle(budget.reserve(50, 40), 50, 40)
+    budget.settle(reserve(budget, 50, 40), 50, 40)
     assert time.monotonic() - began >= 0.09
     timer.join()
     assert budget.spent.tokens == 100
@@ -68,19 +74,19 @@ def test_who_may_still_fit_waits_for_those_under_way() -> None:
 
 def test_who_cannot_fit_is_told_what_was_spent() -> None:
     budget = Budget(max_calls=5, max_tokens=1000, max_cost=1.5)
-    budget.settle(budget.reserve(400, 400, Prices(input=1000, output=2000)), 400, 400)
+    budget.settle(reserve(budget, 400, 400, Prices(input=1000, output=2000)), 400, 400)
     with pytest.raises(
         BudgetError,
         match=r"spent: 1 of 5 requests, 800 of 1,000 tokens, 1\.2000 of 1\.5000 in money; the next request may take "
         r"300 tokens and 0\.0000 in money; run again with a larger one",
     ):
-        budget.reserve(200, 100, Prices(input=0, output=0))
+        reserve(budget, 200, 100, Prices(input=0, output=0))
     assert budget.spent.calls == 1
 
 
 def test_nothing_is_limited_by_default() -> None:
     budget = Budget()
-    budget.settle(budget.reserve(10**9, 10**9))
+    budget.settle(reserve(budget, 10**9, 10**9))
     assert budget.spent == Spent(1, 2 * 10**9, 0.0)
 
 
@@ -89,7 +95,7 @@ def test_wrong_limits_are_refused() -> None:
         with pytest.raises(ValueError, match="must be a number from 0"):
             Budget(**wrong)
     with pytest.raises(SettingError, match="needs the prices"):
-        Budget(max_cost=1).reserve(1, 1)
+        reserve(Budget(max_cost=1), 1, 1)
 
 
 def test_shares_of_what_is_left_are_never_more_than_it_in_sum() -> None:
@@ -121,4 +127,23 @@ def test_a_budget_that_others_have_spent_allows_nothing_more() -> None:
     assert budget.is_spent
     assert budget.spent == Spent(5, 200, 1.0)
     with pytest.raises(BudgetError, match="5 of 5 requests"):
-        budget.reserve(1, 1)
+        reserve(budget, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "is_spent"),
+    [
+        ({"max_calls": 5}, Spent(4, 10**9, 1e9), False),
+        ({"max_calls": 5}, Spent(5, 0, 0), True),
+        ({"max_tokens": 100}, Spent(10**9, 99, 1e9), False),
+        ({"max_tokens": 100}, Spent(0, 100, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(5, 99, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 100, 0), True),
+        ({"max_calls": 5, "max_tokens": 100}, Spent(4, 99, 0), False),
+        ({}, Spent(10**9, 10**9, 1e9), False),
+    ],
+)
+def test_either_limit_that_is_reached_spends_a_budget(limits: dict[str, int], spent: Spent, is_spent: bool) -> None:
+    budget = Budget(**limits)
+    budget.count(spent)
+    assert budget.is_spent is is_spent

@@ -19,6 +19,7 @@ from reeltalk.llm.retrying import retry_after
 from reeltalk.llm.wire import most_prompt_tokens
 
 USER = [Message("user", "hello")]
+SMALL: dict[str, Any] = {"backoff_s": 0.001, "longest_wait_s": 0.01, "give_up_after_s": 0}
 
 
 @dataclass
@@ -52,7 +53,7 @@ def refusal(status: int, message: str = "", **headers: str) -> Answer:
 def model(
     url: str, *, budget: Budget | None = None, sees_images: bool = True, **settings: Any
 ) -> Iterator[LanguageModel]:
-    endpoint = Endpoint(model="tiny", base_url=url, **({"backoff_s": 0.001, "longest_wait_s": 0.01} | settings))
+    endpoint = Endpoint(model="tiny", base_url=url, **(SMALL | settings))
     with contextlib.closing(
         LanguageModel(endpoint, api_key="secret", budget=budget, sees_images=sees_images)
     ) as opened:
@@ -283,8 +284,7 @@ def test_refining_resumes_and_reports_what_it_cannot_ground(
 def test_a_server_that_is_gone_stops_the_run(
     samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reeltalk.graph.refining.FAILURES_IN_A_ROW", 1)
-    monkeypatch.setattr(Endpoint.model_fields["max_retries"], "default", 0)
-    Endpoint.model_rebuild(force=True)
-    assert run(command(samples, tmp_path / "refined", "http://127.0.0.1:9/v1")) == 2
-    assert "run again to go on" in capsys.readouterr().err
+    monkeypatch.setattr("reeltalk.llm.breaker.IN_A_ROW", 2)
+    with serve(lambda body: Answer(404, {"error": {"message": "no such model"}})) as server:
+        assert run(command(samples, tmp_path / "refined", server.base_url)) == 2
+    assert "the same command goes on" in capsys.readouterr().err

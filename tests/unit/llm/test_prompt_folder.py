@@ -7,8 +7,8 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.construct.prompting import prompt_group, prompts
 from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.evaluate.judging.asking import judge_prompts, our_judge_prompts
-from reeltalk.evaluate.settings import JudgeSettings
+from reeltalk.judge.asking import judge_prompts, our_judge_prompts
+from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompt_folder import LARGEST_BYTES
 from reeltalk.llm.prompts import Prompt
 from reeltalk.stages.prompt_folders import GROUPS, check_folder, export, judging_request

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 
-from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits, open_executor
+from reeltalk.parallel import Call, Executor, Failure, FailureKind, Limits, LocalExecutor, open_executor
 
 EXECUTORS = (("local", 1), ("local", 3), ("ray", 3))
 WORK = "parallel_work"
@@ -46,19 +45,25 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="module")
-def own_ray(work: Path) -> Iterator[None]:
-    """Ray on this machine, which knows the functions of `work`."""
+def own_ray(work: Path) -> Iterator[str]:
+    """Address of Ray on this machine, which knows the functions of `work`."""
     open_executor("ray", 3)
-    yield
+    import ray
+
+    yield f"ray://{ray.get_runtime_context().gcs_address}"
     ray.shutdown()
 
 
-@pytest.fixture(params=EXECUTORS, ids=["local-1", "local-3", "ray-3"])
-def executor(request: pytest.FixtureRequest) -> Executor:
+@pytest.fixture(scope="module", params=EXECUTORS, ids=["local-1", "local-3", "ray-3"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    """One for all tests, as a process keeps one: what a call did to it, the next test finds."""
     name, workers = request.param
     if name == "ray":
         request.getfixturevalue("own_ray")
-    return open_executor(name, workers)
+    opened = open_executor(name, workers)
+    yield opened
+    if isinstance(opened, LocalExecutor):
+        opened.close()
 
 
 def results(executor: Executor, function: str, *values: Any, limits: Limits = LIMITS) -> list[Any]:
@@ -134,8 +139,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("name", ["local", "ray"])
 def test_nothing_outlives_a_parent_that_is_killed(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if name == "ray":
-        request.getfixturevalue("own_ray")
-        name = f"ray://{ray.get_runtime_context().gcs_address}"
+        name = request.getfixturevalue("own_ray")
     code = (
         "from reeltalk.parallel import *\n"
         f"list(open_executor({name!r}, 1).map('{WORK}:touch', [Call([{str(tmp_path)!r}, 60], Limits(wall_s=60))]))"
@@ -147,11 +151,15 @@ def test_nothing_outlives_a_parent_that_is_killed(name: str, request: pytest.Fix
     wait_until(lambda: not any(map(is_running, pids(tmp_path))))
 
 
-def test_what_calls_use_is_counted(executor: Executor) -> None:
-    assert (executor.cpu_s, executor.peak_bytes) == (0, 0)  # type: ignore[attr-defined]
+@pytest.mark.parametrize(("name", "workers"), EXECUTORS)
+def test_what_calls_use_is_counted(name: str, workers: int, request: pytest.FixtureRequest) -> None:
+    if name == "ray":
+        request.getfixturevalue("own_ray")
+    executor: Any = open_executor(name, workers)
+    assert (executor.cpu_s, executor.peak_bytes) == (0, 0)
     results(executor, "grow", 100)
-    assert executor.cpu_s > 0  # type: ignore[attr-defined]
-    assert executor.peak_bytes >= 100 << 20  # type: ignore[attr-defined]
+    assert executor.cpu_s > 0
+    assert executor.peak_bytes >= 100 << 20
 
 
 def test_calls_are_taken_as_workers_become_free(executor: Executor) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reeltalk.project.fingerprint import MISSING, Fingerprints
+from reeltalk.project.records import MISSING, Fingerprints
 from reeltalk.project.steps import Read
 from reeltalk.schema.media import Video
 from reeltalk.schema.outcomes import Rejected

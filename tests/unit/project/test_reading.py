@@ -7,8 +7,8 @@ import pytest
 
 from reeltalk.cli.projects import section_commands
 from reeltalk.errors import InputError
-from reeltalk.project.options import Command
 from reeltalk.project.reading import Project, read_project
+from reeltalk.project.sections import Command
 from reeltalk.project.steps import steps_of
 
 Read = Callable[[str], Project]

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
-from reeltalk.project.fingerprint import Fingerprints
-from reeltalk.project.records import RECORDS, read_records
-from reeltalk.project.running import Chosen, Runner, chosen_steps
-from reeltalk.project.standing import standings
+from reeltalk.project.records import RECORDS, Fingerprints, read_records
+from reeltalk.project.running import Chosen, Runner, chosen_steps, standings
 from reeltalk.project.steps import Read, Step
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark

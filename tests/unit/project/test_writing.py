@@ -8,13 +8,10 @@ import pytest
 import yaml
 
 from reeltalk.cli.projects import section_commands
-from reeltalk.project.options import Command
 from reeltalk.project.reading import read_project
-from reeltalk.project.schema import schema_of
-from reeltalk.project.sections import SECTIONS
+from reeltalk.project.sections import SECTIONS, Command, schema_of
 from reeltalk.project.steps import steps_of
-from reeltalk.project.templates import TEMPLATES
-from reeltalk.project.writing import WIDTH, project_text, without_marks
+from reeltalk.project.writing import TEMPLATES, WIDTH, project_text, without_marks
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,25 @@
 
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
 
 import psycopg
 import pytest
 from postgres_cluster import postgres_cluster
 from sqlalchemy import make_url
 
-from reeltalk.review.database import Database
+from reeltalk.review.database import Database, sqlite_url
 
 KINDS = ("sqlite", "postgresql")
+
+
+class NewDatabase(Protocol):
+    """Makes a database, a copy of the one that `template` names, and gives its address."""
+
+    def __call__(self, *, template: str = "template0") -> str: ...
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -20,8 +29,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def new_postgres() -> Iterator[Callable[[], str]]:
-    """Makes an empty database and gives its address; in the server that REELTALK_POSTGRES names, or in one of our own.
+def new_postgres() -> Iterator[NewDatabase]:
+    """Makes databases, empty by default, in the server that REELTALK_POSTGRES names, or in one of our own.
 
     Tests are skipped where neither can be had.
     """
@@ -35,24 +44,48 @@ def new_postgres() -> Iterator[Callable[[], str]]:
         return
     server = make_url(address)
 
-    def new_database() -> str:
+    def new_database(*, template: str = "template0") -> str:
         name = f"reeltalk_{secrets.token_hex(6)}"
         plain = server.set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+            connection.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE {template}")
         return server.set(database=name).render_as_string(hide_password=False)
 
     yield new_database
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with all tables, to be copied: that is quicker than making them anew."""
+    path = tmp_path_factory.mktemp("migrated") / "review.db"
+    _migrate(sqlite_url(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def new_migrated_postgres(new_postgres: NewDatabase) -> Callable[[], str]:
+    """Makes a database that has all tables already, and gives its address."""
+    template = new_postgres()
+    _migrate(template)
+    return lambda: new_postgres(template=str(make_url(template).database))
+
+
+def _migrate(url: str) -> None:
+    database = Database(url)
+    database.migrate()
+    database.close()
+
+
 @pytest.fixture(autouse=True)
-def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def database_kind(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, migrated_file: Path
+) -> Iterator[str]:
     """What a project that names no database gets: a SQLite file beside its benchmark, or a PostgreSQL of its own."""
     kind: str = getattr(request, "param", "sqlite")
     opened: list[Database] = []
     if kind == "postgresql":
         addresses: dict[object, str] = {}
-        new_database: Callable[[], str] = request.getfixturevalue("new_postgres")
+        new_database: Callable[[], str] = request.getfixturevalue("new_migrated_postgres")
 
         def address_of(path: object) -> str:
             # A project that is opened again has the database that it had.
@@ -69,6 +102,14 @@ def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
         monkeypatch.setattr("reeltalk.review.project.sqlite_url", address_of)
         monkeypatch.setattr("reeltalk.review.project.Database", Noted)
+    else:
+
+        def file_at(path: Path) -> str:
+            if not path.exists():
+                shutil.copy(migrated_file, path)
+            return sqlite_url(path)
+
+        monkeypatch.setattr("reeltalk.review.project.sqlite_url", file_at)
     yield kind
     for database in opened:
         database.close()

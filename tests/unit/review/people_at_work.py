@@ -274,7 +274,7 @@ def talk_in_pairs(project: Project) -> dict[str, str]:
         with changing(project.database, asks) as change:
             dialogue = begin(change, asks, pair).id
             say(change, asks, dialogue, 0, "Who iss it?")
-            say(change, asks, dialogue, 0, "Who \u201cis\u201d it? \U0001f600\x00")
+            say(change, asks, dialogue, 0, "Who \u201cis\u201d it? \U0001f600")
         with changing(project.database, answers) as change:
             say(change, answers, dialogue, 1, "The cook.")
         with changing(project.database, asks) as change:

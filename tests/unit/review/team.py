@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from served_review import QUICK
 from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.loading import load
+from reeltalk.review.passwords import HashCost
 from reeltalk.review.people import invite, join, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.web import cookie_name
@@ -90,13 +92,13 @@ class Team:
     project: Project
     app: Any
 
-    def member(self, name: str, role: str) -> Browser:
-        """Somebody new, signed in."""
+    def member(self, name: str, role: str, cost: HashCost = QUICK) -> Browser:
+        """Somebody new, signed in; `cost` is what their password takes to check."""
         project = self.project
         with changing(project.database, OPERATOR) as change:
             token = invite(change, project.secret, role)[1]
         with changing(project.database, "") as change:
-            row = join(change, project.secret, token, name, PASSWORD)
+            row = join(change, project.secret, token, name, PASSWORD, cost)
             cookie = start_session(change, project.secret, row.id)
         client = TestClient(self.app, base_url="http://localhost")
         client.cookies.set(cookie_name(project), cookie)

@@ -60,7 +60,7 @@ def worked_with(project: Project) -> dict[str, int]:
 
 def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> None:
     counts: dict[str, int] = {}
-    for seed in range(30 if full else 5):
+    for seed in range(30 if full else 2):
         folder = tmp_path / str(seed)
         project = project_of(folder)
         random_work(project, seed)
@@ -81,7 +81,7 @@ def test_export_restore_export_is_byte_identical(tmp_path: Path, full: bool) -> 
 def test_a_project_moves_between_sqlite_and_postgresql(
     tmp_path: Path, new_postgres: Callable[[], str], full: bool
 ) -> None:
-    for seed in range(5 if full else 2):
+    for seed in range(5 if full else 1):
         folder = tmp_path / str(seed)
         project = project_of(folder, new_postgres())
         random_work(project, seed + 100)

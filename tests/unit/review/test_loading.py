@@ -76,7 +76,7 @@ def test_a_damaged_line_is_refused_with_file_line_and_field(tmp_path: Path) -> N
     path.write_text("\n".join([lines[0], json.dumps(row), lines[2]]) + "\n")
     project = Project.open(benchmark.path)
     with pytest.raises(InputError, match=r"chains\.jsonl:2 at \.turns\[2\]\.asked_at_s"):
-        load(project, benchmark, serving=NONE)
+        load(project, Benchmark.open(benchmark.path, as_it_is=True), serving=NONE)
     with project.database.reading() as session:
         assert session.get(ProjectRow, 1) is None
 
@@ -125,7 +125,7 @@ def test_a_table_that_was_edited_by_hand_is_refused(tmp_path: Path) -> None:
     benchmark = bench(tmp_path)
     path = benchmark.path / "chains.jsonl"
     path.write_text(path.read_text().replace("a0?", "a zero?"))
-    with pytest.raises(InputError, match="edited or damaged"):
+    with pytest.raises(BenchmarkError, match="edited or damaged"):
         load(Project.open(benchmark.path), benchmark, serving=NONE)
 
 

@@ -24,7 +24,7 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.store.content import Content
 
-FINE = Numbered("h264-variable.mp4", variable=True)
+FINE = Numbered("h264-variable-no-b.mp4", variable=True, options={"bf": "0"})
 STRANGE = Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"})
 
 

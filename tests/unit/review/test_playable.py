@@ -1,9 +1,12 @@
 """Each video of a benchmark is served as it is, by a proxy that is made once, or not at all with a reason."""
 
+import contextlib
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from sample_videos import Numbered
@@ -19,7 +22,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.manifest import hash_file
 
-FINE = Numbered("h264-variable.mp4", variable=True)
+FINE = Numbered("h264-variable-no-b.mp4", variable=True, options={"bf": "0"})
 STRANGE = Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"})
 
 
@@ -36,9 +39,23 @@ class Counting(LocalExecutor):
         return super().map(function, every)
 
 
+class Seen(NamedTuple):
+    """What was decided, what was asked for it, and what was said."""
+
+    benchmark: Benchmark
+    folder: Path
+    served: dict[str, ServedVideo]
+    asked: list[str]
+    said: list[str]
+
+
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Benchmark:
     """One video of each kind."""
+    return benchmark_in(tmp_path)
+
+
+def benchmark_in(tmp_path: Path) -> Benchmark:
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(FINE.make()[0].read_bytes()[:3000])
     videos, media = [], {}
@@ -52,16 +69,33 @@ def benchmark(tmp_path: Path) -> Benchmark:
     return created
 
 
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """A benchmark whose videos were decided on once."""
+    folder = tmp_path_factory.mktemp("seen")
+    benchmark = benchmark_in(folder)
+    said: list[str] = []
+    with contextlib.closing(Counting()) as executor:
+        served = prepare(benchmark, folder / "playable", executor=executor, progress=said.append)
+    return Seen(benchmark, folder / "playable", served, executor.asked, said)
+
+
+@pytest.fixture
+def again(seen: Seen, tmp_path: Path) -> Seen:
+    """A folder of one's own in which all is decided."""
+    folder = shutil.copytree(seen.folder, tmp_path / "playable")
+    return seen._replace(folder=folder)
+
+
 def sha256_of(benchmark: Benchmark, video_id: str) -> str:
     return next(f"{video.sha256}" for video in benchmark.content().videos if video.id == video_id)
 
 
-def test_every_video_is_decided_on(benchmark: Benchmark, tmp_path: Path) -> None:
-    served = prepare(benchmark, tmp_path / "playable")
-    proxy = f"{sha256_of(benchmark, 'strange')}.mp4"
-    assert served["fine"] == ServedVideo(ORIGINAL, "video/mp4", None)
-    assert served["strange"] == ServedVideo(proxy, "video/mp4", None)
-    assert (tmp_path / "playable" / proxy).stat().st_size > 1000
+def test_every_video_is_decided_on(seen: Seen) -> None:
+    proxy = f"{sha256_of(seen.benchmark, 'strange')}.mp4"
+    assert seen.served["fine"] == ServedVideo(ORIGINAL, "video/mp4", None)
+    assert seen.served["strange"] == ServedVideo(proxy, "video/mp4", None)
+    assert (seen.folder / proxy).stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
@@ -72,52 +106,46 @@ def test_every_video_is_decided_on(benchmark: Benchmark, tmp_path: Path) -> None
         ("elsewhere", "The benchmark does not hold this video's file"),
     ],
 )
-def test_what_cannot_be_played_says_why(benchmark: Benchmark, tmp_path: Path, video_id: str, reason: str) -> None:
-    file, media_type, problem = prepare(benchmark, tmp_path / "playable")[video_id]
+def test_what_cannot_be_played_says_why(seen: Seen, video_id: str, reason: str) -> None:
+    file, media_type, problem = seen.served[video_id]
     assert (file, media_type) == (None, None)
     assert problem is not None
     assert problem.startswith(reason)
     assert problem.endswith("The dialogue can still be judged.")
 
 
-def test_frame_times_lie_beside(benchmark: Benchmark, tmp_path: Path) -> None:
-    prepare(benchmark, tmp_path / "playable")
-    place = PlayableFolder(tmp_path / "playable", benchmark.media)
+def test_frame_times_lie_beside(seen: Seen) -> None:
+    place = PlayableFolder(seen.folder, seen.benchmark.media)
     for name, film in (("fine", FINE), ("strange", STRANGE)):
-        found = json.loads(place.frames(sha256_of(benchmark, name)).read_bytes())
+        found = json.loads(place.frames(sha256_of(seen.benchmark, name)).read_bytes())
         assert found == {"pts_s": pytest.approx([float(time) for time in film.times()], abs=0.0011)}
 
 
-def test_what_was_decided_is_not_decided_again(benchmark: Benchmark, tmp_path: Path) -> None:
-    first, second = Counting(), Counting()
-    served = prepare(benchmark, tmp_path / "playable", executor=first)
-    assert sorted(first.asked) == ["look", "look", "look", "transcode"]
-    assert prepare(benchmark, tmp_path / "playable", executor=second) == served
+def test_what_was_decided_is_not_decided_again(again: Seen) -> None:
+    second = Counting()
+    assert sorted(again.asked) == ["look", "look", "look", "transcode"]
+    assert prepare(again.benchmark, again.folder, executor=second) == again.served
     assert second.asked == []
 
 
-def test_a_proxy_that_is_gone_is_made_again_and_no_other(benchmark: Benchmark, tmp_path: Path) -> None:
-    served = prepare(benchmark, tmp_path / "playable")
-    (tmp_path / "playable" / f"{served['strange'].file}").unlink()
+def test_a_proxy_that_is_gone_is_made_again_and_no_other(again: Seen) -> None:
+    (again.folder / f"{again.served['strange'].file}").unlink()
     executor = Counting()
-    assert prepare(benchmark, tmp_path / "playable", executor=executor) == served
+    assert prepare(again.benchmark, again.folder, executor=executor) == again.served
     assert executor.asked == ["look", "transcode"]
 
 
-def test_what_a_stopped_run_left_is_swept_up(benchmark: Benchmark, tmp_path: Path) -> None:
-    (tmp_path / "playable").mkdir()
-    (tmp_path / "playable" / ".partial-1").write_bytes(b"half a proxy")
-    served = prepare(benchmark, tmp_path / "playable")
-    kept = {path.name for path in (tmp_path / "playable").iterdir()}
-    hashes = {name: sha256_of(benchmark, name) for name in ("fine", "strange", "broken")}
-    expected = {".lock", f"{served['strange'].file}", *(f"{sha256}.json" for sha256 in hashes.values())}
+def test_what_a_stopped_run_left_is_swept_up(again: Seen) -> None:
+    (again.folder / ".partial-1").write_bytes(b"half a proxy")
+    assert prepare(again.benchmark, again.folder) == again.served
+    kept = {path.name for path in again.folder.iterdir()}
+    hashes = {name: sha256_of(again.benchmark, name) for name in ("fine", "strange", "broken")}
+    expected = {".lock", f"{again.served['strange'].file}", *(f"{sha256}.json" for sha256 in hashes.values())}
     assert kept == expected | {f"{hashes[name]}.frames.json" for name in ("fine", "strange")}
 
 
-def test_progress_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
-    said: list[str] = []
-    prepare(benchmark, tmp_path / "playable", progress=said.append)
-    assert said == [
+def test_progress_is_told(seen: Seen) -> None:
+    assert seen.said == [
         "looking for what browsers play, videos: 3",
         "making proxies of what browsers do not play, videos: 1",
         "1 of 1 proxies: strange",
@@ -130,17 +158,16 @@ def test_a_folder_that_cannot_be_written_is_told(benchmark: Benchmark, tmp_path:
         prepare(benchmark, tmp_path / "playable")
 
 
-def test_a_damaged_note_is_decided_anew(benchmark: Benchmark, tmp_path: Path) -> None:
-    served = prepare(benchmark, tmp_path / "playable")
-    note = tmp_path / "playable" / f"{sha256_of(benchmark, 'fine')}.json"
+def test_a_damaged_note_is_decided_anew(again: Seen) -> None:
+    note = again.folder / f"{sha256_of(again.benchmark, 'fine')}.json"
     for damaged in ("", "[]", '{"rules": 1}', '{"rules": 0, "file": null, "media_type": null, "problem": "old"}'):
         note.write_text(damaged)
-        assert prepare(benchmark, tmp_path / "playable") == served
+        assert prepare(again.benchmark, again.folder) == again.served
 
 
 @pytest.mark.parametrize("file", ["../secret", "x.mp4", "0" * 64 + ".avi", "/etc/passwd", ""])
-def test_no_other_file_can_be_named(benchmark: Benchmark, tmp_path: Path, file: str) -> None:
-    place = PlayableFolder(tmp_path / "playable", benchmark.media)
+def test_no_other_file_can_be_named(seen: Seen, file: str) -> None:
+    place = PlayableFolder(seen.folder, seen.benchmark.media)
     with pytest.raises(ValueError, match="not the proxy"):
         place.path("0" * 64, file)
 

@@ -139,7 +139,7 @@ def test_ratings_from_the_command_line_calibrate_judges(tmp_path: Path, capsys: 
     assert run(["review", "ratings", str(bench), "--out", str(out)]) == 0
     assert "18 ratings" in capsys.readouterr().out
     team.project.database.close()
-    from reeltalk.report.human_ratings import human_ratings
+    from reeltalk.analysis.human_ratings import human_ratings
 
     found = human_ratings([], [out], [])
     assert len(found.ratings) == 18

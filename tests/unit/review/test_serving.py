@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import resource
 import socket
+from collections.abc import Iterator
 
 import pytest
 
 from reeltalk.errors import SettingError
+from reeltalk.review.connections import KEPT_DESCRIPTORS, MOST_CONNECTIONS, limits_of
 from reeltalk.review.serving import listen
 
 
@@ -35,3 +38,35 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(host: str) -> None:
         pytest.skip(f"no {host} on this machine")
     with contextlib.closing(taken), pytest.raises(SettingError, match=rf"--host {host} --port \d+: .*choose another"):
         listen(host, taken.getsockname()[1])
+
+
+@pytest.fixture
+def descriptors() -> Iterator[int]:
+    """How many this process may open; it is as before afterwards."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield before[1] if before[1] != resource.RLIM_INFINITY else 1 << 20
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_connections_are_as_many_as_descriptors_allow_with_one_for_each_video(descriptors: int) -> None:
+    found = limits_of()
+    assert found.connections == min(MOST_CONNECTIONS, (descriptors - KEPT_DESCRIPTORS) // 2)
+    assert found.per_address == found.connections // 2
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2 * found.connections + KEPT_DESCRIPTORS
+    assert limits_of(100, 30) == type(found)(100, 30)
+
+
+@pytest.mark.parametrize(
+    ("connections", "per_address", "told"),
+    [
+        (10**9, None, "--connections 1000000000: .* raise it with 'ulimit -n "),
+        (6, None, "--connections 6: .*give at least 16"),
+        (100, 101, "--connections-per-address 101: give 1 to 100"),
+        (100, 0, "--connections-per-address 0: give 1 to 100"),
+    ],
+)
+def test_connections_that_cannot_be_held_are_refused(
+    descriptors: int, connections: int, per_address: int | None, told: str
+) -> None:
+    with pytest.raises(SettingError, match=told):
+        limits_of(connections, per_address)

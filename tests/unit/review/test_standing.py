@@ -166,7 +166,7 @@ def test_counts_add_up_to_the_total_after_any_operations(project: Project, full:
     check_counts(project)
     rng = random.Random(11)
     refused = done = 0
-    for _ in range(2000 if full else 200):
+    for _ in range(2000 if full else 80):
         try:
             random_step(project, rng)
             done += 1
@@ -230,7 +230,7 @@ def test_gold_counts_for_no_agreement(project: Project) -> None:
 def test_what_is_read_on_is_what_is_read_at_once(project: Project) -> None:
     rng = random.Random(4)
     kept = Standings(project.database)
-    for _ in range(60):
+    for _ in range(40):
         try:
             random_step(project, rng)
         except Refusal:

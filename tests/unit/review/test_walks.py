@@ -237,7 +237,7 @@ def project(tmp_path: Path, database_kind: str) -> Iterator[Project]:
 
 def test_random_walks_keep_every_promise(project: Project, full: bool) -> None:
     walk = Walk(project, random.Random(0))
-    for seed in range(20 if full else 3):
+    for seed in range(20 if full else 2):
         walk.rng = random.Random(seed)
         # The walk goes on, with units of its own for each seed.
         fresh_units(project, seed)

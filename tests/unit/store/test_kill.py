@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from reliability_page import Reliability
 
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import DIALOGUES, VIDEOS
@@ -50,9 +51,12 @@ def generation_of(folder: Path) -> int:
     return generations.pop()
 
 
-@pytest.mark.timeout(900)
-def test_sigkill_during_writes_leaves_all_or_nothing(tmp_path: Path, full: bool) -> None:
-    kills = 200 if full else 20
+@pytest.mark.timeout(3600)
+def test_sigkill_during_writes_leaves_all_or_nothing(tmp_path: Path, reliability: Reliability) -> None:
+    kills = reliability.count(20, full=200, release=500)
+    tally = reliability(
+        "power", "SIGKILL while a benchmark is written", "a torn benchmark, or an acknowledged write that is lost"
+    )
     folder, chance, reached, interrupted = tmp_path / "bench", random.Random(7), 0, 0
     for _ in range(kills):
         process = subprocess.Popen(
@@ -68,6 +72,7 @@ def test_sigkill_during_writes_leaves_all_or_nothing(tmp_path: Path, full: bool)
             process.wait()
             acknowledged = [int(line) for line in stdout.read().split()]
         interrupted += any(folder.glob(".partial-*")) or (folder / ".commit").exists()
+        tally.tried += 1
         now = generation_of(folder)
         assert now >= max([reached, *acknowledged]), "an acknowledged write was lost"
         reached = now

@@ -25,9 +25,9 @@ from reeltalk.store.sft import SampleLayout, layout_of, line_text, read_line, re
 
 FILE = Path("samples.jsonl")
 LAYOUTS: tuple[SampleLayout, ...] = ("streamingchat", "sharegpt", "trl")
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
-    lambda text: not reserved_in(text)
-)
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r"), min_size=1, max_size=30
+).filter(lambda text: not reserved_in(text))
 
 
 def said(*pairs: tuple[str, str]) -> dict[str, Any]:

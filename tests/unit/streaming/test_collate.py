@@ -17,8 +17,7 @@ from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import Message
 from reeltalk.schema.lora import LoraSettings
-from reeltalk.streaming.collate import IGNORED, Collator, Sequence
-from reeltalk.streaming.dialogues import Dialogues
+from reeltalk.streaming.collate import IGNORED, Collator, Dialogues, Sequence
 from reeltalk.streaming.lora import add_lora, merge
 from reeltalk.streaming.lora_training import train_lora
 

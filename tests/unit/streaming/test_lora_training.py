@@ -22,13 +22,11 @@ from tiny_architectures import ARCHITECTURES, save_dialogues, save_tiny
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
 from reeltalk.inference.checkpoint import Checkpoint, open_checkpoint
 from reeltalk.schema.lora import LoraSettings
-from reeltalk.streaming import lora_checkpoints, lora_loop
-from reeltalk.streaming.collate import Collator, Sequence
-from reeltalk.streaming.dialogues import Dialogues
+from reeltalk.streaming import lora_checkpoints, lora_training
+from reeltalk.streaming.collate import Collator, Dialogues, Sequence
 from reeltalk.streaming.lora import add_lora, linear_layers, merge
 from reeltalk.streaming.lora_checkpoints import State
-from reeltalk.streaming.lora_training import Trained, train_lora
-from reeltalk.streaming.run_record import LossLog
+from reeltalk.streaming.lora_training import LossLog, Trained, train_lora
 
 QUICK = LoraSettings(max_steps=6, accumulate=2, learning_rate=0.01, frame_tokens=6, save_every=2)
 
@@ -81,7 +79,7 @@ def test_four_dialogues_are_learnt_by_heart_and_come_back_from_disk(
     before = scores(tuned, data)
     again = scores(open_checkpoint(done.adapter, purpose="the test"), data)
     assert torch.equal(before, again)
-    assert lora_loop.answer_loss(tuned.model, a_sequence(tuned, data)).item() < 0.1
+    assert lora_training.answer_loss(tuned.model, a_sequence(tuned, data)).item() < 0.1
 
     merged = open_checkpoint(merge(done.adapter, tmp_path / "merged"), purpose="the test")
     assert type(merged.model).__name__ == type(open_checkpoint(base, purpose="the test").model).__name__
@@ -296,7 +294,7 @@ def test_missing_memory_is_told_with_what_helps(
     def full(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
-    monkeypatch.setattr(lora_loop, "answer_loss", full)
+    monkeypatch.setattr(lora_training, "answer_loss", full)
     with pytest.raises(ModelError, match=r"memory does not suffice for a step.*--gradient-checkpointing"):
         trained(data, base, tmp_path / "run")
     monkeypatch.undo()

@@ -13,10 +13,20 @@ from reeltalk.errors import InputError
 from reeltalk.inference.mini import FRAME, MiniModel
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, BEGIN, END, QUESTION
-from reeltalk.streaming.export_onnx import DECODER, MOST_BYTES, VISION, Reading, Vision, export_mini, rounded
+from reeltalk.streaming.export_onnx import (
+    DECODER,
+    MOST_BYTES,
+    VISION,
+    Reading,
+    Vision,
+    compare,
+    embedded,
+    export_mini,
+    rounded,
+    torch_answer,
+)
 from reeltalk.streaming.mini_checkpoint import load_mini, save_mini
 from reeltalk.streaming.network import Mini
-from reeltalk.streaming.onnx_agreement import compare, embedded, torch_answer
 
 SHAPE = write_mini_sample.SHAPE
 

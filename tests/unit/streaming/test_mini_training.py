@@ -12,20 +12,19 @@ import torch
 from safetensors.torch import load_file
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError
-from reeltalk.graph.wording import LESSONS, dialogue, split_of
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, END, QUESTION, SAYS, MiniWords
 from reeltalk.parallel.local import LocalExecutor
+from reeltalk.questions.wording import LESSONS, dialogue, split_of
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.streaming.household import FilmedVideo, filmed_videos
 from reeltalk.streaming.lessons import Lessons
-from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini
+from reeltalk.streaming.mini_training import LOSSES, STATE, corpus, train_mini, train_words
 from reeltalk.streaming.network import Mini
 from reeltalk.streaming.sequence import FRAME, NOT_LEARNED, Interleaved, batch_of
 from reeltalk.streaming.settings import MiniSettings, SpeechSettings, VisionSettings
 from reeltalk.streaming.speech import losses_of, optimisers_of, train_speech
 from reeltalk.streaming.vision import boxes_of, cells_of
-from reeltalk.streaming.words import train_words
 
 SETTINGS = MiniSettings(
     seed=3,
@@ -43,8 +42,10 @@ def frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def videos(household: Path, frames: Path) -> list[FilmedVideo]:
-    return filmed_videos(Benchmark.open(household), "train", MiniShape(), folder=frames, executor=LocalExecutor(1))
+def videos(filmed_household: Path, frames: Path) -> list[FilmedVideo]:
+    return filmed_videos(
+        Benchmark.open(filmed_household), "train", MiniShape(), folder=frames, executor=LocalExecutor(1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -162,12 +163,19 @@ class Stopped(Exception):
     pass
 
 
+@pytest.fixture(scope="module")
+def trained(filmed_household: Path, frames: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of a training that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("trained") / "whole"
+    train_mini(Benchmark.open(filmed_household), folder, SETTINGS, frames=frames, executor=LocalExecutor(1))
+    return folder
+
+
 @pytest.mark.parametrize(("part", "step"), [("learning to see", 2), ("learning to answer", 4)])
 def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weights(
-    household: Path, frames: Path, tmp_path: Path, part: str, step: int
+    filmed_household: Path, frames: Path, trained: Path, tmp_path: Path, part: str, step: int
 ) -> None:
-    benchmark, executor = Benchmark.open(household), LocalExecutor(1)
-    train_mini(benchmark, tmp_path / "whole", SETTINGS, frames=frames, executor=executor)
+    benchmark, executor = Benchmark.open(filmed_household), LocalExecutor(1)
 
     def stop(at: str, done: int, of: int, share: float) -> None:
         if (at, done) == (part, step):
@@ -177,28 +185,27 @@ def test_training_that_was_interrupted_goes_on_to_the_same_loss_curve_and_weight
         train_mini(benchmark, tmp_path / "parts", SETTINGS, frames=frames, executor=executor, progress=stop)
     train_mini(benchmark, tmp_path / "parts", SETTINGS, frames=frames, executor=executor)
     curves = [
-        [json.loads(line) for line in (tmp_path / name / LOSSES).read_text(encoding="utf-8").splitlines()]
-        for name in ("whole", "parts")
+        [json.loads(line) for line in (folder / LOSSES).read_text(encoding="utf-8").splitlines()]
+        for folder in (trained, tmp_path / "parts")
     ]
     assert len(curves[0]) == len(curves[1]) == SETTINGS.eye.steps + SETTINGS.speech.steps
     for one, other in zip(*curves, strict=True):
         assert {**one, "took_s": 0} == pytest.approx({**other, "took_s": 0}, abs=1e-6)
-    weights = [load_file(tmp_path / name / STATE) for name in ("whole", "parts")]
+    weights = [load_file(folder / STATE) for folder in (trained, tmp_path / "parts")]
     for name, tensor in weights[0].items():
         torch.testing.assert_close(tensor, weights[1][name], atol=1e-6, rtol=0)
 
 
-def test_a_folder_of_another_training_is_refused(household: Path, frames: Path, tmp_path: Path) -> None:
-    benchmark, executor = Benchmark.open(household), LocalExecutor(1)
-    train_mini(benchmark, tmp_path / "run", SETTINGS, frames=frames, executor=executor)
+def test_a_folder_of_another_training_is_refused(filmed_household: Path, frames: Path, trained: Path) -> None:
+    benchmark, executor = Benchmark.open(filmed_household), LocalExecutor(1)
     other = SETTINGS.model_copy(update={"seed": 4})
     with pytest.raises(InputError, match="other settings"):
-        train_mini(benchmark, tmp_path / "run", other, frames=frames, executor=executor)
+        train_mini(benchmark, trained, other, frames=frames, executor=executor)
 
 
-def test_a_benchmark_without_dev_videos_is_refused_by_name(household: Path, frames: Path) -> None:
-    with pytest.raises(BenchmarkError, match="no videos of split 'test'"):
-        filmed_videos(Benchmark.open(household), "test", MiniShape(), folder=frames, executor=LocalExecutor(1))
+def test_a_benchmark_without_dev_videos_is_refused_by_name(filmed_household: Path, frames: Path) -> None:
+    with pytest.raises(BenchmarkError, match="no videos of split 'other'"):
+        filmed_videos(Benchmark.open(filmed_household), "other", MiniShape(), folder=frames, executor=LocalExecutor(1))
 
 
 def test_a_loss_that_is_no_number_ends_the_training_by_step(videos: list[FilmedVideo], words: MiniWords) -> None:

@@ -44,7 +44,7 @@ def test_pictures_are_those_of_a_whole_conversion(width: int, height: int, layou
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from(["yuv420p", "yuv422p"]), st.sampled_from([1, 2, 5, 9]))
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 def test_any_size_is_exact(width: int, height: int, layout: str, colorspace: int) -> None:
     frame = noise(64 * width, 36 * height, layout, colorspace=colorspace)
     assert np.array_equal(Downscaler()(frame)[:, :, :3], expected(frame))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_videos import Numbered, number_of
+from sample_videos import FILMS, Numbered, number_of
 
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.cut import cut_clip
@@ -22,27 +22,6 @@ from reeltalk.video.scan import scan_video
 from reeltalk.video.settings import ContentSettings
 from reeltalk.video.stream import VideoError, open_video, rgb
 
-NTSC = Fraction(30000, 1001)
-FAST = {"deadline": "realtime", "cpu-used": "8"}
-QUIET = {"x265-params": "log-level=error"}
-FILMS = [
-    Numbered("h264.mp4"),
-    Numbered("h264-b-frames.mkv", options={"bf": "3", "g": "48"}, rate=NTSC),
-    Numbered("h264-ntsc.mp4", rate=NTSC),
-    Numbered("h264-open.mp4", options={"x264-params": "open-gop=1:keyint=24:bframes=3"}),
-    Numbered("h264-variable.mp4", variable=True),
-    Numbered("h264-variable.mkv", variable=True),
-    Numbered("h264-sound.mp4", audio=True),
-    Numbered("h264-turned.mp4", rotation_deg=90),
-    Numbered("h264.ts", rate=Fraction(25)),
-    Numbered("vp9.webm", codec="libvpx-vp9", frames=120, options=FAST),
-    Numbered("vp9-variable.webm", codec="libvpx-vp9", frames=120, variable=True, options=FAST),
-    Numbered("av1.mp4", codec="libsvtav1", frames=120, options={"preset": "12"}),
-    Numbered("av1-ntsc.mkv", codec="libsvtav1", frames=120, rate=NTSC, options={"preset": "12"}),
-    Numbered("mpeg4.avi", codec="mpeg4", rate=Fraction(25), options={"qscale": "3"}),
-    Numbered("mpeg4-b-frames.mp4", codec="mpeg4", rate=NTSC, options={"qscale": "3", "bf": "2"}),
-    Numbered("hevc-10-bit.mp4", codec="libx265", frames=96, pixel_format="yuv420p10le", options=QUIET),
-]  # fmt: skip
 by_name = pytest.mark.parametrize("film", FILMS, ids=lambda film: film.name)
 
 

@@ -12,9 +12,9 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.stage import curate
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.asking import stories
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.parallel import LocalExecutor
+from reeltalk.questions.asking import stories
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip

@@ -131,7 +131,7 @@ def test_a_line_that_is_no_step_is_refused(line: str) -> None:
 COMMANDS = st.tuples(st.sampled_from(sorted(ACTIONS.values())), st.integers(0, 200), st.integers(0, 200))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.integers(1, 6), st.lists(COMMANDS, max_size=60))
 def test_no_command_breaks_the_house(number: int, commands: list[tuple[str, int, int]]) -> None:
     house = build_house(number)

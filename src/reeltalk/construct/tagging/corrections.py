@@ -19,6 +19,7 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.tagging import TagProposal, TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import input_error
+from reeltalk.store.foreign import open_file
 from reeltalk.store.tables import TAG_PROPOSALS
 
 STAGE: Final = "tag apply"
@@ -95,7 +96,8 @@ def read_corrections(path: Path) -> list[Correction]:
     try:
         if path.stat().st_size > LONGEST_LIST_BYTES:
             raise InputError("a list of more than 256 MB", file=path)
-        content = path.read_bytes()
+        with open_file(path) as stream:
+            content = stream.read()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path, hint="check the path") from None
     found: dict[tuple[str, str, int], Correction] = {}

@@ -13,13 +13,13 @@ from pydantic import Field
 from reeltalk.construct.prompting import without_fences
 from reeltalk.construct.replies import ReplyType
 from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
-from reeltalk.construct.tagging.taggers import Progress
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, ask_for
 from reeltalk.llm.prompt_folder import PromptGroup, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
+from reeltalk.progress import Progress
 from reeltalk.schema.labels import Content, Target, Thinking
 from reeltalk.schema.manuals import TAGGING_MANUAL
 

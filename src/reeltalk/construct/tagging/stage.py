@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reeltalk.construct.tagging.decide import Tagged, to_review
 from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettings
-from reeltalk.construct.tagging.taggers import Progress, Tagger
+from reeltalk.construct.tagging.taggers import Tagger
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
     Asked,
@@ -23,6 +23,7 @@ from reeltalk.construct.tagging.turns import (
 from reeltalk.construct.tags import UNVERIFIED
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import TAGGED
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.outcomes import StageReport
 from reeltalk.schema.record import Json
@@ -74,7 +75,7 @@ def tag(
     review: ReviewSettings,
     *,
     write: bool = True,
-    progress: Progress = lambda what, done, total, share: None,
+    progress: Progress = unseen,
 ) -> Outcome:
     """Propose tags for the turns that lack them.
 

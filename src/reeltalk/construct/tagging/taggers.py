@@ -1,17 +1,17 @@
 """Who tags: one protocol, which a trained linear model and a language model both follow."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from reeltalk.construct.tagging.decide import Tagged, decide
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.inference.linear_tagger import SHIPPED, LinearTagger
+from reeltalk.progress import Progress
 
 HOUSEHOLD: Final = "household"
 """Name of the tagger that comes with reeltalk."""
-Progress = Callable[[str, int, int, float], None]
 
 
 class Tagger(Protocol):

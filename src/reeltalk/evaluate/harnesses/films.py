@@ -9,6 +9,7 @@ from typing import Final
 
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.evaluate.harnesses.asked import AskedTurn
+from reeltalk.progress import Progress, unseen
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
 from reeltalk.video.cut import cut_clip
@@ -41,7 +42,7 @@ def write_films(
     media: Callable[[str], Path | None],
     folder: Path,
     *,
-    progress: Callable[[str, int, int, float], None] = lambda *_: None,
+    progress: Progress = unseen,
 ) -> Films:
     """Write one MP4 file for each video and moment of a question.
 

@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from reeltalk.evaluate.judging.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
-from reeltalk.evaluate.judging.judge import Judge, JudgeUnit
-from reeltalk.evaluate.judging.measures import Entry, mean_of
-from reeltalk.evaluate.judging.protocol import PER_CENT
 from reeltalk.evaluate.playing.chat import spoken
+from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
+from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.measures import Entry, mean_of
+from reeltalk.judge.protocol import PER_CENT
 from reeltalk.metrics.scoring import metric_names, score_texts
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState

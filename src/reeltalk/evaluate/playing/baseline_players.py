@@ -365,7 +365,7 @@ def _decoded(
     for video in there:
         times = np.arange(0.0, video.duration_s or 0.0, every_s)
         argument = {
-            "path": str(benchmark.media.path(video.sha256 or "")),
+            "path": str(benchmark.media.whole(video.sha256 or "")),
             "times_s": [float(time_s) for time_s in times],
             "rotation_deg": video.encoding.rotation_deg if video.encoding else 0,
         }

@@ -12,7 +12,7 @@ from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.parallel import Call, Failure, Limits, LocalExecutor
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors, write_bytes
-from reeltalk.store.manifest import hash_file
+from reeltalk.store.media import hash_video
 
 LOOK: Final = "reeltalk.video.serving:look"
 SERVE: Final = "reeltalk.video.serving:serve"
@@ -28,6 +28,8 @@ LONGEST_S: Final = 14 * 86400.0
 """A video that says it is longer lies; to count its seconds would take more memory than there is."""
 NAME_DIGITS: Final = 32
 """Digits of a video's hash that name its pictures."""
+FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
+"""What of a `Film` the folder keeps."""
 HINT: Final = "replace the file or leave the video out"
 
 
@@ -41,6 +43,10 @@ class Film:
     duration_s: float
     rotation_deg: int
     """Clockwise, what a player applies."""
+    promised_s: float = 0.0
+    """How long the file says that it is; more than `duration_s` where it was cut off."""
+    gaps_s: tuple[tuple[float, float], ...] = ()
+    """Parts that were lost to damage."""
     pts_s: dict[float, float] = field(default_factory=dict)
     """Presentation time of the frame on the screen at each moment that was asked for; its picture is in the folder."""
 
@@ -87,19 +93,14 @@ class Decoder:
             BenchmarkError: The file cannot be read, or the folder not be written.
             InputError: It is no video that we read.
         """
-        try:
-            # The media store names its files by their bytes, but a file may have been written over since.
-            sha256 = (await asyncio.to_thread(hash_file, path))[0]
-        except OSError as error:
-            raise BenchmarkError(f"cannot read {path}: {error.strerror}; check the permissions of the file") from None
-        name = sha256[:NAME_DIGITS]
+        name = (await asyncio.to_thread(hash_video, path))[:NAME_DIGITS]
         facts_file = self._folder / name / "video.json"
         film = _film(path, name, _read_json(facts_file))
         if film is None:
             film = _film(path, name, await self._call(LOOK, {"path": str(path)}, path, frames=0))
             if film is None:
                 raise _no_sense(path)
-            facts = {"duration_s": film.duration_s, "rotation_deg": film.rotation_deg}
+            facts: dict[str, Json] = {name: getattr(film, name) for name in FACTS}
             write_bytes(facts_file, json.dumps(facts).encode())
         film.pts_s = self._known(film)
         return film
@@ -112,7 +113,7 @@ class Decoder:
         """Bring the frames on the screen at some moments into the folder, by one call of a child process.
 
         Args:
-            film: Learns their presentation times.
+            film: Learns their presentation times, but for moments whose own frame is damaged.
             times_s: In rising order.
 
         Raises:
@@ -132,12 +133,17 @@ class Decoder:
             "folder": str(folder),
             "name": self._picture,
         }
-        found = (await self._call(SERVE, argument, film.path, frames=len(times_s))).get("pts_s")
+        answer = await self._call(SERVE, argument, film.path, frames=len(times_s))
+        found, lost = answer.get("pts_s"), answer.get("lost")
         # The process that answers has read a stranger's file: what it says is checked like any input.
         if not isinstance(found, list) or len(found) != len(times_s) or not all(map(_is_at, times_s, found)):
             raise _no_sense(film.path)
+        if not isinstance(lost, list) or not set(times_s).issuperset(lost):
+            raise _no_sense(film.path)
         self.decoded += len(times_s)
-        film.pts_s.update(zip(times_s, map(float, found), strict=True))
+        film.pts_s.update(
+            {time_s: float(pts_s) for time_s, pts_s in zip(times_s, found, strict=True) if time_s not in lost}
+        )
         # What another run has added in the meantime stays.
         content = {"made_by": MADE_BY, "pts_s": self._known(film) | film.pts_s}
         write_bytes(self._index(film), json.dumps(content).encode())
@@ -200,7 +206,15 @@ def _is_at(time_s: float, pts_s: object) -> bool:
 def _film(path: Path, name: str, facts: Any) -> Film | None:
     """A film by what a child process or an earlier run says of it; None where that makes no sense."""
     try:
-        film = Film(path, name, float(facts["duration_s"]), int(facts["rotation_deg"]))
+        gaps_s = tuple((float(start_s), float(end_s)) for start_s, end_s in facts["gaps_s"])
+        film = Film(
+            path,
+            name,
+            float(facts["duration_s"]),
+            int(facts["rotation_deg"]),
+            promised_s=float(facts["promised_s"]),
+            gaps_s=gaps_s,
+        )
     except (KeyError, OverflowError, TypeError, ValueError):
         return None
     return film if 0 <= film.duration_s <= LONGEST_S and film.rotation_deg in (0, 90, 180, 270) else None

@@ -24,7 +24,11 @@ from reeltalk.schema.runs import Control
 
 KEPT_BYTES: Final = 64 << 20
 BEYOND_S: Final = 2.0
-"""A question may be asked so long after the end of its video: published times are rounded up, and clips widened."""
+"""A question may be asked so long after the end of its video: published times are rounded up, and clips widened. A
+frame may stand in for one that was lost as long."""
+NAMED: Final = 5
+"""Lost frames that a message names."""
+WHOLE: Final = "the file may be cut short: bring the whole video here, or leave it out"
 
 
 class Screening:
@@ -275,6 +279,9 @@ class FrameServer:
         return film
 
     async def _decode(self, video_id: str, film: Film, times_s: set[float]) -> None:
+        gone = [t for t in times_s if any(start_s + BEYOND_S < t < end_s for start_s, end_s in film.gaps_s)]
+        if gone:
+            raise _lost(film, gone)
         missing = sorted(times_s - film.pts_s.keys())
         if not missing:
             return
@@ -284,6 +291,15 @@ class FrameServer:
             # A file that makes a decoder hang is not tried again for each of its scripts.
             self._films[video_id] = error
             raise
+        if gone := sorted(times_s - film.pts_s.keys()):
+            raise _lost(film, gone)
+
+
+def _lost(film: Film, times_s: Sequence[float]) -> InputError:
+    times = sorted(times_s)
+    named = ", ".join(f"{time_s:.1f}" for time_s in times[:NAMED]) + (", …" if times[NAMED:] else "")
+    word = "the frame" if len(times) == 1 else f"{len(times)} frames"
+    return InputError(f"the file is damaged: {word} at {named} s cannot be had", file=film.path, hint=WHOLE)
 
 
 def _check_order(script: Script) -> None:
@@ -301,10 +317,12 @@ def _check_order(script: Script) -> None:
 
 
 def _check_length(script: Script, film: Film) -> None:
-    last_s = max((step.asked_at_s for step in script.steps if step.asked_at_s is not None), default=0.0)
+    end_s = max(film.duration_s, film.promised_s)
+    last_s = max((end_s if step.asked_at_s is None else step.asked_at_s for step in script.steps), default=0.0)
     if last_s > film.duration_s + BEYOND_S:
+        cut_off = f", of {end_s:.1f} s that it says it has," if end_s > film.duration_s else ""
         raise InputError(
-            f"the video ends at {film.duration_s:.1f} s and {script.id!r} asks about it at {last_s:.1f} s",
+            f"the video ends at {film.duration_s:.1f} s{cut_off} and {script.id!r} asks about it at {last_s:.1f} s",
             file=film.path,
-            hint="the file may be cut short: bring the whole video here, or leave it out",
+            hint=WHOLE,
         )

@@ -16,13 +16,13 @@ from reeltalk.evaluate.playing.script import Script
 from reeltalk.graph import phrases
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.asking import stories
-from reeltalk.graph.checking import Checker, checks, linked_checks
-from reeltalk.graph.linked import linked_questions
-from reeltalk.graph.question import Question
-from reeltalk.graph.questions import questions
 from reeltalk.graph.story import Story
-from reeltalk.graph.wording import fill, form_of
+from reeltalk.questions.asking import stories
+from reeltalk.questions.checking import Checker, checks, linked_checks
+from reeltalk.questions.linked import linked_questions
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.questions.wording import fill, form_of
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json

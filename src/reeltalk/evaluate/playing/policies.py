@@ -45,7 +45,7 @@ class Uniform:
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
         """As `Policy.times`."""
-        return _spread(visible_until(steps[-1], duration_s), self.frames)
+        return _uniform_until(visible_until(steps[-1], duration_s), self.frames)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class FirstTurn:
 
     def times(self, steps: Sequence[Step], duration_s: float) -> tuple[float, ...]:
         """As `Policy.times`."""
-        return _spread(visible_until(steps[0], duration_s), self.frames)
+        return _uniform_until(visible_until(steps[0], duration_s), self.frames)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def visible_until(step: Step, duration_s: float) -> float:
     return duration_s if step.asked_at_s is None else min(step.asked_at_s, duration_s)
 
 
-def _spread(until_s: float, frames: int) -> tuple[float, ...]:
+def _uniform_until(until_s: float, frames: int) -> tuple[float, ...]:
     return tuple(dict.fromkeys(uniform(Interval(start_s=0.0, end_s=until_s), frames=frames)))
 
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from reeltalk.errors import BudgetError, SettingError
+from reeltalk.errors import BudgetError, OutageError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.extension import made_of, told
 from reeltalk.video.encode import pixels_of
@@ -66,7 +66,7 @@ class PythonPlayer:
             question += "".join(f"\n{chr(ord('A') + n)}. {option}" for n, option in enumerate(seen.options))
         try:
             text = await self._ask(frames, history, question)
-        except BudgetError:
+        except (BudgetError, OutageError):
             raise
         except Exception as error:
             return Said(text=None, reason=told(error))

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from reeltalk.errors import BudgetError, ReeltalkError
-from reeltalk.evaluate.fencing import fenced
+from reeltalk.errors import BudgetError, OutageError, ReeltalkError
 from reeltalk.evaluate.playing.chat import in_style
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.settings import AnswerStyle
+from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 
@@ -70,7 +70,7 @@ class SummaryPlayer:
             return Said(text=None, reason=f"the video has no {self._kind}")
         try:
             reply = await self._model.ask([Message("user", self._text(seen, summary))])
-        except BudgetError:
+        except (BudgetError, OutageError):
             raise
         except ReeltalkError as error:
             return Said(text=None, reason=str(error))

@@ -13,7 +13,7 @@ from reeltalk.inference.stream import Spoken, Stream, StreamingModel
 if TYPE_CHECKING:
     from reeltalk.evaluate.opening import Asking
     from reeltalk.llm import Budget, ReplyStore
-    from reeltalk.llm.serving import Picture
+    from reeltalk.llm.client import Picture
 
 KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
 _METHODS: Final = ("see", "ask", "instruct", "speak", "told")

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from reeltalk.errors import BenchmarkError, BudgetError, ModelError
+from reeltalk.errors import BenchmarkError, BudgetError, ModelError, OutageError
 from reeltalk.evaluate.playing.player import ShownFrame
 from reeltalk.evaluate.proactive.watching import Glimpse, Signature, Watcher
 from reeltalk.schema.intervals import no_later
@@ -85,7 +85,7 @@ async def play(
             yield event("frame", readiness=seen.readiness, took_s=seen.took_s, memory_bytes=watching.memory_bytes)
             if seen.text is not None:
                 yield event("replied", seen.text, readiness=seen.readiness, took_s=seen.speaking_s)
-    except (BenchmarkError, BudgetError):
+    except (BenchmarkError, BudgetError, OutageError):
         raise
     except ModelError as error:
         yield event("failed", str(error))

@@ -1,7 +1,7 @@
 """The stage: play tasks to a model and write the log of events, line by line, so that a stopped run goes on."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.proactive.play import play
 from reeltalk.evaluate.proactive.watching import Signature, Watcher
+from reeltalk.progress import CountProgress
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.stream import ProactiveTask, StreamEvent
 from reeltalk.store.benchmark import Benchmark
@@ -17,7 +18,6 @@ from reeltalk.store.event_log import EventLog
 from reeltalk.store.tables import PROACTIVE, VIDEOS
 
 ALL = "all"
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def run(
     log: EventLog,
     *,
     signed: Signature = (),
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
 ) -> PlayedTasks:
     """Play tasks one after the other. Sessions that the log holds already are passed over.
 
@@ -101,7 +101,7 @@ async def _run_and_close(
     frames: FrameServer,
     log: EventLog,
     signed: Signature,
-    progress: Progress,
+    progress: CountProgress,
 ) -> PlayedTasks:
     try:
         return await _run(tasks, watcher, frames, log, signed, progress)
@@ -115,7 +115,7 @@ async def _run(
     frames: FrameServer,
     log: EventLog,
     signed: Signature,
-    progress: Progress,
+    progress: CountProgress,
 ) -> PlayedTasks:
     played = before = failed = replies = 0
     async with frames:

@@ -11,9 +11,10 @@ from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
 from reeltalk.evaluate.proactive.scoring import score
 from reeltalk.evaluate.proactive.settings import ProactiveSettings
-from reeltalk.evaluate.proactive.stage import Progress, run
+from reeltalk.evaluate.proactive.stage import run
 from reeltalk.evaluate.proactive.watching import Signature, StreamWatcher
 from reeltalk.inference.stream import StreamingModel
+from reeltalk.progress import CountProgress
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.documents import parse, read_json, write_json
@@ -60,7 +61,7 @@ def tune(
     *,
     thresholds: Sequence[float] = THRESHOLDS,
     signed: Signature = (),
-    progress: Progress | None = None,
+    progress: CountProgress | None = None,
 ) -> PickedThreshold:
     """Play the tasks at each threshold and keep the best.
 

@@ -33,8 +33,7 @@ from reeltalk.review.tasks.registry import TASKS
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
-from reeltalk.store.manifest import MANIFEST, hash_file
-from reeltalk.store.media import MEDIA
+from reeltalk.store.manifest import MANIFEST, MEDIA, hash_file
 from reeltalk.store.release import CARD
 from reeltalk.store.tables import TABLES
 from reeltalk.store.validate import Finding, check_content
@@ -212,10 +211,10 @@ def _copy(source: Benchmark, folder: Path) -> None:
     for name in (*files, *(f"{MEDIA}/{sha256}" for sha256 in source.media.names())):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source.path / name, target)
+        shutil.copyfile(source.file(name) if name in files else source.media.whole(Path(name).name), target)
         expected = files[name].sha256 if name in files else Path(name).name
         if hash_file(target)[0] != expected:
-            raise BenchmarkError(f"{source.path / name} is damaged; 'reeltalk validate {source.path}' says more")
+            raise BenchmarkError(f"{source.path / name} changed while it was copied; run the command again")
     copied = manifest.model_copy(update={"files": files, "release": None, "canary": None})
     (folder / MANIFEST).write_text(copied.to_json(), encoding="utf-8")
 

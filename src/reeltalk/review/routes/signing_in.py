@@ -1,8 +1,11 @@
 """Joining by an invitation, signing in, signing out."""
 
+import asyncio
+import sys
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from reeltalk.review import people
@@ -10,6 +13,7 @@ from reeltalk.review.access import Action
 from reeltalk.review.events import changing
 from reeltalk.review.pages import page
 from reeltalk.review.people import Person
+from reeltalk.review.project import Project
 from reeltalk.review.refusals import BadValueError, NotThereError, SignInFirstError, TooManyError
 from reeltalk.review.web import (
     FormText,
@@ -25,8 +29,8 @@ from reeltalk.review.web import (
 
 router = APIRouter()
 Somebody = Annotated[Person | None, Depends(somebody)]
-JOINING = "\n join"
-"""Counts tries to join by name: no name that somebody signs in by has a line break."""
+JOINING = "\n join "
+"""Before a link's token: counts tries to join by link, and no name that somebody signs in by has a line break."""
 
 
 @router.get("/join/{token}", response_class=HTMLResponse)
@@ -43,7 +47,7 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
     refuse_other_sites(request)
     # A form that asks which names are taken, and one whose link may be guessed at, is slow like the other door.
     door, address = door_of(request)
-    door.knock(JOINING, address)
+    door.knock(JOINING + token, address)
     try:
         with changing(project.database, "") as change:
             row = people.join(change, project.secret, token, name, password)
@@ -59,7 +63,7 @@ def join(request: Request, token: str, project: ProjectHere, name: FormText, pas
             raise
         with changing(project.database, found.id) as change:
             cookie = people.start_session(change, project.secret, found.id)
-    door.let_in(JOINING, address)
+    door.let_in(JOINING + token, address)
     return _signed_in(request, cookie, "/")
 
 
@@ -72,7 +76,7 @@ def show_sign_in(request: Request, person: Somebody, next: str = "/") -> Respons
 
 
 @router.post("/sign-in", response_class=HTMLResponse)
-def sign_in(
+async def sign_in(
     request: Request, project: ProjectHere, name: FormText, password: FormText, next: FormText = "/"
 ) -> Response:
     """Sign in by name and password."""
@@ -80,19 +84,18 @@ def sign_in(
     door, address = door_of(request)
     compared = people.sign_in_name(name)
     try:
-        door.knock(compared, address)
-        with project.database.reading() as session:
-            row = people.find_by_password(session, name, password)
+        # Whoever waits takes no thread: others' work goes on beside any number of tries.
+        await asyncio.sleep(door.knock(compared, address))
+        cookie = await run_in_threadpool(_new_session, request, project, name, password)
     except (SignInFirstError, TooManyError) as error:
         answer = page(request, "sign_in.html", None, status=error.status, next=_inside(next), name=name, problem=error)
         if isinstance(error, TooManyError):
             answer.headers["retry-after"] = str(error.wait_s)
+        else:
+            # Never the name: a password is typed there often enough.
+            sys.stderr.write(f"sign-in from {address}: {error}\n")
         return answer
     door.let_in(compared, address)
-    with changing(project.database, row.id) as change:
-        # Who signs in anew in this browser leaves nobody signed in behind.
-        people.end_session(change, project.secret, cookie_of(request) or "")
-        cookie = people.start_session(change, project.secret, row.id)
     return _signed_in(request, cookie, _inside(next))
 
 
@@ -115,6 +118,15 @@ def sign_out(
             people.end_session(change, project.secret, cookie_of(request) or "")
         put_cookie(request, answer, None)
     return answer
+
+
+def _new_session(request: Request, project: Project, name: str, password: str) -> str:
+    with project.database.reading() as session:
+        row = people.find_by_password(session, name, password)
+    with changing(project.database, row.id) as change:
+        # Who signs in anew in this browser leaves nobody signed in behind.
+        people.end_session(change, project.secret, cookie_of(request) or "")
+        return people.start_session(change, project.secret, row.id)
 
 
 def _inside(address: str) -> str:

@@ -41,8 +41,8 @@ import { FrameTimes } from "./frame_times.js";
 
 /** @typedef {import("./frame_times.js").Interval} Interval */
 
-/** How long one waits for a frame to be shown after its seek; it may have been on the screen already. */
-const SHOWN_MS = 400;
+/** Longest wait for a frame to be shown after its seek: a video that stands shows it, one that plays may pass it over. */
+const SHOWN_MS = { paused: 3000, playing: 400 };
 const SLOWEST = 0.1;
 const FASTEST = 8;
 
@@ -71,6 +71,8 @@ export class Player extends EventTarget {
     this._loads = 0;
     /** Ends the wait for a video that is no longer wanted. */
     this._abandon = () => {};
+    /** @type {number | null} The browser's time of the frame that it showed last. */
+    this._shownClock_s = null;
     this._hasCallback = "requestVideoFrameCallback" in video;
     /** @type {Set<(clock_s: number) => void>} Who waits for a frame. */
     this._waiting = new Set();
@@ -127,6 +129,7 @@ export class Player extends EventTarget {
     this._frame = 0;
     this._wanted = null;
     this._still = null;
+    this._shownClock_s = null;
     this._told = null;
     this._intervals = [];
     this._loop = false;
@@ -316,6 +319,7 @@ export class Player extends EventTarget {
       const see = (clock_s) => {
         if (this._times.nearest(clock_s) === frame) resolve(true);
       };
+      if (this._shownClock_s !== null) see(this._shownClock_s);
       this._waiting.add(see);
       stop = () => this._waiting.delete(see);
     });
@@ -330,7 +334,8 @@ export class Player extends EventTarget {
       video.currentTime = (this._times.pts_s[frame] + this._times.clockEnd(frame, video.duration)) / 2;
     });
     if (this._hasCallback && !video.error && loads === this._loads && !document.hidden) {
-      await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, SHOWN_MS))]);
+      const longest_ms = video.paused ? SHOWN_MS.paused : SHOWN_MS.playing;
+      await Promise.race([shown, new Promise((resolve) => setTimeout(resolve, longest_ms))]);
     }
     stop();
     const done = !video.error && loads === this._loads;
@@ -346,6 +351,7 @@ export class Player extends EventTarget {
     /** @type {VideoFrameRequestCallback} */
     const hear = (_, { mediaTime }) => {
       video.requestVideoFrameCallback(hear);
+      this._shownClock_s = mediaTime;
       for (const see of this._waiting) see(mediaTime);
       this._look(mediaTime, true);
     };

@@ -8,10 +8,10 @@ import pytest
 
 from reeltalk.evaluate.harnesses.asked import AskedTurn, asked_turns
 from reeltalk.evaluate.harnesses.scoring import metrics_of, score_answer, total
-from reeltalk.evaluate.judging.choice import AgreeJudge, ChoiceJudge
-from reeltalk.evaluate.judging.units import units_of
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
+from reeltalk.judge.units import units_of
 from reeltalk.metrics.scoring import score_texts
 from reeltalk.store.benchmark import Benchmark
 

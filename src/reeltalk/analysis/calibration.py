@@ -1,0 +1,621 @@
+"""May one trust this judge? Judges, rules and text metrics beside people who rated some of the same answers.
+
+`calibrate` computes everything as plain data; pages, tables and files show it. Models' means are given as a judge has
+them, as people have them, and corrected. Floors and references are no part of any correlation: a judge that only told
+them from answers would look good.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.analysis.agreement_levels import (
+    MOST_CATEGORIES,
+    Categories,
+    Levels,
+    categories,
+    in_place_of_each,
+    levels,
+    pair_differences,
+)
+from reeltalk.analysis.columns import is_reference, share_of
+from reeltalk.analysis.human_ratings import HumanRatings, Rating
+from reeltalk.analysis.judge_bias import Bias, bias
+from reeltalk.analysis.judge_values import Kind, RatedAnswer, Scored, Scorer, comparable
+from reeltalk.analysis.verdicts import Place
+from reeltalk.errors import SettingError
+from reeltalk.metrics.agreement import cohen_kappa, raw_agreement
+from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
+from reeltalk.metrics.prediction_powered import CorrectedInterval, corrected_interval
+from reeltalk.metrics.reliability import SCALES, krippendorff_alpha
+from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
+from reeltalk.store.runs import Run
+
+Floats = NDArray[np.float64]
+Scale = tuple[float, float]
+
+ONE_RATING: Final = "people gave one rating only, so their scale is not known; give it with --scale LOW:HIGH"
+
+
+@dataclass(frozen=True)
+class CorrectedMean:
+    """One model's mean, or its share of right answers, from a judge, from people, and from both."""
+
+    model: str
+    judged: int
+    """Answers that the judge scored."""
+    judge: float | None
+    """The judge's mean over all of them, stretched onto people's scale; None where it scored none."""
+    people: MeanInterval | None
+    """From the labels alone; None where there are none."""
+    corrected: CorrectedInterval
+
+    @property
+    def worth(self) -> float | None:
+        """How many labels alone would give an interval as narrow; None without two intervals."""
+        people, both = self.people, self.corrected
+        if people is None or people.low is None or people.high is None or both.low is None or both.high is None:
+            return None
+        return None if both.bound else both.n * ((people.high - people.low) / (both.high - both.low)) ** 2
+
+
+@dataclass(frozen=True)
+class Landmark:
+    """Where answers of known worth come to stand on a judge's scale."""
+
+    name: str
+    role: str
+    """`reference`, `floor` or `model`."""
+    share: float
+    """Mean place on the judge's scale: 0 its lowest, 1 its highest."""
+    low: float | None
+    high: float | None
+    n: int
+
+
+def corrected_means(
+    scorer: Scorer,
+    answers: Mapping[Place, RatedAnswer],
+    people: Mapping[Place, float],
+    models: Sequence[str],
+    *,
+    scale: Scale,
+    whole: bool,
+) -> tuple[CorrectedMean, ...]:
+    """Each model's mean three ways, on people's scale.
+
+    Args:
+        scorer: The judge; for its own mean its scale is stretched onto that of people, end to end.
+        answers: All answers.
+        people: What people say, by answer.
+        models: Which.
+        scale: Of people.
+        whole: True where people rated whole dialogues, False for turns.
+    """
+    own = scorer.scale or _span(scorer)
+    width = own[1] - own[0] or 1.0
+    return _by_model(
+        scorer, answers, models, scale, whole,
+        judged=lambda value: scale[0] + (value - own[0]) / width * (scale[1] - scale[0]),
+        labelled=lambda place: people.get(place, np.nan),
+    )  # fmt: skip
+
+
+def corrected_shares(
+    scorer: Scorer,
+    answers: Mapping[Place, RatedAnswer],
+    people: Mapping[Place, float],
+    models: Sequence[str],
+    *,
+    people_pass: float,
+    whole: bool,
+) -> tuple[CorrectedMean, ...]:
+    """Each model's share of right answers; nothing where the judge says more than pass or fail.
+
+    Args:
+        scorer: The judge.
+        answers: All answers.
+        people: What people say, by answer.
+        models: Which.
+        people_pass: From this value on people pass an answer.
+        whole: True where people rated whole dialogues, False for turns.
+    """
+    if len(set(scorer.values.values())) != 2:
+        return ()
+    right = max(scorer.values.values())
+    return _by_model(
+        scorer, answers, models, (0.0, 1.0), whole,
+        judged=lambda value: float(value == right),
+        labelled=lambda place: float(people[place] >= people_pass) if place in people else np.nan,
+    )  # fmt: skip
+
+
+def _by_model(
+    scorer: Scorer,
+    answers: Mapping[Place, RatedAnswer],
+    models: Sequence[str],
+    scale: Scale,
+    whole: bool,
+    *,
+    judged: Callable[[float], float],
+    labelled: Callable[[Place], float],
+) -> tuple[CorrectedMean, ...]:
+    """Each model's mean: what `judged` makes of the judge's values, and `labelled` of people's, on one scale."""
+    found = []
+    for model in models:
+        places = _places(scorer, answers, model, whole)
+        by_judge = np.array([judged(scorer.values[place]) for place in places], np.float64)
+        by_people = np.array([labelled(place) for place in places], np.float64)
+        found.append(_corrected(model, by_judge, by_people, [answers[place].video_id for place in places], scale))
+    return tuple(found)
+
+
+def _corrected(model: str, judged: Floats, labels: Floats, videos: Sequence[str], scale: Scale) -> CorrectedMean:
+    rated = np.isfinite(labels)
+    judge = float(judged.mean()) if len(judged) else None
+    rated_videos = [video for video, has in zip(videos, rated.tolist(), strict=True) if has]
+    if not scale[0] < scale[1]:
+        n, clusters, value = len(rated_videos), len(set(rated_videos)), scale[0]
+        both = CorrectedInterval(value, None, None, None, n, clusters, len(set(videos)), ONE_RATING, 0, 0)
+        return CorrectedMean(model, len(judged), judge, MeanInterval(value, None, None, n, clusters), both)
+    both = corrected_interval(labels, judged, rated, videos, scale)
+    alone = mean_interval(labels[rated], rated_videos, scale) if rated_videos else None
+    return CorrectedMean(model, len(judged), judge, alone, both)
+
+
+def _places(scorer: Scorer, answers: Mapping[Place, RatedAnswer], model: str, whole: bool) -> list[Place]:
+    return [place for place in scorer.values if place[0] == model and place in answers and (place[2] is None) == whole]
+
+
+def _span(scorer: Scorer) -> Scale:
+    return min(scorer.values.values()), max(scorer.values.values())
+
+
+def landmarks(
+    scorer: Scorer,
+    runs: Sequence[Run],
+    answers: Mapping[Place, RatedAnswer],
+    roles: Mapping[str, str],
+) -> tuple[Landmark, ...]:
+    """Where references, floors and models come to stand on a judge's scale, the highest first.
+
+    Args:
+        scorer: The judge.
+        runs: Of a floor that is judged only in passing, as the empty answers of every run, they hold a mean alone.
+        answers: All answers.
+        roles: What each model is: `reference`, `floor` or `model`.
+    """
+    scale = scorer.scale
+    if scale is None:
+        return ()
+    found = []
+    for model, role in roles.items():
+        places = [place for place in scorer.values if place[0] == model and place in answers]
+        if places:
+            values = (np.array([scorer.values[place] for place in places]) - scale[0]) / (scale[1] - scale[0])
+            mean = mean_interval(values, [answers[place].video_id for place in places], (0.0, 1.0))
+            found.append(Landmark(model, role, mean.value, mean.low, mean.high, mean.n))
+        elif (only := _in_summary(scorer, runs, model, role)) is not None:
+            found.append(only)
+    return tuple(sorted(found, key=lambda one: (-one.share, one.name)))
+
+
+def _in_summary(scorer: Scorer, runs: Sequence[Run], model: str, role: str) -> Landmark | None:
+    protocol = scorer.protocol.replace("-", "_")
+    names = {scorer.criterion, f"{scorer.protocol}.{scorer.criterion}", scorer.protocol, protocol}
+    for run in runs:
+        for row in run.summary:
+            if row.model != model or row.metric not in names or row.value is None:
+                continue
+            if scorer.judge is not None and f"judge:{scorer.judge}" not in row.signature.split("|"):
+                continue
+            ends = [None if end is None else share_of(row.metric, end) for end in (row.value, row.low, row.high)]
+            if ends[0] is not None:
+                return Landmark(model, role, ends[0], ends[1], ends[2], row.n)
+    return None
+
+
+RESAMPLES: Final = 1000
+SEED: Final = 17
+
+
+class CalibrationSettings(BaseModel):
+    """How judges are compared with people."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    resamples: Annotated[int, Field(ge=100, le=100_000)] = RESAMPLES
+    """Draws of the videos behind each interval."""
+    seed: Annotated[int, Field(ge=0)] = SEED
+    scale: tuple[float, float] | None = None
+    """From where to where people rate; what they used where it is not given."""
+    people_pass: float | None = None
+    """From this value on people pass an answer; the middle of their scale where it is not given."""
+    passes: dict[str, float] = Field(default_factory=dict)
+    """The same of judges, by protocol, criterion or metric, where it is not the known one."""
+
+    @model_validator(mode="after")
+    def _scale_goes_up(self) -> "CalibrationSettings":
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
+            raise ValueError("a scale goes from a lower to a higher number")
+        return self
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two people."""
+
+    first: str
+    second: str
+    raw: Statistic
+    kappa: Statistic
+    quadratic: Statistic
+
+
+@dataclass(frozen=True)
+class People:
+    """How far people agree with each other."""
+
+    raters: tuple[str, ...]
+    items: int
+    """Answers that people rated and that the runs hold."""
+    several: int
+    """Those that more than one rated."""
+    alpha: dict[str, Statistic]
+    """Krippendorff's, by what differences of ratings are taken to mean."""
+    pairs: tuple[Pair, ...]
+    ceiling: Statistic
+    """Spearman's rho of one person with the mean of the others; the mean over persons."""
+    each: tuple[tuple[str, int, float | None], ...]
+    """The same of each person, with how many answers it rests on."""
+
+
+@dataclass(frozen=True)
+class JudgeBesidePeople:
+    """One judge, rule or text metric beside people."""
+
+    name: str
+    kind: Kind
+    protocol: str
+    criterion: str
+    judge: str | None
+    scale: tuple[float, float] | None
+    levels: Levels
+    categories: Categories | None
+    no_categories: str | None
+    """Why there are none."""
+    in_place: Statistic | None
+    """Its rho in the place of each person in turn, which compares with the people's ceiling; None for one person."""
+    not_told_apart: tuple[str, ...]
+    """Others whose correlation on the same answers does not surely differ from its own."""
+    bias: Bias
+    means: tuple[CorrectedMean, ...]
+    shares: tuple[CorrectedMean, ...]
+    """Shares of right answers; empty where the judge says more than pass or fail."""
+    landmarks: tuple[Landmark, ...]
+    points: tuple[tuple[float, float, int, str], ...]
+    """What people say, what it says, of how many answers, of which model: for figures."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One thing that people rated."""
+
+    criterion: str
+    whole: bool
+    """True where whole dialogues were rated, False for turns."""
+    scale: tuple[float, float]
+    people_pass: float
+    videos: int
+    models: tuple[str, ...]
+    people: People
+    judges: tuple[JudgeBesidePeople, ...]
+    """The highest Spearman correlation on answers first; those without one last."""
+    left_out: tuple[tuple[str, str], ...]
+    """Judges that could not be compared, and why."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All of it."""
+
+    dimensions: tuple[Dimension, ...]
+    sources: tuple[str, ...]
+    """Where ratings were read."""
+    ratings: int
+    unmatched: int
+    """Ratings of answers that the runs do not hold."""
+    apart: int
+    """Ratings of floors and references, which are no part of correlations."""
+    empty: int
+    not_applicable: int
+    resamples: int
+    seed: int
+
+
+MOST_PAIRS: Final = 45
+"""Ten people make so many pairs; of more people only the agreement of all together is shown."""
+NAMED: Final = 5
+
+
+def calibrate(
+    runs: Sequence[Run],
+    human: HumanRatings,
+    found: Scored,
+    settings: CalibrationSettings,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Calibration:
+    """Compare everything that scored answers with people.
+
+    Args:
+        runs: Those that `found` was read from.
+        human: What people say.
+        found: Answers and scores.
+        settings: How.
+        progress: Told what is being computed.
+
+    Raises:
+        SettingError: No rating is of an answer in the runs, nothing scored those answers, or a pass mark is of nothing.
+    """
+    _refuse_unknown_marks(settings, found)
+    models = found.competing
+    matched = [rating for rating in human.ratings if rating.place in found.answers]
+    if not matched:
+        raise SettingError(_nothing_matches(human.ratings, found))
+    counted = [rating for rating in matched if rating.place[0] in models]
+    if not counted:
+        raise SettingError(
+            f"all {len(matched):,} ratings are of floors or references, which say nothing about how a judge ranks "
+            "answers; rate answers of models"
+        )
+    by_criterion: dict[tuple[str, bool], list[Rating]] = {}
+    for rating in counted:
+        by_criterion.setdefault((rating.criterion, rating.place[2] is None), []).append(rating)
+    dimensions = tuple(
+        _dimension(criterion, whole, ratings, runs, found, settings, progress)
+        for (criterion, whole), ratings in by_criterion.items()
+    )
+    if not any(dimension.judges for dimension in dimensions):
+        raise SettingError(
+            "no judge and no metric scored any answer that people rated; "
+            + "; ".join(f"{name}: {why}" for name, why in dimensions[0].left_out[:NAMED])
+            if dimensions[0].left_out
+            else "the runs hold no scores of single answers; judge them with 'reeltalk judge' first"
+        )
+    return Calibration(
+        dimensions,
+        human.sources,
+        len(human.ratings),
+        len(human.ratings) - len(matched),
+        len(matched) - len(counted),
+        human.empty,
+        human.not_applicable,
+        settings.resamples,
+        settings.seed,
+    )
+
+
+def _refuse_unknown_marks(settings: CalibrationSettings, found: Scored) -> None:
+    there = {name for scorer in found.scorers for name in (scorer.criterion, scorer.protocol)}
+    for name in settings.passes:
+        if name not in there:
+            raise SettingError(
+                f"--pass-mark {name}: nothing of that name scored an answer; there are human, "
+                f"{', '.join(sorted(there))}"
+            )
+
+
+def _nothing_matches(ratings: Sequence[Rating], found: Scored) -> str:
+    rated = list(dict.fromkeys(rating.place[0] for rating in ratings))
+    model, unit, turn = ratings[0].place
+    there = list(found.infos)
+    known = [place for place in found.answers if place[0] == model] or list(found.answers)
+    which = f"turn_index {turn}" if turn is not None else "no turn_index (the whole dialogue)"
+    looked = f"the first is of model {model!r}, unit_id {unit!r}, {which}"
+    if model not in there:
+        return (
+            f"none of {len(ratings):,} ratings is of an answer in the runs: {looked}; they rate the models "
+            f"{_listed(rated)}, the runs hold {_listed(there)}"
+        )
+    example = known[0] if known else None
+    having = f", where the runs hold unit_id {example[1]!r}, turn_index {example[2]}" if example else ""
+    return f"none of {len(ratings):,} ratings is of an answer in the runs: {looked}{having}; turns count from 0"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more
+
+
+def _dimension(
+    criterion: str,
+    whole: bool,
+    ratings: Sequence[Rating],
+    runs: Sequence[Run],
+    found: Scored,
+    settings: CalibrationSettings,
+    progress: Callable[[str], None],
+) -> Dimension:
+    places = list(dict.fromkeys(rating.place for rating in ratings))
+    raters = sorted({rating.rater for rating in ratings})
+    row_of, column_of = ({key: n for n, key in enumerate(keys)} for keys in (places, raters))
+    matrix = np.full((len(places), len(raters)), np.nan)
+    for rating in ratings:
+        matrix[row_of[rating.place], column_of[rating.rater]] = rating.value
+    means = np.nanmean(matrix, axis=1)
+    said = {place: float(mean) for place, mean in zip(places, means, strict=True)}
+    videos = [found.answers[place].video_id for place in places]
+    draws = draw_videos(videos, resamples=settings.resamples, seed=settings.seed)
+    scale = settings.scale or (float(np.nanmin(matrix)), float(np.nanmax(matrix)))
+    if settings.scale and (np.nanmin(matrix) < scale[0] or np.nanmax(matrix) > scale[1]):
+        raise SettingError(
+            f"--scale {scale[0]:g}:{scale[1]:g} does not hold all ratings on {criterion!r}, which go from "
+            f"{np.nanmin(matrix):g} to {np.nanmax(matrix):g}"
+        )
+    people_pass = settings.people_pass if settings.people_pass is not None else sum(scale) / 2
+    names = np.array([place[0] for place in places])
+    kept, left_out = _with_values(comparable(found.scorers, criterion), places, means)
+    task = _Task(runs, found, settings, criterion, whole, scale, people_pass, places, means, said, names, matrix, draws)
+    judges = [task.compare(scorer, progress) for scorer in kept]
+    alike = _not_told_apart(kept, task)
+    judges = [
+        _with(judge, tuple(other.name for m, other in enumerate(judges) if (n, m) in alike))
+        for n, judge in enumerate(judges)
+    ]
+    judges.sort(key=lambda judge: -_or_least(judge.levels.answers.spearman.value))
+    return Dimension(
+        criterion,
+        whole,
+        scale,
+        people_pass,
+        draws.videos,
+        tuple(sorted(set(names.tolist()))),
+        _people(raters, matrix, draws),
+        tuple(judges),
+        tuple(left_out),
+    )
+
+
+def _with(judge: JudgeBesidePeople, others: tuple[str, ...]) -> JudgeBesidePeople:
+    return JudgeBesidePeople(**{**judge.__dict__, "not_told_apart": others})
+
+
+def _or_least(value: float | None) -> float:
+    return -2.0 if value is None else value
+
+
+def _with_values(
+    scorers: Iterable[Scorer], places: Sequence[Place], means: Floats
+) -> tuple[list[Scorer], list[tuple[str, str]]]:
+    kept, left_out = [], []
+    for scorer in scorers:
+        common = sum(place in scorer.values for place in places)
+        if common:
+            kept.append(scorer)
+        else:
+            about = "whole dialogues" if all(place[2] is None for place in scorer.values) else "turns"
+            left_out.append(
+                (scorer.name, f"it scored none of the rated answers; its {len(scorer.values):,} scores are of {about}")
+            )
+    return kept, left_out
+
+
+def _not_told_apart(scorers: Sequence[Scorer], task: "_Task") -> set[tuple[int, int]]:
+    """Pairs, either way round, whose correlations were compared and do not surely differ."""
+    values = [task.values_of(scorer) for scorer in scorers]
+    pairs, differences, drawn = pair_differences(
+        [(value, np.isfinite(value)) for value in values], task.means, task.draws
+    )
+    sure = (
+        surely_differ(differences, drawn[task.draws.left_out :])
+        if task.draws.videos > 1
+        else np.zeros(len(pairs), np.bool_)
+    )
+    alike = {pair for pair, surely in zip(pairs, sure, strict=True) if not surely}
+    return alike | {(second, first) for first, second in alike}
+
+
+def _people(raters: Sequence[str], matrix: Floats, draws: Draws) -> People:
+    present = np.isfinite(matrix)
+    alphas: dict[str, Statistic] = {}
+    for scale in SCALES:
+        if scale != "ratio" or np.nanmin(matrix) >= 0:
+            alphas[scale] = krippendorff_alpha(matrix, draws, scale=scale)
+    pairs = []
+    if len(raters) * (len(raters) - 1) // 2 <= MOST_PAIRS:
+        for first, second in combinations(range(len(raters)), 2):
+            rows = present[:, first] & present[:, second]
+            own, a, b = draws.subset(rows), matrix[rows, first], matrix[rows, second]
+            # Of a scale without levels a kappa would say nothing.
+            if rows.any() and len(np.unique(np.concatenate([a, b]))) <= MOST_CATEGORIES:
+                quadratic = cohen_kappa(a, b, own, weights="quadratic")
+                pairs.append(
+                    Pair(raters[first], raters[second], raw_agreement(a, b, own), cohen_kappa(a, b, own), quadratic)
+                )
+    ceiling, each, _ = in_place_of_each(matrix, draws)
+    return People(
+        tuple(raters),
+        len(matrix),
+        int((present.sum(axis=1) > 1).sum()),
+        alphas,
+        tuple(pairs),
+        ceiling,
+        tuple((name, *one) for name, one in zip(raters, each, strict=False)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What all judges of one dimension are compared with."""
+
+    runs: Sequence[Run]
+    found: Scored
+    settings: CalibrationSettings
+    criterion: str
+    whole: bool
+    scale: tuple[float, float]
+    people_pass: float
+    places: Sequence[Place]
+    means: Floats
+    said: Mapping[Place, float]
+    names: NDArray[np.str_]
+    matrix: Floats
+    draws: Draws
+
+    def values_of(self, scorer: Scorer) -> Floats:
+        """(N,) what it says of the rated answers, NaN where nothing."""
+        return np.array([scorer.values.get(place, np.nan) for place in self.places])
+
+    def compare(self, scorer: Scorer, progress: Callable[[str], None]) -> JudgeBesidePeople:
+        """One judge beside people."""
+        progress(f"{self.criterion}: {scorer.name}")
+        values = self.values_of(scorer)
+        rows = np.isfinite(values)
+        own, people, judge = self.draws.subset(rows), self.means[rows], values[rows]
+        passes = self.settings.passes
+        mark = passes.get(scorer.criterion, passes.get(scorer.protocol, scorer.passes))
+        agreed = categories(people, judge, own, people_pass=self.people_pass, judge_passes=mark)
+        models = sorted(self.found.competing)
+        rated = [model for model in models if model in set(self.names.tolist())]
+        answers = self.found.answers
+        roles = {
+            **{name: "reference" if is_reference(info) else "floor" for name, info in self.found.landmarks.items()},
+            **dict.fromkeys(models, "model"),
+        }
+        in_place = in_place_of_each(self.matrix, self.draws, values)[0] if self.matrix.shape[1] > 1 else None
+        return JudgeBesidePeople(
+            scorer.name,
+            scorer.kind,
+            scorer.protocol,
+            scorer.criterion,
+            scorer.judge,
+            scorer.scale,
+            levels(people, judge, self.names[rows], own),
+            agreed if isinstance(agreed, Categories) else None,
+            None if isinstance(agreed, Categories) else agreed,
+            in_place,
+            (),
+            bias(
+                scorer,
+                {place: answer for place, answer in answers.items() if (place[2] is None) == self.whole},
+                self.said,
+                models=frozenset(models),
+            ),
+            corrected_means(scorer, answers, self.said, rated, scale=self.scale, whole=self.whole),
+            corrected_shares(scorer, answers, self.said, rated, people_pass=self.people_pass, whole=self.whole),
+            landmarks(scorer, self.runs, answers, roles),
+            _points(people, judge, self.names[rows]),
+        )
+
+
+def _points(people: Floats, judge: Floats, names: NDArray[np.str_]) -> tuple[tuple[float, float, int, str], ...]:
+    counts: dict[tuple[float, float, str], int] = {}
+    for one, other, name in zip(people.tolist(), judge.tolist(), names.tolist(), strict=True):
+        counts[one, other, name] = counts.get((one, other, name), 0) + 1
+    return tuple((one, other, count, name) for (one, other, name), count in sorted(counts.items()))

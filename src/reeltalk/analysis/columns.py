@@ -1,0 +1,238 @@
+"""Which number stands in which table, how it is titled, and whether more of it is better."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+from reeltalk.evaluate.latency import TIMINGS
+from reeltalk.judge.protocol import COMPAT, is_headline, measure_info
+from reeltalk.metrics.info import Direction, MetricInfo, digits
+from reeltalk.metrics.scoring import TEXT_METRICS
+from reeltalk.schema.runs import ModelInfo, SummaryRow
+from reeltalk.schema.scoring import Signature
+from reeltalk.store.runs import Run
+
+Kind = Literal["headline", "detail", "compat", "floor", "text", "timing"]
+
+TEXT: Final = frozenset(TEXT_METRICS)
+"""Names of all text metrics."""
+FLOOR: Final = "floor"
+FLOORS: Final = {
+    "baseline:empty": "says nothing",
+    "baseline:constant": "says the most frequent answer",
+    "baseline:yes": "always says yes",
+    "baseline:copied-question": "gives the question back",
+}
+"""Players that know nothing of the video or the question, by where their answers are from."""
+ORACLE: Final = "oracle"
+"""Where answers are from that were read off the facts of the video."""
+REFERENCE: Final = "baseline:reference"
+"""Where answers are from that are the references themselves."""
+HUMAN: Final = "human:"
+"""How the source of people's answers begins, and the judge of people's ratings."""
+BASELINES: Final = ("baseline:", ORACLE, HUMAN)
+SAID_BY_A_MODEL: Final = frozenset(
+    {"baseline", "oracle", "prompt", "sampling", "shown", "policy", "frames", "fps", "size", "quality", "model"}
+    | {"weights", "memory", "choices", "knows"}
+)
+"""Signature parts that a baseline has otherwise than a model, or not at all, and is compared with one all the same."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric in one of the tables."""
+
+    metric: str
+    kind: Kind
+    of: str | None = None
+    """The measure beside which this one stands: of `clair.compat` it is `clair`."""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether more of it is better."""
+        return direction_of(self.metric)
+
+
+def info_of(metric: str) -> MetricInfo | None:
+    """What is known of a metric; None for one of another program, or of a user's own that no run describes.
+
+    Args:
+        metric: Its name, as `mtv.compat.summary`.
+    """
+    return TEXT_METRICS.get(metric) or _timings().get(metric) or measure_info(metric)
+
+
+@cache
+def _timings() -> dict[str, MetricInfo]:
+    return {info.name: info for info in TIMINGS}
+
+
+def kind_of(metric: str) -> Kind:
+    """The table of a metric.
+
+    Args:
+        metric: Its name, as `mtv.compat.summary`.
+    """
+    if metric in _timings():
+        return "timing"
+    if metric in TEXT:
+        return "text"
+    _, *rest = metric.split(".")
+    if COMPAT in rest:
+        return "compat"
+    if rest == [FLOOR]:
+        return "floor"
+    return "headline" if not rest or is_headline(metric) else "detail"
+
+
+def direction_of(metric: str) -> Direction:
+    """Whether more of a metric is better; a floor, a spread, a time and an official script's figure say neither."""
+    info = info_of(metric)
+    if info is None:
+        return "neither" if kind_of(metric) in ("compat", "floor") else "higher"
+    return info.direction
+
+
+def fixed_of(metric: str) -> str:
+    """The measure that a figure of an official script, or a floor, stands beside."""
+    return ".".join(part for part in metric.split(".") if part not in (COMPAT, FLOOR))
+
+
+def scale_of(metric: str) -> str:
+    """From where to where a judged measure goes; empty for one that has no such scale."""
+    info = None if metric in TEXT else info_of(metric)
+    return info.scale if info is not None else ""
+
+
+def share_of(metric: str, value: float) -> float | None:
+    """Where a value of one turn lies on its metric's scale, from 0 to 1.
+
+    Args:
+        metric: A text metric or a judged measure.
+        value: Its value of a turn.
+
+    Returns:
+        None for a measure that has no such scale, as a time or the turn of the first error. CIDEr has no upper bound
+        that answers reach: it is divided by 10 and cut at 1.
+    """
+    if metric in TEXT:
+        # A negative cosine says no less than none.
+        return min(max(value / (TEXT_METRICS[metric].high or 1.0), 0.0), 1.0)
+    info = info_of(metric)
+    return None if info is None else info.share(value)
+
+
+def span_of(metric: str) -> float | None:
+    """How wide a metric's scale is, so that a hundredth of it is a point; None for one without a scale.
+
+    Args:
+        metric: A text metric or a judged measure. CIDEr's is 10, as in `share_of`.
+    """
+    if metric in TEXT:
+        return TEXT_METRICS[metric].high
+    info = info_of(metric)
+    return None if info is None else info.width
+
+
+def digits_of(metric: str | None, value: float) -> int:
+    """Digits after the point of a value, as tables print it.
+
+    Args:
+        metric: Its metric, where it has one.
+        value: The value.
+    """
+    info = None if metric is None else info_of(metric)
+    return digits(value) if info is None else info.digits(value)
+
+
+def title_of(metric: str) -> str:
+    """How a metric is written for people; the names of another program's stay as they are."""
+    info = info_of(metric)
+    return metric if info is None else info.title
+
+
+def columns(metrics: Iterable[str], kinds: Iterable[Kind]) -> list[Column]:
+    """The columns of a table: measures in their order, what stands beside one right after it.
+
+    Args:
+        metrics: All metrics there are.
+        kinds: Which of them; those of kind `compat` and `floor` follow the measure that they belong to, and are left
+            out where it is not in the table.
+    """
+    wanted, there = set(kinds), list(metrics)
+    beside = [metric for metric in there if kind_of(metric) in wanted & {"compat", "floor"}]
+    found: list[Column] = []
+    for metric in there:
+        kind = kind_of(metric)
+        if kind not in wanted - {"compat", "floor"}:
+            continue
+        found.append(Column(metric, kind))
+        found += [Column(other, kind_of(other), metric) for other in beside if fixed_of(other) == metric]
+    return found
+
+
+def floor_of(info: ModelInfo) -> str | None:
+    """What a player does that knows nothing; None for all others."""
+    return FLOORS.get(info.source)
+
+
+def is_human(info: ModelInfo) -> bool:
+    """True where people answered."""
+    return info.source.startswith(HUMAN)
+
+
+def is_reference(info: ModelInfo) -> bool:
+    """True where the answers are the references themselves."""
+    return info.source == REFERENCE
+
+
+def competes(info: ModelInfo) -> bool:
+    """True for what may be called the best: models are measured against people, references, floors and the oracle."""
+    return not (floor_of(info) or is_human(info) or is_reference(info) or info.source == ORACLE)
+
+
+def is_baseline(info: ModelInfo) -> bool:
+    """True where no model answers."""
+    return info.source.startswith(BASELINES)
+
+
+def differing_parts(rows: Iterable[tuple[ModelInfo, SummaryRow]], ignored: frozenset[str]) -> list[str]:
+    """Signature parts in which numbers of one metric differ, so that they do not compare.
+
+    The floor stands beside all others, also where it rests on a sample of their turns.
+
+    Args:
+        rows: The numbers, with whose they are.
+        ignored: Parts that may differ.
+    """
+    parts = [
+        (is_baseline(info), parts_of(row.signature))
+        for info, row in rows
+        if row.value is not None and not floor_of(info)
+    ]
+    keys = {key for _, found in parts for key in found} - ignored
+    differing = []
+    for key in keys:
+        values = {found.get(key) for baseline, found in parts if not (baseline and key in SAID_BY_A_MODEL)}
+        if len(values) > 1:
+            differing.append(key)
+    return sorted(differing)
+
+
+def settings_of(run: Run, model: str) -> dict[str, str]:
+    """How a model's answers came about, as its run has it: mode, history, frames and so on, by name."""
+    signed = run.info.settings.get("signed")
+    found = signed.get(model) if isinstance(signed, dict) else None
+    pairs = found if isinstance(found, list) else []
+    return {str(pair[0]): str(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
+
+
+def parts_of(signature: str) -> dict[str, str]:
+    """What a signature says, by name; its first word is the `subject`."""
+    try:
+        parsed = Signature.parse(signature)
+    except ValueError:
+        # A run that another program wrote; its signatures still differ or not as a whole.
+        return {"signature": signature}
+    return {"subject": parsed.subject, **dict(parsed.parts)}

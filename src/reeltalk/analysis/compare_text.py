@@ -1,0 +1,262 @@
+"""Comparisons as text for a terminal, JSON, CSV, LaTeX or Markdown. No value stands without its interval."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+from reeltalk.analysis.columns import scale_of, title_of
+from reeltalk.analysis.comparison import Comparison, Comparisons, shown_difference, shown_p
+from reeltalk.analysis.leaderboard import key_of, shown
+from reeltalk.analysis.table_files import escape_latex, escape_markdown
+from reeltalk.analysis.visible import visible
+from reeltalk.metrics.multiple import TITLES
+from reeltalk.store.documents import write_json
+
+CompareFormat = Literal["text", "json", "csv", "latex", "markdown"]
+
+FIELDS: Final = (
+    "metric", "group", "first", "second", "first_value", "second_value", "difference", "low", "high", "confidence",
+    "standard_error", "df", "p", "corrected_p", "correction", "family", "detectable", "power", "method",
+    "items", "item", "videos", "icc", "design_effect", "wins", "ties", "losses",
+    "net_wins", "net_low", "net_high", "only_first", "only_second", "asked_otherwise", "unscored_first",
+    "unscored_second", "unscored_both", "winner", "verdict", "notes", "first_signature", "second_signature",
+)  # fmt: skip
+"""Columns of JSON and CSV."""
+
+
+def render(found: Comparisons, format: CompareFormat) -> str:
+    """Comparisons as text.
+
+    Args:
+        found: Which.
+        format: `text` for a terminal; `json` and `csv` have a row a comparison with all that is known of it; `latex`,
+            which needs booktabs, and `markdown` are tables for papers.
+    """
+    return _RENDERERS[format](found)
+
+
+def method_lines(found: Comparisons) -> list[str]:
+    """How the numbers came about, in sentences."""
+    settings = found.settings
+    percent = f"{settings.confidence * 100:g} %"
+    methods = {row.method for row in found.rows if row.p is not None}
+    lines = []
+    if methods:
+        lines.append(
+            f"Differences with {percent} intervals and t tests, clustered by source video (CR2, Imbens-Kolesár degrees "
+            "of freedom)."
+        )
+    if "linearised clustered t" in methods:
+        lines.append("Measures of the whole file, as BLEU, are tested by what each turn moves them by, to first order.")
+    largest = max((row.family for row in found.rows), default=0)
+    if largest > 1:
+        if settings.correction == "none":
+            lines.append("No p value is corrected, so some winners may be there by chance.")
+        else:
+            lines.append(
+                f"Corrected by {TITLES[settings.correction]} over all pairs of competing models on the same metric"
+                f"{' and all groups' if settings.by else ''} (up to {largest} p values). Intervals are those of single "
+                "comparisons."
+            )
+    if any(row.p is not None and not row.family for row in found.rows):
+        lines.append("Pairs with a floor, the oracle, references or people are outside the family: not corrected.")
+    if found.aside:
+        names = ", ".join(found.board.models[index].name for index in found.aside)
+        lines.append(f"Not compared, as they do not compete: {names}. Use --model to compare with one of them.")
+    return lines
+
+
+def records(found: Comparisons) -> list[dict[str, object]]:
+    """A record a comparison, with the names of `FIELDS`."""
+    return [_record(found, row) for row in found.rows]
+
+
+def left_out_words(row: Comparison) -> str:
+    """Which items a comparison does not rest on, and why; empty where it rests on all."""
+    first, second, left = key_of(row.first), key_of(row.second), row.left_out
+    parts = [
+        (left.only_first, f"of {first} alone"),
+        (left.only_second, f"of {second} alone"),
+        (left.asked_otherwise, "asked otherwise"),
+        (left.unscored_first, f"without a score of {first}"),
+        (left.unscored_second, f"without a score of {second}"),
+        (left.unscored_both, "without a score of both"),
+    ]
+    return ", ".join(f"{count:,} {words}" for count, words in parts if count)
+
+
+def _record(found: Comparisons, row: Comparison) -> dict[str, object]:
+    board, settings, net = found.board, found.settings, row.net
+    winner = row.winner(settings.alpha)
+    cells = [board.models[index].cells[row.metric] for index in (row.first, row.second)]
+    signatures = [cell.row.signature if cell else None for cell in cells]
+    values: tuple[object, ...] = (
+        row.metric, row.group, board.models[row.first].name, board.models[row.second].name, row.first_value,
+        row.second_value, row.difference, row.low, row.high, settings.confidence, row.standard_error, row.df, row.p,
+        row.corrected_p, settings.correction, row.family, row.detectable, settings.target_power,
+        row.method if row.problem is None else None,
+        row.items, row.item, row.videos, row.icc, row.design_effect, row.wins, row.ties, row.losses,
+        net.value if net else None, net.low if net else None, net.high if net else None,
+        row.left_out.only_first, row.left_out.only_second, row.left_out.asked_otherwise, row.left_out.unscored_first,
+        row.left_out.unscored_second, row.left_out.unscored_both,
+        board.models[winner].name if winner is not None else None, found.verdict(row), list(row.notes), *signatures,
+    )  # fmt: skip
+    return dict(zip(FIELDS, values, strict=True))
+
+
+def _json(found: Comparisons) -> str:
+    return write_json(records(found))
+
+
+def _csv(found: Comparisons) -> str:
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for record in records(found):
+        notes = record["notes"]
+        writer.writerow({**record, "notes": "; ".join(map(str, notes)) if isinstance(notes, list) else ""})
+    return stream.getvalue()
+
+
+def _text(found: Comparisons) -> str:
+    lines: list[str] = []
+    for first, second in dict.fromkeys((row.first, row.second) for row in found.rows):
+        rows = [row for row in found.rows if (row.first, row.second) == (first, second)]
+        lines += [*_pair(found, rows), ""]
+    lines += method_lines(found)
+    return "\n".join(visible(line).rstrip() for line in lines) + "\n"
+
+
+def _pair(found: Comparisons, rows: Sequence[Comparison]) -> list[str]:
+    first, second = key_of(rows[0].first), key_of(rows[0].second)
+    lines = []
+    for index in (rows[0].first, rows[0].second):
+        model = found.board.models[index]
+        lines.append(f"{key_of(index)}  {model.name}{'  (floor: ' + model.floor + ')' if model.floor else ''}")
+    grouped = found.settings.by is not None
+    common: dict[str, list[str]] = {}
+    for row in rows:
+        for words in [*_counted(row), *row.notes]:
+            common.setdefault(words, []).append(_name(row, grouped))
+    width = max(len(_name(row, grouped)) for row in rows)
+    values, differences = [_values(row) for row in rows], [_difference(row) for row in rows]
+    wide = max(len(text) for text in (*differences, f"{first} - {second}"))
+    broad = max(len(text) for pair in values for text in (*pair, "A"))
+    letters = f"{first:>{broad}}  {second:>{broad}}  {f'{first} - {second}':<{wide}}"
+    lines.append(f"{'':<{width}}  {letters}  {'p':>8}  {'corrected':>9}")
+    for row, (a, b), difference in zip(rows, values, differences, strict=True):
+        if row.problem is not None:
+            common.setdefault(found.verdict(row), []).append(_name(row, grouped))
+            continue
+        p = f"  {shown_p(row.p):>8}  {shown_p(row.corrected_p):>9}"
+        lines.append(f"{_name(row, grouped):<{width}}  {a:>{broad}}  {b:>{broad}}  {difference:<{wide}}{p}")
+        lines.append(f"    {found.verdict(row)}")
+        if row.net is not None:
+            lines.append(f"    {_duel(row)}")
+    for words, metrics in common.items():
+        of = (
+            ""
+            if len(metrics) == len(rows) > 1 or len(rows) == 1
+            else f" ({', '.join(metrics) if len(metrics) < 6 else f'{len(metrics)} rows'})"
+        )
+        lines.append(f"{words}{of}")
+    return lines
+
+
+def _name(row: Comparison, grouped: bool) -> str:
+    return f"{title_of(row.metric)}: {row.group}" if grouped and row.group else title_of(row.metric)
+
+
+def _values(row: Comparison) -> tuple[str, str]:
+    if row.first_value is None or row.second_value is None:
+        return "", ""
+    return shown(row.first_value, row.metric), shown(row.second_value, row.metric)
+
+
+def _difference(row: Comparison) -> str:
+    if row.difference is None:
+        return ""
+    return f"{shown_difference(row.metric, row.difference)} {_interval(row)}"
+
+
+def _interval(row: Comparison) -> str:
+    if row.low is None or row.high is None:
+        return "no interval"
+    return f"[{shown_difference(row.metric, row.low)}, {shown_difference(row.metric, row.high)}]"
+
+
+def _duel(row: Comparison) -> str:
+    assert row.net is not None
+    first, second = key_of(row.first), key_of(row.second)
+    more = f"{first} has more on {row.wins:,} {row.item}s, {second} on {row.losses:,}, {row.ties:,} ties"
+    if row.net.low is None or row.net.high is None:
+        return more
+    return more + f" (net {row.net.value * 100:+.1f} % [{row.net.low * 100:+.1f}, {row.net.high * 100:+.1f}])"
+
+
+def _counted(row: Comparison) -> list[str]:
+    if row.problem is not None and not row.items:
+        return []
+    both = " of both" if row.paired else ""
+    items, videos = ("" if count == 1 else "s" for count in (row.items, row.videos))
+    counted = f"{row.items:,} {row.item}{items}{both}, {row.videos:,} video{videos}"
+    left = left_out_words(row)
+    return [counted + (f"; left out {left}" if left else "")]
+
+
+def _markdown(found: Comparisons) -> str:
+    lines = [
+        "| Metric | A | B | A | B | A - B | p | corrected | n | videos | Verdict |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for row in found.rows:
+        cells = [escape_markdown(cell) for cell in _cells(found, row)]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(escape_markdown(note) + "  " for note in (*method_lines(found), *_row_notes(found)))]
+    return "\n".join(lines) + "\n"
+
+
+def _latex(found: Comparisons) -> str:
+    lines = [
+        "% Needs \\usepackage{booktabs}.",
+        *(f"% {visible(note)}" for note in (*method_lines(found), *_row_notes(found))),
+        r"\begin{tabular}{lllrrrrrrrl}",
+        r"\toprule",
+        r"Metric & $A$ & $B$ & $A$ & $B$ & $A-B$ & $p$ & corrected & $n$ & videos & Verdict \\",
+        r"\midrule",
+    ]
+    for row in found.rows:
+        lines.append(" & ".join(escape_latex(cell) for cell in _cells(found, row)) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(found: Comparisons, row: Comparison) -> list[str]:
+    names = [found.board.models[index].name for index in (row.first, row.second)]
+    best = row.winner(found.settings.alpha)
+    words = found.verdict(row)
+    if best is not None:
+        words = words.replace(key_of(best), "A" if best == row.first else "B", 1)
+    scale = f" ({scale_of(row.metric)})" if scale_of(row.metric) else ""
+    name = _name(row, found.settings.by is not None) + scale
+    tested = [shown_p(row.p), shown_p(row.corrected_p)]
+    return [name, *names, *_values(row), _difference(row), *tested, f"{row.items:,}", f"{row.videos:,}", words]
+
+
+def _row_notes(found: Comparisons) -> list[str]:
+    notes: dict[str, list[str]] = {}
+    for row in found.rows:
+        left = left_out_words(row)
+        for note in (*row.notes, *([f"left out {left}"] if left else [])):
+            notes.setdefault(note, []).append(f"{title_of(row.metric)} of {key_of(row.first)} and {key_of(row.second)}")
+    return [f"{note} ({', '.join(of) if len(of) < 6 else f'{len(of)} rows'})" for note, of in notes.items()]
+
+
+_RENDERERS: Final[dict[CompareFormat, Callable[[Comparisons], str]]] = {
+    "text": _text,
+    "json": _json,
+    "csv": _csv,
+    "latex": _latex,
+    "markdown": _markdown,
+}

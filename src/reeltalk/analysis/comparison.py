@@ -1,0 +1,617 @@
+"""Is A better? Models against each other on the turns that both answered, with tests clustered by source video.
+
+Two numbers compare where both are there, both are scored in one way, and hardly any turn has no score.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.analysis.columns import (
+    differing_parts,
+    digits_of,
+    direction_of,
+    kind_of,
+    parts_of,
+    settings_of,
+    share_of,
+    title_of,
+)
+from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, Leaderboard, ModelRow, key_of
+from reeltalk.analysis.paired import Turns
+from reeltalk.analysis.score_matrix import Bools, Floats, Sheet, number_of, rows_of
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.metrics.clustered import (
+    ClusteredEstimate,
+    clustered_contrast,
+    clustered_difference,
+    clustered_mean,
+    linearised,
+)
+from reeltalk.metrics.multiple import Correction, corrected
+from reeltalk.metrics.power import POWER, detectable_difference
+from reeltalk.metrics.scoring import METRICS, MetricResult
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
+
+Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
+
+
+class CompareSettings(BaseModel):
+    """What to compare, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: tuple[str, ...] = ()
+    """Names on the leaderboard; all judged headlines and text metrics where none is named."""
+    by: str | None = None
+    """Compare within each group of turns instead, as `task` or `question_type`."""
+    correction: Correction = "holm"
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    target_power: float = Field(default=POWER, gt=0.5, lt=1)
+    """How surely the smallest detectable difference would be found."""
+    anyway: bool = False
+    """Compare also where the numbers were scored in different ways."""
+    unpaired: bool = False
+    """Compare models that have no turn in common, each over its own turns."""
+
+    @property
+    def alpha(self) -> float:
+        """Level of the tests."""
+        return 1 - self.confidence
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Items that a comparison does not rest on."""
+
+    only_first: int = 0
+    """That the second model was not asked."""
+    only_second: int = 0
+    asked_otherwise: int = 0
+    """That both were asked, in other words, or with other references or options."""
+    unscored_first: int = 0
+    """Without a score of the first model alone."""
+    unscored_second: int = 0
+    unscored_both: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(dataclasses.astuple(self))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric of two models, over all turns or those of a group. The difference is the first less the second."""
+
+    metric: str
+    first: int
+    """The model's place on the leaderboard."""
+    second: int
+    group: str | None = None
+    problem: str | None = None
+    """Why there is nothing to say; then all that follows is empty."""
+    method: Method = "clustered t"
+    first_value: float | None = None
+    """Over the turns compared, so that it may differ from the leaderboard's."""
+    second_value: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    df: float | None = None
+    p: float | None = None
+    corrected_p: float | None = None
+    """Corrected over the family; `p` itself for a pair outside it."""
+    family: int = 0
+    """How many p values the family of its metric has; 0 for a pair outside it."""
+    detectable: float | None = None
+    """The smallest difference that a test of this one comparison would find with the power asked for."""
+    items: int = 0
+    item: str = "turn"
+    videos: int = 0
+    icc: float | None = None
+    design_effect: float | None = None
+    wins: int = 0
+    """Items on which the first has more."""
+    ties: int = 0
+    losses: int = 0
+    net: ClusteredEstimate | None = None
+    """Wins less losses, as a share of items, -1 to 1."""
+    left_out: LeftOut = LeftOut()
+    withheld: str | None = None
+    """Why no winner may be named."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def paired(self) -> bool:
+        """True where both models answered the same items."""
+        return self.method in ("clustered t", "linearised clustered t")
+
+    def winner(self, alpha: float) -> int | None:
+        """The place of the model that is better, or has more where more is not better; None where none is shown."""
+        if self.difference is None or self.corrected_p is None or self.withheld or self.corrected_p >= alpha:
+            return None
+        return self.first if self.difference > 0 else self.second
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """All comparisons that were asked for."""
+
+    board: Leaderboard
+    models: tuple[int, ...]
+    """Places of the models that were compared."""
+    rows: tuple[Comparison, ...]
+    settings: CompareSettings
+    aside: tuple[int, ...] = ()
+    """Floors, the oracle, references and people, where they were not asked for."""
+
+    def verdict(self, row: Comparison) -> str:
+        """What a comparison shows, in words."""
+        first, second = key_of(row.first), key_of(row.second)
+        if row.problem is not None:
+            return f"not compared: {row.problem}"
+        if row.p is None:
+            if row.videos > 1:
+                return "nothing can be said: a part of its mean rests on one source video, and an interval needs two"
+            return "nothing can be said: 1 source video, and an interval needs two"
+        if row.withheld:
+            return f"no winner is named: {row.withheld}"
+        best = row.winner(self.settings.alpha)
+        if best is None:
+            shown = "" if row.detectable is None else (
+                f"; the smallest detectable difference here is {shown_difference(row.metric, row.detectable)[1:]}"
+                f" ({self.settings.target_power * 100:.0f} % power)"
+            )  # fmt: skip
+            return f"no difference shown{shown}"
+        word = "has more" if direction_of(row.metric) == "neither" else "is better"
+        rough = f", roughly: {row.videos} videos are few" if row.videos < FEW_VIDEOS else ""
+        return f"{first if best == row.first else second} {word}{rough}"
+
+
+def shown_difference(metric: str, value: float) -> str:
+    """A difference with its sign, in the metric's digits."""
+    return f"{value:+z,.{digits_of(metric, 0.0)}f}"
+
+
+def shown_p(p: float | None) -> str:
+    """A p value as one quotes it."""
+    return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+MOVES_NO_SCORE: Final = frozenset({"ci", "seed"})
+"""Signature parts about the leaderboard's own intervals."""
+CHECKED_BY_TURN: Final = frozenset({"data"})
+"""Questions and references are compared turn by turn."""
+SAID_ONLY: Final = frozenset({"subject", "v"})
+"""Parts that may differ between comparable numbers; a note says so."""
+
+
+def signatures_differ(models: Sequence[ModelRow], metric: str, *, anyway: bool = False) -> tuple[str | None, list[str]]:
+    """Why two numbers cannot be compared, if so, and notes on what else their signatures differ in.
+
+    What models were shown and told may differ: it may be what is compared. How they were scored may not.
+
+    Args:
+        models: The two.
+        metric: Of which both have a number.
+        anyway: Make a note of what would forbid it.
+    """
+    cells = [model.cells[metric] for model in models]
+    pairs = [(model.info, cell.row) for model, cell in zip(models, cells, strict=True) if cell is not None]
+    ignored = DOES_NOT_TELL_MODELS_APART | MOVES_NO_SCORE
+    quoted = [(info, row.model_copy(update={"value": row.value or row.over_scored or 0.0})) for info, row in pairs]
+    differing = differing_parts(quoted, ignored)
+    told = [parts_of(row.signature) for _, row in pairs]
+    how = [settings_of(model.run, model.info.model) for model in models]
+    moving, answered, said = [], [], []
+    for part in differing:
+        words = f"{part} ({' and '.join(found.get(part, 'none') for found in told)})"
+        if part in CHECKED_BY_TURN:
+            if metric == "cider":
+                said.append("CIDEr weighs words by how rare they are in each file, and the files differ")
+        elif part in SAID_ONLY:
+            said.append(f"signatures differ in {words}")
+        elif any(part in own for own in how) and all(
+            own.get(part, "none") == found.get(part, "none") for own, found in zip(how, told, strict=True)
+        ):
+            answered.append(words)
+        else:
+            moving.append(words)
+    if models[0].info.sha256 == models[1].info.sha256 and models[0].info.model == models[1].info.model:
+        said.append("both rest on the same file of answers")
+    if answered:
+        said.insert(0, f"answered in different ways: {', '.join(answered)}")
+    if not moving:
+        return None, said
+    if anyway:
+        return None, [f"scored in different ways: {', '.join(moving)}", *said]
+    return f"scored in different ways, by {', '.join(moving)}; --anyway compares all the same", []
+
+
+def not_scored(models: Sequence[ModelRow], metric: str) -> str | None:
+    """Which of some models have no number, and why; None where all have one."""
+    missing = [model for model in models if number_of(model, metric) is None]
+    if not missing:
+        return None
+    reasons = {cell.reason for model in missing if (cell := model.cells[metric]) is not None and cell.reason}
+    names = " and ".join(model.name for model in missing)
+    return f"{names} {'is' if len(missing) == 1 else 'are'} not scored by it" + (
+        f" ({'; '.join(sorted(reasons))})" if reasons else ""
+    )
+
+
+def withheld(models: Sequence[ModelRow], metric: str) -> str | None:
+    """Why no winner may be named; None where one may. Those that are missing are seldom like those that are there."""
+    for model in models:
+        cell = model.cells[metric]
+        if cell is not None and cell.withheld:
+            return f"{cell.row.unscored:,} of {cell.due:,} of {model.name} are unscored, more than 2 %"
+    return None
+
+
+CORPUS: Final = frozenset(METRICS["bleu"])
+"""Measures of a whole file that can be computed anew: what each turn adds follows from its texts."""
+
+
+@dataclass(frozen=True)
+class PairComparer:
+    """Compares any two models of a leaderboard, metric by metric."""
+
+    turns: Turns
+    settings: CompareSettings
+
+    @property
+    def board(self) -> Leaderboard:
+        """Whose models these are."""
+        return self.turns.board
+
+    def refuse_strangers(self, first: int, second: int) -> None:
+        """Refuse two models of which nothing can be laid side by side.
+
+        Args:
+            first: Place of a model.
+            second: Of another.
+
+        Raises:
+            BenchmarkError: They have no turn in common, or none asked alike.
+        """
+        a, b = self.turns.asked[:, first], self.turns.asked[:, second]
+        if self.settings.unpaired or not a.any() or not b.any() or ((a == b) & (a > 0)).any():
+            return
+        names = [self.board.models[index].name for index in (first, second)]
+        if common := int(((a > 0) & (b > 0)).sum()):
+            raise BenchmarkError(
+                f"{names[0]!r} and {names[1]!r} have {common:,} turns in common, but none asked in the same words "
+                "with the same references; score both against one benchmark, or pass --unpaired to compare their means"
+            )
+        raise BenchmarkError(
+            f"{names[0]!r} and {names[1]!r} have no turn in common: {int((a > 0).sum()):,} and {int((b > 0).sum()):,} "
+            "turns with different identifiers; give runs on one benchmark, or pass --unpaired to compare their means"
+        )
+
+    def compare(self, metric: str, first: int, second: int) -> list[Comparison]:
+        """One comparison, or one for each group.
+
+        Args:
+            metric: By its name on the leaderboard.
+            first: Place of a model.
+            second: Of the model that is taken from it.
+
+        Raises:
+            SettingError: The turns have no such groups.
+        """
+        blank = Comparison(metric, first, second)
+        models = [self.board.models[index] for index in (first, second)]
+        if problem := not_scored(models, metric):
+            return [dataclasses.replace(blank, problem=problem)]
+        problem, notes = signatures_differ(models, metric, anyway=self.settings.anyway)
+        if problem:
+            return [dataclasses.replace(blank, problem=problem)]
+        sheet = self.turns.sheet(metric)
+        if sheet is None:
+            words = "the runs hold no values of single turns or dialogues for it, so that it cannot be paired"
+            return [dataclasses.replace(blank, problem=words)]
+        blank = dataclasses.replace(blank, notes=tuple(notes), item=sheet.item)
+        if self.settings.by is None:
+            return [self._one(sheet, blank, np.ones(len(sheet.places), bool))]
+        groups = self.turns.groups(sheet, self.settings.by)
+        narrowed = dataclasses.replace(sheet, nesting="units" if sheet.nesting == "tasks" else sheet.nesting)
+        if sheet.nesting == "kinds":
+            narrowed = dataclasses.replace(sheet, nesting="items")
+        return [
+            self._one(narrowed, dataclasses.replace(blank, group=group), groups[group]) for group in _in_order(groups)
+        ]
+
+    def _one(self, sheet: Sheet, blank: Comparison, within: Bools) -> Comparison:
+        a, b = sheet.values[:, blank.first], sheet.values[:, blank.second]
+        models = [self.board.models[index] for index in (blank.first, blank.second)]
+        silent = [not np.isfinite(column).any() for column in (a, b)]
+        if any(silent):
+            return self._against_fixed(sheet, blank, within, silent)
+        alike = self.turns.asked_alike(sheet, blank.first, blank.second) & within
+        if not alike.any() and self.settings.unpaired:
+            return self._unpaired(sheet, blank, within)
+        there = alike & np.isfinite(a) & np.isfinite(b)
+        blank = dataclasses.replace(
+            blank, left_out=self._left_out(sheet, blank, within, alike), withheld=withheld(models, sheet.metric)
+        )
+        if not there.any():
+            of = f" of {blank.group}" if blank.group else ""
+            return dataclasses.replace(blank, problem=f"no {sheet.item}{of} has a score of both models")
+        blank = self._duel(blank, a[there] - b[there], sheet.videos[there])
+        if sheet.metric in CORPUS and not sheet.is_mean:
+            return self._corpus(sheet, blank, there)
+        if not sheet.is_mean:
+            note = f"means of single turns, while the leaderboard's {title_of(sheet.metric)} is of the whole file"
+            blank = dataclasses.replace(blank, notes=(*blank.notes, note))
+        rows = rows_of(sheet, there, {"first": a, "second": b, "difference": a - b})
+        estimate = clustered_contrast(
+            rows.values["difference"],
+            rows.videos.tolist(),
+            rows.strata,
+            rows.weights,
+            confidence=self.settings.confidence,
+        )
+        found = dataclasses.replace(
+            blank,
+            first_value=rows.mean("first"),
+            second_value=rows.mean("second"),
+            items=int(there.sum()),
+        )
+        return self._with(found, estimate)
+
+    def _with(self, blank: Comparison, estimate: ClusteredEstimate) -> Comparison:
+        error, df = estimate.standard_error, estimate.df
+        return dataclasses.replace(
+            blank,
+            difference=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            standard_error=error,
+            df=df,
+            p=estimate.p,
+            videos=estimate.clusters,
+            icc=estimate.icc,
+            design_effect=estimate.design_effect,
+            detectable=None
+            if error is None or df is None
+            else detectable_difference(error, df, alpha=self.settings.alpha, power=self.settings.target_power),
+        )
+
+    def _against_fixed(self, sheet: Sheet, blank: Comparison, within: Bools, silent: Sequence[bool]) -> Comparison:
+        """A model against a number without turns, as that of a player that knows nothing."""
+        models = [self.board.models[index] for index in (blank.first, blank.second)]
+        if all(silent) or not sheet.is_mean or self.settings.by is not None:
+            names = " and ".join(repr(model.name) for model, quiet in zip(models, silent, strict=True) if quiet)
+            return dataclasses.replace(blank, problem=f"the run holds no values of single turns of {names}")
+        quiet = int(silent[1])
+        fixed = number_of(models[quiet], sheet.metric)
+        assert fixed is not None
+        column = sheet.values[:, (blank.first, blank.second)[1 - quiet]]
+        there = within & np.isfinite(column)
+        rows = rows_of(sheet, there, {"value": column})
+        sign = 1.0 if quiet else -1.0
+        estimate = clustered_contrast(
+            sign * (rows.values["value"] - fixed),
+            rows.videos.tolist(),
+            rows.strata,
+            rows.weights,
+            confidence=self.settings.confidence,
+        )
+        own = rows.mean("value")
+        notes = blank.notes
+        if share_of(sheet.metric, fixed) != 0:
+            note = (
+                f"{models[quiet].name} has no turns in the run: its {title_of(sheet.metric)} is taken as a fixed number"
+            )
+            notes = (*notes, note)
+        found = dataclasses.replace(
+            self._duel(blank, sign * (column[there] - fixed), sheet.videos[there]),
+            method="against a fixed number",
+            first_value=own if quiet else fixed,
+            second_value=fixed if quiet else own,
+            items=int(there.sum()),
+            withheld=withheld(models, sheet.metric),
+            notes=notes,
+        )
+        return self._with(found, estimate)
+
+    def _unpaired(self, sheet: Sheet, blank: Comparison, within: Bools) -> Comparison:
+        """Each model over its own turns."""
+        models = [self.board.models[index] for index in (blank.first, blank.second)]
+        a, b = sheet.values[:, blank.first], sheet.values[:, blank.second]
+        there_a, there_b = within & np.isfinite(a), within & np.isfinite(b)
+        if not there_a.any() or not there_b.any():
+            return dataclasses.replace(blank, problem="one of the two has no score here")
+        plain = sheet if sheet.nesting == "units" else dataclasses.replace(sheet, nesting="items")
+        own, other = rows_of(plain, there_a, {"value": a}), rows_of(plain, there_b, {"value": b})
+        estimate = clustered_difference(
+            own.values["value"],
+            other.values["value"],
+            own.videos.tolist(),
+            other.videos.tolist(),
+            confidence=self.settings.confidence,
+        )
+        found = dataclasses.replace(
+            blank,
+            method="unpaired clustered t",
+            first_value=own.mean("value"),
+            second_value=other.mean("value"),
+            items=int(there_a.sum() + there_b.sum()),
+            withheld=withheld(models, sheet.metric),
+            notes=(*blank.notes, "no turn in common: each model over its own turns, which may be harder or easier"),
+        )
+        return self._with(found, estimate)
+
+    def _corpus(self, sheet: Sheet, blank: Comparison, there: Bools) -> Comparison:
+        """A measure of the whole file: tested by what each turn moves it by."""
+        found_of = self.turns.corpus(sheet.metric)
+        parts = [found_of[index] for index in (blank.first, blank.second)]
+        if any(part is None for part in parts):
+            words = (
+                f"{title_of(sheet.metric)} is of the whole file, and cannot be computed anew from what the run holds"
+            )
+            return dataclasses.replace(blank, problem=words)
+        chosen = np.flatnonzero(there)
+        statistics: list[Floats] = []
+        results: list[MetricResult] = []
+        for part in parts:
+            assert part is not None
+            rows, result = part
+            of_row = np.full(len(sheet.places), -1, np.intp)
+            of_row[rows] = np.arange(len(rows))
+            statistics.append(result.statistics[of_row[chosen]])
+            results.append(result)
+        width = statistics[0].shape[1]
+        n = np.array([float(len(chosen))])
+        values = [
+            float(result.from_sums(part.sum(axis=0, keepdims=True), n)[0])
+            for part, result in zip(statistics, results, strict=True)
+        ]
+        table, videos = np.hstack(statistics), sheet.videos[chosen].tolist()
+
+        def difference(sums: Floats, n: Floats) -> Floats:
+            return results[0].from_sums(sums[:, :width], n) - results[1].from_sums(sums[:, width:], n)
+
+        estimate = clustered_mean(linearised(table, difference), videos, confidence=self.settings.confidence)
+        found = dataclasses.replace(
+            blank,
+            method="linearised clustered t",
+            first_value=values[0],
+            second_value=values[1],
+            items=len(chosen),
+        )
+        return self._with(found, dataclasses.replace(estimate, value=values[0] - values[1]))
+
+    def _duel(self, blank: Comparison, differences: Floats, videos: NDArray[np.str_]) -> Comparison:
+        signs = np.where(np.abs(differences) <= 1e-12, 0.0, np.sign(differences))
+        return dataclasses.replace(
+            blank,
+            wins=int((signs > 0).sum()),
+            ties=int((signs == 0).sum()),
+            losses=int((signs < 0).sum()),
+            net=clustered_mean(signs, videos.tolist(), confidence=self.settings.confidence),
+        )
+
+    def _left_out(self, sheet: Sheet, blank: Comparison, within: Bools, alike: Bools) -> LeftOut:
+        scored_a = np.isfinite(sheet.values[:, blank.first])
+        scored_b = np.isfinite(sheet.values[:, blank.second])
+        if sheet.item != "turn":
+            asked_a, asked_b = scored_a | alike, scored_b | alike
+        else:
+            asked_a, asked_b = self.turns.asked[:, blank.first] > 0, self.turns.asked[:, blank.second] > 0
+        return LeftOut(
+            only_first=int((within & asked_a & ~asked_b).sum()),
+            only_second=int((within & asked_b & ~asked_a).sum()),
+            asked_otherwise=int((within & asked_a & asked_b & ~alike).sum()),
+            unscored_first=int((alike & ~scored_a & scored_b).sum()),
+            unscored_second=int((alike & scored_a & ~scored_b).sum()),
+            unscored_both=int((alike & ~scored_a & ~scored_b).sum()),
+        )
+
+
+def _in_order(groups: Iterable[str]) -> list[str]:
+    return sorted(groups, key=lambda group: (0, int(group), "") if group.isdigit() else (1, 0, group))
+
+
+SHOWN_NAMES: Final = 12
+
+
+def compare(
+    board: Leaderboard,
+    settings: CompareSettings,
+    *,
+    models: Sequence[int] | None = None,
+    strict: bool = True,
+) -> Comparisons:
+    """Compare pairs of models.
+
+    The p values of one metric are one family: those of all pairs of competing models on the leaderboard, whichever of
+    them are asked for. So a pair has the same corrected p in every table that is made of the same runs. Pairs with a
+    floor, the oracle, the references or people are outside the family; their p values are not corrected.
+
+    Args:
+        board: Models side by side.
+        settings: What to compare.
+        models: Places of the models to compare, in order. By default all competing models, or all models where fewer
+            than two compete.
+        strict: Refuse models that have no turn in common; else their comparison says so.
+
+    Raises:
+        BenchmarkError: There are no two models, or two have no turn in common.
+        SettingError: The runs have no such metric or group.
+        InputError: A table is damaged.
+    """
+    competing = [index for index, model in enumerate(board.models) if model.competes]
+    family = competing if len(competing) > 1 else list(range(len(board.models)))
+    chosen = _chosen(board, models, family)
+    metrics = metrics_of(board, settings.metrics)
+    comparer = PairComparer(Turns.read(board), settings)
+    for first, second in combinations(chosen, 2) if strict else ():
+        comparer.refuse_strangers(first, second)
+    rows: list[Comparison] = []
+    for metric in metrics:
+        rows += _of_metric(comparer, metric, chosen, family)
+    aside = [index for index in range(len(board.models)) if index not in chosen] if models is None else []
+    return Comparisons(board, tuple(chosen), tuple(rows), settings, tuple(aside))
+
+
+def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], family: Sequence[int]) -> list[Comparison]:
+    """The chosen pairs on one metric, each corrected over the family."""
+    correction = comparer.settings.correction
+    in_family = {pair: comparer.compare(metric, *pair) for pair in combinations(family, 2)}
+    tested = [(pair, place) for pair, rows in in_family.items() for place, row in enumerate(rows) if row.p is not None]
+    p_values = corrected([in_family[pair][place].p or 0.0 for pair, place in tested], correction)
+    by_place = dict(zip(tested, p_values, strict=True))
+    found: list[Comparison] = []
+    for first, second in combinations(chosen, 2):
+        swapped = (second, first) in in_family
+        pair = (second, first) if swapped else (first, second)
+        # A pair that is asked for the other way round is computed anew, so that its difference has the right sign.
+        rows = in_family[pair] if pair in in_family and not swapped else comparer.compare(metric, first, second)
+        for place, row in enumerate(rows):
+            if pair in in_family:
+                found.append(dataclasses.replace(row, corrected_p=by_place.get((pair, place)), family=len(tested)))
+            else:
+                found.append(dataclasses.replace(row, corrected_p=row.p))
+    return found
+
+
+def metrics_of(board: Leaderboard, wanted: Sequence[str]) -> list[str]:
+    """The metrics to compare.
+
+    Raises:
+        SettingError: The runs do not have one of them.
+    """
+    there = list(board.metrics)
+    for metric in wanted:
+        if metric not in there and not any(name.split("_")[0] == metric for name in there):
+            some = ", ".join(there[:SHOWN_NAMES]) + (
+                f" and {len(there) - SHOWN_NAMES} more" if len(there) > SHOWN_NAMES else ""
+            )
+            raise SettingError(f"--metrics {metric}: the runs do not have it; they have {some}")
+    if wanted:
+        families = {metric: [name for name in there if name.split("_")[0] == metric] for metric in wanted}
+        return list(dict.fromkeys(n for m in wanted for n in ([m] if m in there else families[m])))
+    usual = [metric for metric in there if kind_of(metric) in ("headline", "text")]
+    scored = [metric for metric in usual if any(number_of(model, metric) is not None for model in board.models)]
+    return scored or usual or there
+
+
+def _chosen(board: Leaderboard, models: Sequence[int] | None, family: Sequence[int]) -> list[int]:
+    chosen = list(family if models is None else models)
+    twice = [index for place, index in enumerate(chosen) if index in chosen[:place]]
+    if twice:
+        raise BenchmarkError(f"{board.models[twice[0]].name!r} is named twice; a model equals itself")
+    if len(chosen) < 2:
+        names = ", ".join(repr(board.models[index].name) for index in chosen)
+        raise BenchmarkError(f"there is one model to compare, {names}; give a second run")
+    return chosen

@@ -1,0 +1,337 @@
+"""Every dialogue's turns with all models' answers beside them, and the names of the pages they are read on."""
+
+import hashlib
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, quantiles
+from typing import Final
+
+from reeltalk.analysis.columns import kind_of, settings_of
+from reeltalk.analysis.leaderboard import RESERVED_NAMES, Leaderboard
+from reeltalk.analysis.verdicts import Place, ShownVerdict
+from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.scoring import TEXT_METRICS
+from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
+from reeltalk.schema.dialogue import ChecklistItem
+from reeltalk.schema.runs import is_withheld
+from reeltalk.store.runs import ANSWERS, INFO
+
+NEAR_ZERO_FOR_ONE_ANSWER: Final = frozenset({"bleu_2", "bleu_3", "bleu_4"})
+"""Metrics that are not shown beside a single answer: few short answers share any pair of words with a reference."""
+
+HEAT_LEVELS: Final = 5
+
+LONGEST_TEXT: Final = 8_000
+"""Characters of one text that a page shows; what a model repeats for ever is not read to its end."""
+PAGE_CHARACTERS: Final = 450_000
+"""From where on a dialogue goes on on another page. A character takes up to three bytes, or five where it is escaped,
+so that a page stays below 2 MB for all but texts made to exceed it."""
+CELL_CHARACTERS: Final = 400
+"""What stands around an answer, or around one score of a judge."""
+
+
+@dataclass(slots=True)
+class ShownAnswer:
+    """One model's cell of a turn."""
+
+    text: str | None = None
+    """None where the model's run has no answer to the turn."""
+    state: AnswerState = AnswerState.ANSWERED
+    other_question: str | None = None
+    """The question as this model was asked, where it is not the one shown."""
+    other_references: tuple[str, ...] | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    """Why there is no answer."""
+    facts: tuple[str, ...] = ()
+    """How the answer came about: frames, history, times, tokens."""
+    frames_s: tuple[float, ...] = ()
+    """When the frames were that the model saw."""
+    verdicts: Sequence[ShownVerdict] = ()
+    """What judges said."""
+
+    def lacks(self, metric: str) -> bool:
+        """True where the answer should have a score by a metric and has none: it failed, or its judging did."""
+        if metric in self.scores or not self.state.is_due:
+            return False
+        family = metric.split(".")[0]
+        return self.state is AnswerState.FAILED or any(
+            score.failed
+            for verdict in self.verdicts
+            for score in verdict.scores
+            if score.criterion == metric or verdict.protocol.replace("-", "_") == family
+        )
+
+
+@dataclass(slots=True)
+class ShownTurn:
+    """A question with every model's answer, in the leaderboard's order."""
+
+    number: int
+    """From 1."""
+    anchor: str
+    question: str
+    references: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    answers: list[ShownAnswer]
+    asked_at_s: float | None = None
+    task: str | None = None
+    options: tuple[tuple[str, bool], ...] = ()
+    """The choices in the benchmark's order, and whether each is right."""
+    checklist: tuple[ChecklistItem, ...] = ()
+    unit: str = "dialogue"
+    """What the turn is one of: a chain, a path or a dialogue."""
+    index: int = 0
+    """From 0, as the run has it."""
+    file: str = ""
+    """The page below `dialogues/` on which it stands."""
+
+
+@dataclass(slots=True)
+class ShownDialogue:
+    """What stands on one page."""
+
+    unit_id: str
+    video_id: str
+    file: str
+    turns: list[ShownTurn]
+    verdicts: list[Sequence[ShownVerdict]] = field(default_factory=list)
+    """What judges said of each model's answers as a whole, in the leaderboard's order."""
+
+    def means(self, metric: str) -> list[float | None]:
+        """Each model's mean over those turns that have a score; None where none has, or where it is withheld."""
+        means: list[float | None] = []
+        for index in range(len(self.turns[0].answers)):
+            found = [turn.answers[index].scores[metric] for turn in self.turns if metric in turn.answers[index].scores]
+            lacking = sum(turn.answers[index].lacks(metric) for turn in self.turns)
+            means.append(fmean(found) if found and not is_withheld(len(found), lacking) else None)
+        return means
+
+
+def collect(
+    board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]] | None = None
+) -> list[ShownDialogue]:
+    """All dialogues, in the order of their names. Holds all answers of the runs in memory.
+
+    Args:
+        board: The models, with their runs.
+        verdicts: What `verdicts_of` gives for each run, by the run's `id`.
+
+    Raises:
+        BenchmarkError: A run contradicts itself.
+        InputError: A run's file is damaged.
+    """
+    found: dict[tuple[str, str], dict[str, ShownTurn]] = {}
+    judged = verdicts or {}
+    for run in {id(model.run): model.run for model in board.models}.values():
+        places = {model.info.model: index for index, model in enumerate(board.models) if model.run is run}
+        # Of equal null rows of several runs the board shows one.
+        known = {info.model for info in run.info.models}
+        scores = {(row.model, row.item_id): row.scores for row in run.item_scores()}
+        said = judged.get(id(run), {})
+        history = {model: settings_of(run, model).get("history") for model in places}
+        for answer in run.answers():
+            if answer.model not in known:
+                raise BenchmarkError(
+                    f"{run.path / ANSWERS} has an answer of model {answer.model!r}, which {INFO} does not list; "
+                    "score the answers again"
+                )
+            if answer.model not in places:
+                continue
+            turns = found.setdefault((answer.unit_id, answer.video_id), {})
+            turn = turns.get(answer.item_id)
+            if turn is None:
+                turn = turns[answer.item_id] = _turn(answer, len(board.models))
+            cell = turn.answers[places[answer.model]]
+            if cell.text is not None:
+                raise BenchmarkError(
+                    f"{run.path / ANSWERS} has two answers of model {answer.model!r} to {answer.item_id!r}; "
+                    "score the answers again"
+                )
+            _fill(cell, turn, answer, scores.get((answer.model, answer.item_id), {}))
+            cell.facts = _facts(answer.played, history[answer.model])
+            cell.frames_s = answer.played.frames_s if answer.played is not None else ()
+            cell.verdicts = said.get((answer.model, answer.unit_id, answer.turn_index), ())
+    names = _file_names(list(found))
+    dialogues = [
+        ShownDialogue(
+            unit_id,
+            video_id,
+            names[unit_id, video_id],
+            _in_order(found[unit_id, video_id]),
+            [judged.get(id(model.run), {}).get((model.info.model, unit_id, None), ()) for model in board.models],
+        )
+        for unit_id, video_id in sorted(found, key=lambda key: (_natural(key[0]), key))
+    ]
+    for dialogue in dialogues:
+        _lay_out(dialogue)
+    return dialogues
+
+
+def bounded(text: str) -> str:
+    """A text as a page shows it: one that is very long is cut, which is said where it ends."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]} … [{len(text) - LONGEST_TEXT:,} more characters are in the run's files]"
+
+
+def _lay_out(dialogue: ShownDialogue) -> None:
+    """Give each turn the page on which it stands: one for all of them, or several where that grew too large."""
+    pages, size = 1, 0
+    for turn in dialogue.turns:
+        length = _length(turn)
+        if size and size + length > PAGE_CHARACTERS:
+            pages, size = pages + 1, 0
+        size += length
+        # A hashed name has 16 characters after its dot, so that none of them is one of these.
+        turn.file = dialogue.file if pages == 1 else f"{dialogue.file.removesuffix('.html')}.part{pages}.html"
+
+
+def _length(turn: ShownTurn) -> int:
+    """About how many characters a turn takes on its page."""
+    texts = [turn.question, *turn.references, *(option for option, _ in turn.options)]
+    texts += [item.question for item in turn.checklist]
+    length = sum(map(len, texts))
+    for answer in turn.answers:
+        length += CELL_CHARACTERS + min(len(answer.text or ""), LONGEST_TEXT) + len(answer.other_question or "")
+        for verdict in answer.verdicts:
+            length += CELL_CHARACTERS * len(verdict.scores) + sum(min(len(r), LONGEST_TEXT) for r in verdict.replies)
+            said = {given.said for score in verdict.scores for given in (*score.given, *score.official) if given.said}
+            length += sum(min(len(text), LONGEST_TEXT) for text in said)
+    return length
+
+
+def scored_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
+    """Metrics with a score of any single answer, in the leaderboard's order."""
+    scored = {
+        metric
+        for dialogue in dialogues
+        for turn in dialogue.turns
+        for answer in turn.answers
+        for metric in answer.scores
+    }
+    return [metric for metric in board.metrics if metric in scored]
+
+
+def item_metrics(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> list[str]:
+    """Metrics to show in columns beside each answer; what judges gave stands below it with their reasons.
+
+    Args:
+        board: In whose order they stand.
+        dialogues: All dialogues.
+    """
+    known = scored_metrics(board, dialogues)
+    if any(answer.verdicts for dialogue in dialogues for turn in dialogue.turns for answer in turn.answers):
+        known = [metric for metric in known if kind_of(metric) == "text"]
+    telling = [metric for metric in known if metric not in NEAR_ZERO_FOR_ONE_ANSWER]
+    return telling or known
+
+
+def mean_metric(metrics: Sequence[str]) -> str | None:
+    """Which of the metrics the list of dialogues shows: a judged one where there is one; None where there is none."""
+    judged = [metric for metric in metrics if kind_of(metric) == "headline"]
+    ranks = {info.name: info.answer_rank for info in TEXT_METRICS.values() if info.answer_rank is not None}
+    preferred = sorted((metric for metric in metrics if metric in ranks), key=ranks.__getitem__)
+    return next(iter([*judged, *preferred, *metrics]), None)
+
+
+def heat_levels(rows: Sequence[Sequence[float | None]]) -> list[list[int]]:
+    """For each value the fifth of all values that it lies in, from 0 for the lowest; 0 where there is none."""
+    values = [value for row in rows for value in row if value is not None]
+    if len(set(values)) < 2:
+        return [[0 for _ in row] for row in rows]
+    borders = quantiles(values, n=HEAT_LEVELS, method="inclusive")
+    return [[0 if value is None else bisect_right(borders, value) for value in row] for row in rows]
+
+
+def _turn(answer: AnsweredTurn, models: int) -> ShownTurn:
+    answers = [ShownAnswer() for _ in range(models)]
+    options = enumerate(answer.options or ())
+    return ShownTurn(
+        answer.turn_index + 1,
+        "",
+        answer.question,
+        answer.references,
+        answer.labels,
+        answers,
+        asked_at_s=answer.asked_at_s,
+        task=answer.task,
+        options=tuple((option, index == answer.correct_option) for index, option in options),
+        checklist=answer.checklist.items if answer.checklist is not None else (),
+        unit=answer.unit,
+        index=answer.turn_index,
+    )
+
+
+def _fill(cell: ShownAnswer, turn: ShownTurn, answer: AnsweredTurn, scores: dict[str, float]) -> None:
+    cell.text, cell.state, cell.scores, cell.reason = answer.text, answer.state, scores, answer.reason
+    if answer.question != turn.question:
+        cell.other_question = answer.question
+    if answer.references != turn.references:
+        cell.other_references = answer.references
+
+
+def _facts(played: Played | None, history: str | None) -> tuple[str, ...]:
+    """How an answer came about, as words."""
+    if played is None:
+        return ()
+    facts = [_frames(played)]
+    if history is not None:
+        facts.append(f"history: {history.replace('corrupted-', 'corrupted, wrong at turn ')}")
+    if played.corrupted:
+        facts.append("the turns after it are told a wrong answer in its place")
+    if played.took_s is not None:
+        first = f", first token after {_seconds(played.first_token_s)}" if played.first_token_s is not None else ""
+        facts.append(f"{_seconds(played.took_s)}{first}")
+    if played.prompt_tokens is not None and played.completion_tokens is not None:
+        facts.append(f"{played.prompt_tokens:,} + {played.completion_tokens:,} tokens")
+    if played.memory_bytes is not None:
+        facts.append(f"{played.memory_bytes / 2**20:.2f} MiB kept")
+    if played.cached:
+        facts.append("kept from an earlier run")
+    return tuple(facts)
+
+
+def _frames(played: Played) -> str:
+    times = played.frames_s
+    if not times:
+        return "no frames"
+    count = f"{len(times):,} frame{'s' if len(times) != 1 else ''}"
+    when = f"{min(times):.1f} s" if len(times) == 1 else f"{min(times):.1f}–{max(times):.1f} s"
+    new = "" if played.new_frames == len(times) else f", {played.new_frames:,} new"
+    return f"{count}, {when}{new}"
+
+
+def _seconds(time_s: float) -> str:
+    return f"{time_s:.2f} s" if time_s < 10 else f"{time_s:.1f} s"
+
+
+def _in_order(turns: dict[str, ShownTurn]) -> list[ShownTurn]:
+    ordered = [turn for _, turn in sorted(turns.items(), key=lambda pair: (pair[1].number, pair[0]))]
+    times: Counter[int] = Counter()
+    for turn in ordered:
+        times[turn.number] += 1
+        turn.anchor = f"turn-{turn.number}" + (f"-{times[turn.number]}" if times[turn.number] > 1 else "")
+    return ordered
+
+
+def _file_names(dialogues: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """A file name for every dialogue: safe on every system, and its own where case does not count."""
+    shared = {unit_id for unit_id, count in Counter(unit_id for unit_id, _ in dialogues).items() if count > 1}
+    names = {}
+    for unit_id, video_id in dialogues:
+        plain = re.sub(r"[^a-z0-9_-]", "_", unit_id.lower())[:80]
+        if plain != unit_id or plain in RESERVED_NAMES or unit_id in shared:
+            # A dot stands in no plain name, so a hashed one never meets it.
+            plain += "." + hashlib.sha256(f"{unit_id}\n{video_id}".encode()).hexdigest()[:16]
+        names[unit_id, video_id] = f"{plain}.html"
+    return names
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A sort key that puts `d2` before `d10`."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts)]

@@ -1,0 +1,234 @@
+"""Every turn as a row of small values by which a page finds it: who is right, which judges disagree, what failed."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Final
+
+from reeltalk.analysis.columns import kind_of, share_of, title_of
+from reeltalk.analysis.dialogues import ShownAnswer, ShownDialogue, ShownTurn, scored_metrics
+from reeltalk.analysis.leaderboard import Leaderboard
+from reeltalk.analysis.turns import credit_metric
+from reeltalk.analysis.verdicts import ShownScore, ShownVerdict
+from reeltalk.analysis.visible import visible
+from reeltalk.judge.protocol import Criterion, credit_measures, find_protocol
+from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.record import Json
+from reeltalk.schema.scoring import ScoreState
+
+QUESTION_CHARACTERS: Final = 220
+ANSWER_CHARACTERS: Final = 280
+REASON_CHARACTERS: Final = 160
+MOST_LABELS: Final = 400
+"""Values of all labels among which one can choose; the rarer ones of a benchmark that has more are left out."""
+HUMAN: Final = "human:"
+
+STATES: Final = {
+    AnswerState.ANSWERED: "a",
+    AnswerState.FAILED: "f",
+    AnswerState.NOT_ASKED: "n",
+    AnswerState.NOT_SCORED: "h",
+}
+
+
+@dataclass
+class FoundTurn:
+    """One turn as the finder knows it."""
+
+    dialogue: int
+    """Place among all dialogues."""
+    turn: ShownTurn
+    credits: list[list[float | None]]
+    """By measure and model, from 0 to 1."""
+
+
+@dataclass
+class Finder:
+    """What the finder's page is told once."""
+
+    measures: list[str] = field(default_factory=list)
+    """Titles of what says how right an answer is; the one that says it best first."""
+    metrics: list[str] = field(default_factory=list)
+    """The first of the measures: those that are metrics of the runs."""
+    others: list[tuple[str, str]] = field(default_factory=list)
+    """The measures after those: protocol and judge, as people who rated the same answers."""
+    tasks: list[str] = field(default_factory=list)
+    labels: list[tuple[str, str]] = field(default_factory=list)
+    """Vocabulary and value, ordered by vocabulary and then by how frequent they are."""
+    spreads: bool = False
+    """True where some judge was asked several times."""
+    unscored: bool = False
+    failed: bool = False
+
+
+def make_finder(board: Leaderboard, dialogues: Sequence[ShownDialogue]) -> Finder:
+    """Look through all turns once for what there is to choose from.
+
+    Args:
+        board: The models and metrics.
+        dialogues: All dialogues.
+    """
+    known = scored_metrics(board, dialogues)
+    judged = [metric for metric in known if kind_of(metric) == "headline" and share_of(metric, 0.0) is not None]
+    best = credit_metric(known)
+    metrics = sorted(judged, key=lambda metric: (metric != best, _rank(metric)))
+    if not metrics and best is not None:
+        metrics = [best]
+    finder = Finder(metrics=metrics)
+    tasks: set[str] = set()
+    labels: Counter[tuple[str, str]] = Counter()
+    others: set[tuple[str, str]] = set()
+    for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
+        if turn.task is not None:
+            tasks.add(turn.task)
+        labels.update((name, value) for name, values in turn.labels.items() for value in values)
+        for answer in turn.answers:
+            finder.failed |= answer.state not in (AnswerState.ANSWERED, AnswerState.NOT_SCORED)
+            seen: set[str] = set()
+            for verdict in answer.verdicts:
+                if verdict.judge is not None and (verdict.judge.startswith(HUMAN) or verdict.protocol in seen):
+                    others.add((verdict.protocol, verdict.judge))
+                seen.add(verdict.protocol)
+                finder.unscored |= any(score.failed for score in verdict.scores)
+                finder.spreads |= any(len(score.given) > 1 for score in verdict.scores)
+    finder.others = sorted(others)
+    finder.measures = [title_of(metric) for metric in metrics]
+    finder.measures += [f"{title_of(protocol)} by {judge}" for protocol, judge in finder.others]
+    finder.tasks = sorted(tasks)
+    frequent = [label for label, _ in labels.most_common(MOST_LABELS)]
+    finder.labels = sorted(frequent, key=lambda label: (label[0], -labels[label], label[1]))
+    return finder
+
+
+def found_turns(finder: Finder, dialogues: Sequence[ShownDialogue]) -> Iterator[FoundTurn]:
+    """Every turn with what each measure gives each model's answer."""
+    for place, dialogue in enumerate(dialogues):
+        for turn in dialogue.turns:
+            given = [[_share(metric, answer) for answer in turn.answers] for metric in finder.metrics]
+            given += [[_rated(protocol, judge, a) for a in turn.answers] for protocol, judge in finder.others]
+            yield FoundTurn(place, turn, given)
+
+
+def column_row(finder: Finder, found: FoundTurn, places: "Places") -> Json:
+    """A turn as the page's script reads it to filter; `turns.js` names the places of its values."""
+    turn = found.turn
+    stem, _, part = turn.file.removesuffix(".html").rpartition(".part")
+    anchor = turn.anchor.removeprefix(f"turn-{turn.number}")
+    return [
+        found.dialogue,
+        int(part) if stem and part.isdigit() else 0,
+        turn.number,
+        anchor,
+        places.tasks.get(turn.task or "", -1),
+        sorted(
+            places.labels[label]
+            for label in {(name, value) for name, values in turn.labels.items() for value in values}
+            if label in places.labels
+        ),
+        short(turn.question, QUESTION_CHARACTERS),
+        "".join(_state(answer) for answer in turn.answers),
+        [[-1 if value is None else round(value * 1000) for value in values] for values in found.credits],
+        [missing for model, answer in enumerate(turn.answers) for missing in _unscored(model, answer)],
+        [round(1000 * _spread(answer)) for answer in turn.answers] if finder.spreads else [],
+    ]
+
+
+def word_row(turn: ShownTurn) -> Json:
+    """The words of a turn that are shown with it: the first reference, and each model's answer."""
+    reference = short(turn.references[0], ANSWER_CHARACTERS) if turn.references else ""
+    return [reference, [short(answer.text or "", ANSWER_CHARACTERS) for answer in turn.answers]]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where tasks and labels stand in their lists."""
+
+    tasks: Mapping[str, int]
+    labels: Mapping[tuple[str, str], int]
+
+    @classmethod
+    def of(cls, finder: Finder) -> "Places":
+        """The places in a finder's lists."""
+        return cls(
+            {task: place for place, task in enumerate(finder.tasks)},
+            {label: place for place, label in enumerate(finder.labels)},
+        )
+
+
+def short(text: str, most: int) -> str:
+    """A text on one line, cut where it is long, with all that is invisible made visible.
+
+    Args:
+        text: What a stranger wrote.
+        most: Characters that are kept.
+    """
+    # What lies far beyond the cut need not be looked at.
+    line = visible(" ".join(text[: 4 * most].split()))
+    return line if len(line) <= most and len(text) <= 4 * most else line[:most] + "…"
+
+
+def raw_share(protocol: str, value: float) -> float:
+    """Where a judge's score lies on its scale, from 0 to 1.
+
+    Args:
+        protocol: Which protocol judged.
+        value: As the judge gave it.
+    """
+    described = find_protocol(protocol)
+    criterion = Criterion(protocol, protocol) if described is None else described.main
+    return criterion.share(value)
+
+
+def main_score(verdict: ShownVerdict) -> ShownScore | None:
+    """The score of a verdict that stands for all of it: the protocol's own, the overall one, or its only one."""
+    described = find_protocol(verdict.protocol)
+    main = verdict.protocol if described is None else described.main.name
+    found = next((score for score in verdict.scores if score.criterion == main), None)
+    return found or (verdict.scores[0] if len(verdict.scores) == 1 else None)
+
+
+def _rank(metric: str) -> int:
+    ranked = credit_measures()
+    return ranked.index(metric) if metric in ranked else len(ranked)
+
+
+def _share(metric: str, answer: ShownAnswer) -> float | None:
+    value = answer.scores.get(metric)
+    return None if value is None else share_of(metric, value)
+
+
+def _rated(protocol: str, judge: str, answer: ShownAnswer) -> float | None:
+    for verdict in answer.verdicts:
+        if verdict.protocol == protocol and verdict.judge == judge and (score := main_score(verdict)) is not None:
+            values = [given.value for given in score.given if given.value is not None]
+            return raw_share(protocol, fmean(values)) if values else None
+    return None
+
+
+def _state(answer: ShownAnswer) -> str:
+    if answer.text is None:
+        return "-"
+    if answer.state is AnswerState.ANSWERED and not answer.text.strip():
+        return "e"
+    return STATES[answer.state]
+
+
+def _unscored(model: int, answer: ShownAnswer) -> Iterator[Json]:
+    for verdict in answer.verdicts:
+        for score in verdict.scores:
+            if score.failed:
+                why = next((g.said for g in score.given if g.state is ScoreState.UNSCORED and g.said), "not said")
+                yield [model, score.title, short(why, REASON_CHARACTERS)]
+
+
+def _spread(answer: ShownAnswer) -> float:
+    """The largest distance between judgings of one answer by one judge, from 0 to 1."""
+    widest = 0.0
+    for verdict in answer.verdicts:
+        for score in verdict.scores:
+            if len(score.given) > 1:
+                values = [raw_share(verdict.protocol, given.value) for given in score.given if given.value is not None]
+                if len(values) > 1:
+                    widest = max(widest, max(values) - min(values))
+    return widest

@@ -1,0 +1,320 @@
+"""What people say of answers, from a run, from rows of scores or from a sheet; and the blank sheet for them to fill in.
+
+A blank sheet is drawn over models and videos, in an order that tells nothing, and names no model.
+"""
+
+import csv
+import hashlib
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from reeltalk.analysis.columns import HUMAN, floor_of, is_reference
+from reeltalk.analysis.verdicts import Place
+from reeltalk.analysis.visible import visible
+from reeltalk.errors import InputError, SettingError
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.ids import derive_id
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.store.documents import read_text
+from reeltalk.store.runs import JUDGED, Run
+from reeltalk.store.tables import read_rows
+
+COLUMNS: Final = ("model", "unit_id", "turn_index", "criterion", "rater", "value")
+"""Columns of a sheet; `item` may stand in place of the first three."""
+ITEM: Final = "item"
+DOES_NOT_APPLY: Final = frozenset({"n/a", "na", "-", "–"})
+"""Values that say that a criterion does not apply."""
+MOST_TURNS: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one person says of one answer on one criterion."""
+
+    place: Place
+    criterion: str
+    rater: str
+    value: float
+
+
+@dataclass(frozen=True)
+class HumanRatings:
+    """Ratings with what was counted while they were read."""
+
+    ratings: tuple[Rating, ...]
+    sources: tuple[str, ...]
+    empty: int = 0
+    """Rows of sheets that nobody filled in."""
+    not_applicable: int = 0
+
+
+def item_code(place: Place) -> str:
+    """The name of an answer on a blinded sheet, which does not tell whose it is.
+
+    Args:
+        place: Model, unit and turn.
+    """
+    return derive_id("item", *place)
+
+
+def human_ratings(runs: Sequence[Run], files: Sequence[Path], places: Iterable[Place]) -> HumanRatings:
+    """All ratings by people: those in the runs, and those in files.
+
+    Args:
+        runs: Their tables `scores/judged-*.jsonl` may hold rows whose judge is `human:NAME`.
+        files: JSON Lines of such rows, or sheets in CSV.
+        places: Of all answers in the runs, by which a sheet's item codes are known again.
+
+    Raises:
+        InputError: A file is damaged, a row is no person's, or two rows rate the same thing; names line and field.
+        SettingError: There are no ratings at all.
+    """
+    found: dict[tuple[Place, str, str], tuple[Rating, str]] = {}
+    counted = {"empty": 0, "n/a": 0}
+    sources: list[str] = []
+    codes: dict[str, Place] | None = None
+
+    def add(rows: Iterable[tuple[int | None, Rating | None, str]], file: Path) -> None:
+        several: dict[tuple[Place, str, str], list[float]] = {}
+        for line, rating, state in rows:
+            if rating is None:
+                counted[state] += 1
+                continue
+            key = (rating.place, rating.criterion, rating.rater)
+            where = f"{file}:{line}" if line is not None else str(file)
+            if key in found and line is not None:
+                raise InputError(
+                    f"{rating.rater!r} rates the same answer on {rating.criterion!r} a second time; "
+                    f"the first is in {found[key][1]}",
+                    file=file,
+                    line=line,
+                    hint="keep one of the two",
+                )
+            # Rounds of one person in a run are averaged.
+            several.setdefault(key, []).append(rating.value)
+            mean = sum(several[key]) / len(several[key])
+            found[key] = (Rating(rating.place, rating.criterion, rating.rater, mean), where)
+
+    for run in runs:
+        for protocol in run.protocols():
+            path = run.file(JUDGED.format(protocol=protocol))
+            if says_human(path):
+                add(_in_run(run, protocol), path)
+                sources.append(str(path))
+    for file in files:
+        if file.suffix.lower() == ".csv":
+            if codes is None:
+                codes = {item_code(place): place for place in places}
+            add(_in_sheet(file, codes), file)
+        else:
+            add(_in_rows(file), file)
+        sources.append(str(file))
+    if not found:
+        looked = ", ".join(map(str, files)) or "the runs' scores/judged-*.jsonl"
+        raise SettingError(
+            f"no ratings by people in {looked}: {counted['empty']:,} rows are not filled in and {counted['n/a']:,} do "
+            "not apply; give --human FILE with rows whose judge is 'human:NAME', or a sheet that is filled in "
+            "('reeltalk calibrate RUN --sheet ratings.csv' writes one)"
+        )
+    ratings = tuple(rating for rating, _ in found.values())
+    return HumanRatings(ratings, tuple(sources), counted["empty"], counted["n/a"])
+
+
+def says_human(path: Path) -> bool:
+    """True where a table of scores has rows by people.
+
+    Args:
+        path: A run's `scores/judged-*.jsonl`.
+    """
+    # Looked for in the bytes: parsing every row of every judge would cost more than the rest of a page.
+    with path.open("rb") as stream:
+        return any(b'"human:' in line for line in stream)
+
+
+def _in_run(run: Run, protocol: str) -> Iterator[tuple[int | None, Rating | None, str]]:
+    for row in run.judged(protocol):
+        if row.judge.startswith(HUMAN):
+            yield None, *_rating(row)
+
+
+def _in_rows(file: Path) -> Iterator[tuple[int, Rating | None, str]]:
+    if not file.is_file():
+        raise InputError("no such file", file=file, hint="check the path")
+    for line, row in enumerate(read_rows(file, JudgedScore), start=1):
+        if not row.judge.startswith(HUMAN) or row.judge == HUMAN:
+            raise InputError(
+                "not a person's rating", file=file, line=line, place="judge", value=row.judge,
+                hint="people's judge is 'human:NAME'",
+            )  # fmt: skip
+        yield line, *_rating(row)
+
+
+def _rating(row: JudgedScore) -> tuple[Rating | None, str]:
+    if row.state is not ScoreState.SCORED or row.value is None:
+        return None, "n/a" if row.state is ScoreState.NOT_APPLICABLE else "empty"
+    place = (row.model, row.unit_id, row.turn_index)
+    return Rating(place, row.criterion, row.judge.removeprefix(HUMAN), row.value), ""
+
+
+def _in_sheet(file: Path, codes: Mapping[str, Place]) -> Iterator[tuple[int, Rating | None, str]]:
+    reader = csv.DictReader(io.StringIO(read_text(file)), strict=True)
+    try:
+        names = reader.fieldnames or []
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}", file=file, line=1) from None
+    coded = ITEM in names
+    needed = (ITEM, *COLUMNS[3:]) if coded else COLUMNS
+    if twice := [name for name in dict.fromkeys(names) if name in needed and names.count(name) > 1]:
+        raise InputError(f"column {twice[0]!r} is there twice", file=file, line=1, hint="delete one of the two")
+    if missing := [name for name in needed if name not in names]:
+        raise InputError(
+            f"column {missing[0]!r} is missing", file=file, line=1, value=",".join(names) or None,
+            hint=f"a sheet has the columns {', '.join(COLUMNS)}, or {', '.join((ITEM, *COLUMNS[3:]))}",
+        )  # fmt: skip
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(f"not CSV: {error}", file=file, line=reader.line_num) from None
+        if row is None:
+            return
+        line = reader.line_num
+        cells = {name: (row.get(name) or "").strip() for name in needed}
+        if not cells["value"]:
+            yield line, None, "empty"
+        elif cells["value"].lower() in DOES_NOT_APPLY:
+            yield line, None, "n/a"
+        else:
+            yield line, _rated(cells, file, line, codes if coded else None), ""
+
+
+def _rated(cells: Mapping[str, str], file: Path, line: int, codes: Mapping[str, Place] | None) -> Rating:
+    for name, cell in cells.items():
+        if not cell and name != "turn_index":
+            raise InputError(f"{name} is empty", file=file, line=line, place=name, hint="fill it in")
+    try:
+        # Spreadsheets of half the world write 2,5.
+        value = float(cells["value"].replace(",", "."))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(
+            "not a number", file=file, line=line, place="value", value=cells["value"],
+            hint="write a number, nothing where nobody rated, or n/a where the criterion does not apply",
+        )  # fmt: skip
+    if codes is not None:
+        place = codes.get(cells[ITEM])
+        if place is None:
+            raise InputError(
+                "no answer in the runs has this code", file=file, line=line, place=ITEM, value=cells[ITEM],
+                hint="give the runs that the sheet was made from",
+            )  # fmt: skip
+    else:
+        index = cells["turn_index"]
+        if index and not (index.isascii() and index.isdigit() and int(index) < MOST_TURNS):
+            raise InputError(
+                "not the number of a turn, from 0", file=file, line=line, place="turn_index", value=index,
+                hint="leave it empty where the whole dialogue was rated",
+            )  # fmt: skip
+        place = (cells["model"], cells["unit_id"], int(index) if index else None)
+    return Rating(place, cells["criterion"], cells["rater"], value)
+
+
+SHEET_COLUMNS: Final = (
+    ITEM, "video_id", "asked_at_s", "before", "question", "references", "answer", "criterion", "rater", "value",
+)  # fmt: skip
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of a cell that a spreadsheet takes for a formula and runs."""
+
+
+def rating_sheet(runs: Sequence[Run], *, items: int, seed: int, criteria: Sequence[str]) -> str:
+    """A sheet as CSV, a row for each drawn answer and criterion; `rater` and `value` are for people to fill in.
+
+    Every model has as many answers as any other, give or take one, and to the same turns where it answered them, so
+    that models are compared on equal questions. They are of as many videos as can be: one turn a video before a second
+    of any. Rows are mixed, and none names its model; `reeltalk calibrate` knows an answer again by `item`, with the
+    same runs. Floors and references are not drawn.
+
+    Args:
+        runs: Whose answers.
+        items: How many answers.
+        seed: Decides which, and their order.
+        criteria: What people shall rate.
+
+    Raises:
+        SettingError: The runs hold no answers to rate.
+    """
+    turns = _answered(runs)
+    if not turns:
+        raise SettingError("the runs hold no answers of models to rate, so there is nothing to put on a sheet")
+    before = _histories(turns)
+    drawn = _drawn(turns, items, seed)
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(SHEET_COLUMNS)
+    for turn in sorted(drawn, key=lambda turn: _chance(seed, f"order {turn.model}", turn)):
+        place = (turn.model, turn.unit_id, turn.turn_index)
+        texts = (before[place], turn.question, "\n".join(turn.references), turn.text)
+        asked = "" if turn.asked_at_s is None else f"{turn.asked_at_s:g}"
+        cells = [item_code(place), turn.video_id, asked, *texts]
+        for criterion in criteria:
+            writer.writerow([*map(_inert, cells), criterion, "", ""])
+    return stream.getvalue()
+
+
+def _answered(runs: Sequence[Run]) -> list[AnsweredTurn]:
+    found: dict[tuple[str, str, int], AnsweredTurn] = {}
+    for run in runs:
+        apart = {info.model for info in run.info.models if floor_of(info) or is_reference(info)}
+        for turn in run.answers():
+            if turn.state is AnswerState.ANSWERED and turn.model not in apart:
+                found.setdefault((turn.model, turn.unit_id, turn.turn_index), turn)
+    return list(found.values())
+
+
+def _histories(turns: Sequence[AnsweredTurn]) -> dict[tuple[str, str, int], str]:
+    """What was asked before each turn, with the references: what the question may point to."""
+    units: dict[tuple[str, str], list[AnsweredTurn]] = defaultdict(list)
+    for turn in turns:
+        units[turn.model, turn.unit_id].append(turn)
+    found = {}
+    for unit in units.values():
+        lines: list[str] = []
+        for turn in sorted(unit, key=lambda turn: turn.turn_index):
+            found[turn.model, turn.unit_id, turn.turn_index] = "\n".join(lines)
+            lines.append(f"{turn.turn_index + 1}. {turn.question} – {turn.references[0] if turn.references else '?'}")
+    return found
+
+
+def _drawn(turns: Sequence[AnsweredTurn], items: int, seed: int) -> list[AnsweredTurn]:
+    models: dict[str, dict[str, list[AnsweredTurn]]] = defaultdict(lambda: defaultdict(list))
+    for turn in turns:
+        models[turn.model][turn.video_id].append(turn)
+    queues = []
+    for model in sorted(models):
+        videos = [sorted(found, key=lambda turn: _chance(seed, "turn", turn)) for found in models[model].values()]
+        videos.sort(key=lambda found: _chance(seed, "video", found[0]))
+        most = max(map(len, videos))
+        queues.append([found[depth] for depth in range(most) for found in videos if depth < len(found)])
+    drawn: list[AnsweredTurn] = []
+    for depth in range(max(map(len, queues))):
+        for queue in queues:
+            if depth < len(queue) and len(drawn) < items:
+                drawn.append(queue[depth])
+    return drawn
+
+
+def _chance(seed: int, what: str, turn: AnsweredTurn) -> bytes:
+    text = f"{seed} {what} {turn.unit_id} {turn.turn_index}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def _inert(cell: str) -> str:
+    """A cell that no spreadsheet runs; a stranger's answer may begin as a formula does."""
+    shown = visible(cell)
+    return f"'{shown}" if shown.startswith(FORMULA) else shown

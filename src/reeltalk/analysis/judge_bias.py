@@ -1,0 +1,189 @@
+"""What a judge rewards beside what people reward: length, place in the dialogue, shown options, its own kind.
+
+Each check is a correlation over answers, and the same with what people say held equal: what is left then is the judge's
+own. Where nobody rated, the words shared with the reference are held in their place. These rest on all answers that a
+judge scored, often tens of thousands; so draws of the videos keep the ranks that answers have among all, and only the
+intervals of the comparison with people rank anew.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.analysis.judge_values import RatedAnswer, Scorer
+from reeltalk.analysis.verdicts import Place
+from reeltalk.metrics.correlation import partial, spearman_of_held_ranks, undefined
+from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, draw_videos
+
+Floats = NDArray[np.float64]
+
+FOLLOWS: Final = "one of the two follows from what is held equal"
+
+
+@dataclass(frozen=True)
+class BiasCheck:
+    """One thing that should not move a score."""
+
+    what: str
+    """`length`, `position` or `option`."""
+    judge: Statistic
+    """Spearman's rho of the judge's scores with it, over all answers that it scored."""
+    people: Statistic | None
+    """The same of people's ratings, over what they rated."""
+    beyond_people: Statistic | None
+    """The judge's, with people's ratings held equal."""
+    beyond_overlap: Statistic | None
+    """The judge's, with the words shared with the reference held equal, over all answers that it scored."""
+
+
+@dataclass(frozen=True)
+class SelfPreference:
+    """Whether a judge likes answers of its own family."""
+
+    family: str
+    own: tuple[str, ...]
+    """Models whose name has the family's."""
+    difference: Statistic
+    """How much more it gives them than people do, beside what it gives the others; in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far rounds of one judge differ."""
+
+    items: int
+    """Answers with several rounds."""
+    rounds_sd: float
+    """Standard deviation between rounds, in points of the judge's scale."""
+    answers_sd: float
+    """Standard deviation between answers' means."""
+
+
+@dataclass(frozen=True)
+class Bias:
+    """All that was looked for in one judge."""
+
+    checks: tuple[BiasCheck, ...]
+    self_preference: SelfPreference | None
+    noise: Noise | None
+
+
+def bias(
+    scorer: Scorer,
+    answers: Mapping[Place, RatedAnswer],
+    people: Mapping[Place, float],
+    *,
+    models: frozenset[str],
+) -> Bias:
+    """Look for what else moves a judge.
+
+    Args:
+        scorer: The judge.
+        answers: All answers.
+        people: What people say, by answer.
+        models: Whose answers count.
+    """
+    places = [place for place in scorer.values if place in answers and place[0] in models]
+    if not places:
+        return Bias((), None, None)
+    judged = np.array([scorer.values[place] for place in places])
+    rated = np.array([people.get(place, np.nan) for place in places])
+    draws = draw_videos([answers[place].video_id for place in places])
+    traits: dict[str, list[int] | list[int | None]] = {
+        "length": [answers[place].words for place in places],
+        "position": [answers[place].turn for place in places],
+        "option": [answers[place].right_option for place in places],
+    }
+    overlap = np.array([_or_nan(answers[place].overlap) for place in places])
+    checks = []
+    for what, found in traits.items():
+        trait = np.array([_or_nan(value) for value in found])
+        if np.isfinite(trait).sum() and np.ptp(trait[np.isfinite(trait)]) > 0:
+            checks.append(_check(what, trait, judged, rated, overlap, draws))
+    return Bias(tuple(checks), _self_preference(scorer, places, judged, rated, draws), _noise(scorer, models))
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _check(what: str, trait: Floats, judged: Floats, rated: Floats, overlap: Floats, draws: Draws) -> BiasCheck:
+    has_trait = np.isfinite(trait)
+    labelled, covered = has_trait & np.isfinite(rated), has_trait & np.isfinite(overlap)
+    return BiasCheck(
+        what,
+        _rank_correlation(judged, trait, has_trait, draws),
+        _rank_correlation(rated, trait, labelled, draws) if labelled.any() else None,
+        _beyond(judged, trait, rated, labelled, draws) if labelled.any() else None,
+        _beyond(judged, trait, overlap, covered, draws) if covered.any() else None,
+    )
+
+
+def _rank_correlation(first: Floats, second: Floats, rows: NDArray[np.bool_], draws: Draws) -> Statistic:
+    x, y, own = first[rows], second[rows], draws.subset(rows)
+    reason = undefined(x, y)
+    if reason is not None:
+        return own.statistic(None, None, reason=reason)
+    value, drawn = spearman_of_held_ranks(x, y, own)
+    return own.statistic(value, drawn, scale=CORRELATION)
+
+
+def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_], draws: Draws) -> Statistic:
+    """The rank correlation of judge and trait with a third thing held equal."""
+    own = draws.subset(rows)
+    pairs = ((judged[rows], trait[rows]), (judged[rows], held[rows]), (trait[rows], held[rows]))
+    reason = next((why for x, y in pairs if (why := undefined(x, y))), None)
+    if reason is not None:
+        return own.statistic(None, None, reason=reason)
+    found = [spearman_of_held_ranks(x, y, own) for x, y in pairs]
+    value = float(partial(*(np.array(rho) for rho, _ in found)))
+    if not np.isfinite(value):
+        return own.statistic(None, None, reason=FOLLOWS)
+    return own.statistic(value, partial(*(drawn for _, drawn in found)), scale=CORRELATION)
+
+
+def family_of(judge: str) -> str | None:
+    """The first word of a model's name, without its provider: of `openai/gpt-4o-mini` it is `gpt`."""
+    name = re.split(r"[/:]", judge.lower())[-1]
+    match = re.match(r"[a-z]{2,}", name)
+    return match[0] if match else None
+
+
+def _self_preference(
+    scorer: Scorer, places: Sequence[Place], judged: Floats, rated: Floats, draws: Draws
+) -> SelfPreference | None:
+    family = family_of(scorer.judge) if scorer.judge else None
+    rows = np.isfinite(rated)
+    if family is None or not rows.any():
+        return None
+    names = np.array([place[0] for place in places])[rows]
+    own = np.array([bool(re.search(rf"(?<![a-z]){re.escape(family)}(?![a-z])", name.lower())) for name in names])
+    if not own.any() or own.all() or np.ptp(judged[rows]) == 0 or np.ptp(rated[rows]) == 0:
+        return None
+    gap = _standard(judged[rows]) - _standard(rated[rows])
+    some = draws.subset(rows)
+    drawn = None
+    if some.videos > 1:
+        sums = some.summed(np.stack([gap * own, own, gap * ~own, ~own], axis=1).astype(np.float64))
+        counts = np.where(sums[:, [1, 3]] > 0, sums[:, [1, 3]], np.nan)
+        drawn = sums[:, 0] / counts[:, 0] - sums[:, 2] / counts[:, 1]
+    value = float(gap[own].mean() - gap[~own].mean())
+    return SelfPreference(family, tuple(sorted(set(names[own].tolist()))), some.statistic(value, drawn))
+
+
+def _standard(values: Floats) -> Floats:
+    standard: Floats = (values - values.mean()) / values.std()
+    return standard
+
+
+def _noise(scorer: Scorer, models: frozenset[str]) -> Noise | None:
+    rounds = [values for place, values in scorer.rounds.items() if place[0] in models]
+    if not rounds:
+        return None
+    within = float(np.sqrt(np.mean([np.var(values, ddof=1) for values in rounds])))
+    means = [float(np.mean(values)) for values in rounds]
+    return Noise(len(rounds), within, float(np.std(means, ddof=1)) if len(means) > 1 else 0.0)

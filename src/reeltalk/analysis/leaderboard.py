@@ -1,0 +1,424 @@
+"""What the pages show, as plain data: rows and columns, best values, what was counted, and which numbers compare."""
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reeltalk.analysis.columns import (
+    Column,
+    columns,
+    competes,
+    differing_parts,
+    digits_of,
+    direction_of,
+    floor_of,
+    is_human,
+    is_reference,
+    kind_of,
+)
+from reeltalk.errors import BenchmarkError
+from reeltalk.judge.protocol import caution_of
+from reeltalk.metrics.info import Direction
+from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
+from reeltalk.store.runs import INFO, SUMMARY, Run
+
+DOES_NOT_TELL_MODELS_APART: Final = frozenset({"duplicates"})
+"""Signature parts that may differ between models whose numbers still compare."""
+
+RESERVED_NAMES: Final = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows keeps for devices, with any ending."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the table."""
+
+    row: SummaryRow
+    reason: str | None
+    """Why there is no number."""
+    is_best: bool
+    """True for the highest of several values that compare; the lowest, where less is better."""
+    may_equal_best: bool
+    """True where the 95 % intervals do not tell it from the best value: they overlap, or one of the two is missing."""
+
+    @property
+    def withheld(self) -> bool:
+        """True where a number over what was scored is not quoted, as too many items are unscored."""
+        return self.row.value is None and self.row.over_scored is not None
+
+    @property
+    def due(self) -> int:
+        """Items that should have a score."""
+        return self.row.n + self.row.unscored
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model of one run."""
+
+    name: str
+    run: Run
+    info: ModelInfo
+    cells: dict[str, Cell | None]
+    """By metric; None where the model's run does not have the metric."""
+    curves: dict[str, list[CurvePoint]]
+    """By metric, in the order of turn positions; withheld ones too."""
+
+    def quoted_curve(self, metric: str) -> list[CurvePoint]:
+        """The points of a metric's curve that are not withheld."""
+        return [point for point in self.curves.get(metric, ()) if point.value is not None]
+
+    @property
+    def page(self) -> str:
+        """File of its own page below the report's folder: a name that is safe on every system, and no other model's."""
+        plain = re.sub(r"[^a-z0-9_-]", "_", self.name.lower())[:80]
+        if plain != self.name or plain in RESERVED_NAMES:
+            # A dot stands in no plain name, so a hashed one never meets it.
+            plain += "." + hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return f"models/{plain}.html"
+
+    @property
+    def floor(self) -> str | None:
+        """What it does, where it is a player that knows nothing; None for all others."""
+        return floor_of(self.info)
+
+    @property
+    def competes(self) -> bool:
+        """True for a model that may be called the best."""
+        return competes(self.info)
+
+    @property
+    def is_human(self) -> bool:
+        """True where people answered."""
+        return is_human(self.info)
+
+    @property
+    def is_reference(self) -> bool:
+        """True where the answers are the references themselves."""
+        return is_reference(self.info)
+
+
+@dataclass(frozen=True)
+class SignatureLine:
+    """A distinct signature, and the numbers that carry it."""
+
+    number: int
+    """From 1, in the order of the table's numbers."""
+    signature: str
+    metrics: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class UnscoredLine:
+    """A metric without a value, why, and for which models."""
+
+    metric: str
+    reason: str
+    models: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Models of all runs side by side."""
+
+    metrics: list[str]
+    models: list[ModelRow]
+    mixed: dict[str, list[str]]
+    """Metrics whose numbers do not compare between models, with the signature parts that differ."""
+    signatures: dict[str, SignatureLine]
+    """By signature."""
+    unscored: list[UnscoredLine]
+
+    @property
+    def judged(self) -> list[Column]:
+        """The first table: judged measures, beside each what the official script makes of it, and its floor."""
+        return columns(self.metrics, ("headline", "compat", "floor"))
+
+    @property
+    def begins_with_texts(self) -> bool:
+        """True where text metrics come before the judged measures: all of these are cautioned against."""
+        return bool(self.texts) and all(caution_of(column.metric) for column in self.judged)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Why measures of the first table are no results, each reason once."""
+        return list(dict.fromkeys(filter(None, (caution_of(column.metric) for column in self.judged))))
+
+    @property
+    def texts(self) -> list[Column]:
+        """The table of text metrics."""
+        return columns(self.metrics, ("text",))
+
+    @property
+    def timings(self) -> list[Column]:
+        """The table of times, tokens and frames."""
+        return columns(self.metrics, ("timing",))
+
+    @property
+    def details(self) -> list[tuple[str, list[str]]]:
+        """Every judged metric by its family, the official script's and withheld ones too."""
+        found: dict[str, list[str]] = {}
+        for metric in self.metrics:
+            if kind_of(metric) not in ("text", "timing"):
+                found.setdefault(metric.split(".")[0], []).append(metric)
+        return list(found.items())
+
+    @property
+    def plotted(self) -> list[str]:
+        """Metrics that have figures: headlines and text metrics."""
+        return [metric for metric in self.metrics if kind_of(metric) in ("headline", "text")]
+
+    @property
+    def floors(self) -> list[ModelRow]:
+        """Players that know nothing of what is asked."""
+        return [model for model in self.models if model.floor is not None]
+
+    @property
+    def withheld(self) -> bool:
+        """True where some number is withheld."""
+        return self.withheld_among(self.metrics)
+
+    def withheld_among(self, metrics: Sequence[str]) -> bool:
+        """True where a number of these metrics is withheld."""
+        cells = [model.cells[metric] for model in self.models for metric in metrics]
+        return any(cell.withheld for cell in cells if cell)
+
+    def floor(self, metric: str, run: Run) -> float | None:
+        """The highest value of the players that know nothing: those of a run where it has some, else of all runs."""
+        own = [model for model in self.floors if model.run is run] or (self.floors if metric not in self.mixed else [])
+        found = [cell.row.value for model in own if (cell := model.cells[metric]) is not None]
+        return max((value for value in found if value is not None), default=None)
+
+    @property
+    def subjects(self) -> list[str]:
+        """What was scored, as `vdact.answers`: usually one."""
+        return list(dict.fromkeys(model.run.info.subject for model in self.models))
+
+    @property
+    def clusters(self) -> int:
+        """Source videos behind the intervals: those of the largest run."""
+        return max(model.run.info.clusters for model in self.models)
+
+    @property
+    def has_best(self) -> bool:
+        """True where some column has a value that is called the highest."""
+        return any(cell.is_best for model in self.models for cell in model.cells.values() if cell)
+
+    @property
+    def mixed_together(self) -> list[tuple[list[str], list[str]]]:
+        """Metrics whose numbers do not compare, grouped by the signature parts that differ."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for metric, parts in self.mixed.items():
+            groups.setdefault(tuple(parts), []).append(metric)
+        return [(metrics, list(parts)) for parts, metrics in groups.items()]
+
+    def naming(self, models: Sequence[str]) -> str:
+        """Some of the models as words: `all models` where none is left out."""
+        return "all models" if len(models) == len(self.models) > 1 else ", ".join(models)
+
+    @property
+    def shares_no_metric(self) -> bool:
+        """True where there are several models and none of the metrics has a value for two of them."""
+        values = [[model.cells[metric] for model in self.models] for metric in self.metrics]
+        most = max(sum(cell is not None and cell.row.value is not None for cell in column) for column in values)
+        return len(self.models) > 1 and most == 1
+
+
+def _shown(runs: Sequence[Run]) -> list[tuple[int, ModelInfo, dict[str, SummaryRow]]]:
+    """The models by their run's place, those that know nothing last, and of equal null rows of several runs one."""
+    models: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
+    floors: list[tuple[int, ModelInfo, dict[str, SummaryRow]]] = []
+    for place, run in enumerate(runs):
+        found = _by_model(run)
+        for info in run.info.models:
+            rows = found[info.model]
+            if floor_of(info) is None:
+                models.append((place, info, rows))
+            elif not any(before.model == info.model and equal == rows for _, before, equal in floors):
+                floors.append((place, info, rows))
+    return models + floors
+
+
+def build(runs: Sequence[Run]) -> Leaderboard:
+    """Put the models of several runs side by side.
+
+    A model name that stands in several runs gets its run's name behind it.
+
+    Raises:
+        BenchmarkError: No run has a number or a reason for none, or a run contradicts itself.
+    """
+    if not any(run.summary for run in runs):
+        raise BenchmarkError("the runs hold no scores, so there is nothing to report; score some answers first")
+    found_metrics = dict.fromkeys(row.metric for run in runs for row in run.summary)
+    metrics = sorted(found_metrics, key=lambda metric: bool(caution_of(metric)))
+    shown = _shown(runs)
+    times = Counter(info.model for _, info, _ in shown)
+    run_names = _distinct([run.name for run in runs])
+    rows: list[tuple[str, Run, ModelInfo, dict[str, SummaryRow]]] = []
+    for place, info, found in shown:
+        name = info.model if times[info.model] == 1 else f"{info.model} · {run_names[place]}"
+        rows.append((name, runs[place], info, found))
+    numbers = {metric: [(info, found[metric]) for _, _, info, found in rows if metric in found] for metric in metrics}
+    mixed = {
+        metric: parts
+        for metric in metrics
+        if kind_of(metric) != "timing" and (parts := differing_parts(numbers[metric], DOES_NOT_TELL_MODELS_APART))
+    }
+    best = {
+        metric: None
+        if metric in mixed or caution_of(metric)
+        else _best([row for info, row in numbers[metric] if competes(info)], direction_of(metric))
+        for metric in metrics
+    }
+    names = _distinct([name for name, *_ in rows])
+    models = [
+        ModelRow(
+            name,
+            run,
+            info,
+            {
+                metric: _cell(run, found[metric], best[metric] if competes(info) else None) if metric in found else None
+                for metric in metrics
+            },
+            _curves(run, info.model),
+        )
+        for name, (_, run, info, found) in zip(names, rows, strict=True)
+    ]
+    return Leaderboard(metrics, models, mixed, _signatures(metrics, models), _unscored(metrics, models))
+
+
+def shown(value: float, metric: str | None = None) -> str:
+    """A value with four digits after the point, below the width of any interval seen so far; two from 10 on.
+
+    Args:
+        value: The value.
+        metric: Its metric; those from 0 to 100, and tokens and frames, have two digits whatever their value.
+    """
+    return f"{value:,.{digits_of(metric, value)}f}"
+
+
+def key_of(index: int) -> str:
+    """The letter by which figures name the model at that place of the leaderboard: A to Z, then AA, AB."""
+    letters = ""
+    index += 1
+    while index:
+        index, place = divmod(index - 1, 26)
+        letters = chr(ord("A") + place) + letters
+    return letters
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, those that came before with a number behind them."""
+    taken: set[str] = set()
+    distinct = []
+    for name in names:
+        tried, times = name, 1
+        while tried in taken:
+            times += 1
+            tried = f"{name} ({times})"
+        taken.add(tried)
+        distinct.append(tried)
+    return distinct
+
+
+def _by_model(run: Run) -> dict[str, dict[str, SummaryRow]]:
+    found: dict[str, dict[str, SummaryRow]] = {info.model: {} for info in run.info.models}
+    for row in run.summary:
+        if row.model not in found:
+            raise BenchmarkError(
+                f"{run.path / SUMMARY} has a number of model {row.model!r}, which {INFO} does not list; "
+                "score the answers again"
+            )
+        if row.metric in found[row.model]:
+            raise BenchmarkError(
+                f"{run.path / SUMMARY} has two numbers of {row.metric!r} for model {row.model!r}; "
+                "score the answers again"
+            )
+        found[row.model][row.metric] = row
+    return found
+
+
+def _curves(run: Run, model: str) -> dict[str, list[CurvePoint]]:
+    found: dict[str, list[CurvePoint]] = defaultdict(list)
+    for point in run.curves:
+        if point.model == model:
+            found[point.metric].append(point)
+    return {metric: sorted(points, key=lambda point: point.turn_index) for metric, points in found.items()}
+
+
+def _best(rows: list[SummaryRow], direction: Direction) -> SummaryRow | None:
+    """The row with the best value, where there are several to be best of."""
+    scored = [(row.value, row) for row in rows if row.value is not None]
+    if len(scored) < 2 or direction == "neither":
+        return None
+    of = max if direction == "higher" else min
+    return of(scored, key=lambda pair: pair[0])[1]
+
+
+def _cell(run: Run, row: SummaryRow, best: SummaryRow | None) -> Cell:
+    if row.value is None:
+        return Cell(row, why_no_value(run, row), False, False)
+    if best is None or best.value is None:
+        return Cell(row, None, False, False)
+    if row.value == best.value:
+        return Cell(row, None, True, False)
+    low, high = (best.low, row.high) if row.value < best.value else (row.low, best.high)
+    return Cell(row, None, False, low is None or high is None or high >= low)
+
+
+def why_no_value(run: Run, row: SummaryRow | GroupRow) -> str:
+    """Why there is no number.
+
+    Args:
+        run: The run.
+        row: One of its rows that has no value.
+    """
+    stated = [u.reason for u in run.info.unscored if (u.model, u.metric) == (row.model, row.metric)]
+    if stated:
+        return stated[0]
+    due = row.n + row.unscored
+    why = f" ({reasons_told(row)})" if isinstance(row, SummaryRow) and row.reasons else ""
+    if row.over_scored is not None:
+        if not is_withheld(row.n, row.unscored):
+            return f"withheld: more than 2 % of a part of it, or of its judgings, are unscored{why}"
+        return f"withheld: {row.unscored:,} of {due:,} are unscored, more than 2 %{why}"
+    if row.unscored:
+        return f"none of {due:,} has a score{why}"
+    if isinstance(row, SummaryRow) and row.not_applicable:
+        return f"it applies to none of {row.not_applicable:,}"
+    return "the run does not say why"
+
+
+def reasons_told(row: SummaryRow) -> str:
+    """Why items of a number are unscored, as `the model gave no answer: timed out: 3; there is no reference: 1`."""
+    return "; ".join(f"{reason}: {count:,}" for reason, count in row.reasons.items())
+
+
+def _signatures(metrics: list[str], models: list[ModelRow]) -> dict[str, SignatureLine]:
+    lines: dict[str, SignatureLine] = {}
+    for metric in metrics:
+        for model in models:
+            if (cell := model.cells[metric]) is None:
+                continue
+            signature = cell.row.signature
+            line = lines.setdefault(signature, SignatureLine(len(lines) + 1, signature))
+            if metric not in line.metrics:
+                line.metrics.append(metric)
+            if model.name not in line.models:
+                line.models.append(model.name)
+    return lines
+
+
+def _unscored(metrics: list[str], models: list[ModelRow]) -> list[UnscoredLine]:
+    lines: dict[tuple[str, str], UnscoredLine] = {}
+    for metric in metrics:
+        for model in models:
+            if (cell := model.cells[metric]) is not None and cell.reason is not None:
+                lines.setdefault((metric, cell.reason), UnscoredLine(metric, cell.reason)).models.append(model.name)
+    return list(lines.values())

@@ -1,0 +1,139 @@
+"""How many videos a benchmark needs: from a pilot's scatter to the smallest difference that would be found."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.analysis.columns import span_of, title_of
+from reeltalk.analysis.comparison import Comparison, Comparisons, shown_difference
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.visible import visible
+from reeltalk.metrics.power import power_of, videos_needed
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
+
+POINTS: Final = (1.0, 2.0, 5.0)
+"""Differences that are planned for where none is named, in hundredths of the metric's scale."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one comparison, as a pilot, says about larger ones."""
+
+    metric: str
+    first: str
+    second: str
+    group: str | None
+    videos: int
+    items_per_video: float
+    standard_error: float
+    df: float
+    icc: float
+    design_effect: float | None
+    detectable: float
+    points: float
+    """The difference planned for, in hundredths of the scale."""
+    difference: float
+    """The same in the metric's unit."""
+    power_now: float
+    """How surely it is found with the videos there are."""
+    videos_needed: int | None
+    """None where it would be more than a million."""
+
+
+def plans(found: Comparisons, points: Sequence[float] = POINTS) -> list[Plan]:
+    """A plan for each comparison and difference; where there is no interval or no scale there is none.
+
+    Args:
+        found: The pilot.
+        points: Differences to find, above 0.
+    """
+    alpha, power = found.settings.alpha, found.settings.target_power
+    made = []
+    for row in found.rows:
+        span = span_of(row.metric)
+        if span is None or row.standard_error is None or row.df is None or row.detectable is None or row.icc is None:
+            continue
+        names = [found.board.models[index].name for index in (row.first, row.second)]
+        for point in points:
+            difference = point / 100 * span
+            made.append(
+                Plan(
+                    row.metric,
+                    names[0],
+                    names[1],
+                    row.group,
+                    row.videos,
+                    row.items / row.videos,
+                    row.standard_error,
+                    row.df,
+                    row.icc,
+                    row.design_effect,
+                    row.detectable,
+                    point,
+                    difference,
+                    power_of(difference, row.standard_error, row.df, alpha=alpha),
+                    videos_needed(difference, row.standard_error, row.df, row.videos, alpha=alpha, power=power),
+                )
+            )
+    return made
+
+
+def plan_records(found: Comparisons, points: Sequence[float] = POINTS) -> list[dict[str, object]]:
+    """Plans as records."""
+    return [dataclasses.asdict(plan) for plan in plans(found, points)]
+
+
+def plan_text(found: Comparisons, points: Sequence[float] = POINTS) -> str:
+    """Plans for a terminal."""
+    settings = found.settings
+    lines = [
+        f"How many videos like these a difference takes: two-sided test at {settings.alpha:.3g}, "
+        f"{settings.target_power * 100:.0f} % power, as many turns a video."
+    ]
+    made = plans(found, points)
+    for row in found.rows:
+        own = [
+            plan
+            for plan in made
+            if (plan.metric, plan.group) == (row.metric, row.group)
+            and (plan.first, plan.second) == tuple(found.board.models[index].name for index in (row.first, row.second))
+        ]
+        lines += _row(found, row, own)
+    if any(plan.videos_needed is not None and plan.videos_needed < FEW_VIDEOS for plan in made):
+        lines.append(f"Below {FEW_VIDEOS} videos no test can be relied on, however large the difference.")
+    lines.append(
+        "A point is a hundredth of the metric's scale. More turns a video help less, the more they resemble each other."
+    )
+    return "\n".join(visible(line) for line in lines) + "\n"
+
+
+def _why_no_plan(row: Comparison) -> str:
+    if span_of(row.metric) is None:
+        return "its scale has no end, so it has no points"
+    return "there is no scatter to plan from" if row.videos > 1 else "one video tells no scatter"
+
+
+def _row(found: Comparisons, row: Comparison, own: Sequence[Plan]) -> list[str]:
+    names = " and ".join(f"{key_of(index)} {found.board.models[index].name}" for index in (row.first, row.second))
+    title = title_of(row.metric) + (f", {row.group}" if row.group else "")
+    if not own:
+        why = row.problem or _why_no_plan(row)
+        return ["", f"{title}: {names}", f"    no plan: {why}"]
+    first = own[0]
+    effect = "" if first.design_effect is None else f", design effect {first.design_effect:.2f}"
+    lines = [
+        "",
+        f"{title}: {names}",
+        f"    pilot: {first.videos:,} videos with {first.items_per_video:.1f} {row.item}s each, standard error "
+        f"{shown_difference(row.metric, first.standard_error)[1:]}, within-video correlation {first.icc:.2f}{effect}",
+        f"    smallest detectable difference now: {shown_difference(row.metric, first.detectable)[1:]}",
+    ]
+    for plan in own:
+        needed = "more than a million" if plan.videos_needed is None else f"{plan.videos_needed:,}"
+        lines.append(
+            f"    {plan.points:g} point{'s' if plan.points != 1 else ''} "
+            f"({shown_difference(row.metric, plan.difference)[1:]}): {needed} videos; "
+            f"found with {plan.power_now * 100:.0f} % power now"
+        )
+    return lines

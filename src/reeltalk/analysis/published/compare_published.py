@@ -1,0 +1,410 @@
+"""One's own numbers in the columns of published tables, and why a published number may not compare with them.
+
+All of it is plain data, and none of it is ever called the best. The reasons rest on signatures, settings and the paper.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.analysis.leaderboard import Leaderboard, ModelRow, key_of, why_no_value
+from reeltalk.analysis.published.records import HOW_WORDS, Column, PublishedBenchmark, PublishedTable, Row
+from reeltalk.judge.protocol import COMPAT
+from reeltalk.schema.runs import GroupRow, SummaryRow
+from reeltalk.schema.scoring import Signature
+from reeltalk.store.runs import Run
+
+JUDGED: Final = frozenset({"svbench", "gpt-score", "mtv"})
+"""Families of measures that a model judges."""
+ANSWERS: Final = ".answers"
+"""What a subject ends in where answers of a published layout were scored, which it then begins with."""
+TEXTS: Final = frozenset({"bleu_4", "meteor", "rouge_l", "cider"})
+
+
+@dataclass(frozen=True)
+class OwnNumber:
+    """A score of your run, with what the comparison needs to know of it."""
+
+    key: str
+    """The letter of its model."""
+    metric: str
+    parts: dict[str, str]
+    """Of its signature."""
+    subject: str
+    n: int
+    official: bool = False
+    """True where the reply was read as the official script reads it."""
+    limit: int | None = None
+    """Units at most that were played, where not all were."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why some numbers may not compare."""
+
+    kind: str
+    """`data`, `judge`, `frames` and so on."""
+    told: str
+
+
+def parts_of(signature: str) -> tuple[str, dict[str, str]]:
+    """Subject and parts of a signature; nothing of one that another program wrote in a form of its own.
+
+    Args:
+        signature: As a run has it.
+    """
+    try:
+        parsed = Signature.parse(signature)
+    except ValueError:
+        return "", {}
+    return parsed.subject, dict(parsed.parts)
+
+
+def reasons(
+    benchmark: PublishedBenchmark,
+    table: PublishedTable,
+    row: Row,
+    own: Sequence[OwnNumber],
+    *,
+    imported: frozenset[str] | None = None,
+) -> list[Reason]:
+    """Reasons why a published row may not compare with your scores; at least one, since no published row has its data.
+
+    Args:
+        benchmark: What the row is from.
+        table: Likewise.
+        row: The row.
+        own: Every own number that stands in the table.
+        imported: Formats from which the benchmark was imported that the runs were played on; None where it was not
+            given.
+    """
+    found = [_data(benchmark, own, imported)]
+    found += _items(table, own)
+    judged = [number for number in own if number.metric.split(".")[0] in JUDGED]
+    if judged:
+        found += _judge(table, judged)
+    found += _version(table, own)
+    found += _frames(table, row, own)
+    found += _history(table, row, own)
+    if any(number.metric.split(".")[0] == "cogme" for number in own):
+        found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
+    if any(number.metric in TEXTS for number in own):
+        toks = _each(own, lambda number: number.parts.get("tok"), among=lambda number: number.metric in TEXTS)
+        found.append(Reason("text metrics", f"their tokeniser and variants are not published; here {toks}"))
+    if table.how in ("figure value", "figure estimate", "secondary"):
+        found.append(Reason("source", HOW_WORDS[table.how]))
+    limits = sorted({number.limit for number in own if number.limit is not None})
+    if limits:
+        found.append(Reason("part", f"only the first {', '.join(map(str, limits))} were played here"))
+    return found
+
+
+def _data(benchmark: PublishedBenchmark, own: Sequence[OwnNumber], imported: frozenset[str] | None) -> Reason:
+    named = sorted({number.subject.split(".")[0] for number in own})
+    hashes = ", ".join(sorted({number.parts.get("data", "no hash") for number in own}))
+    releases = set(benchmark.releases)
+    if imported is not None and not imported & releases:
+        told = f"{benchmark.title}; here {', '.join(named)} ({hashes}), which was not imported from its release"
+        return Reason("data", told)
+    if imported is not None or set(named) <= releases:
+        return Reason("data", f"no hash of what was asked is published; here {hashes}")
+    if all(number.subject.endswith(ANSWERS) for number in own):
+        return Reason("data", f"{benchmark.title}; here {', '.join(named)} ({hashes})")
+    told = f"{benchmark.title}; here {', '.join(named)} ({hashes}); give the benchmark with --bench to check what it is"
+    return Reason("data", told)
+
+
+def _items(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+    if table.items is None:
+        return []
+    # Of one tag there are fewer questions; only the whole is compared.
+    counts = {number.n for number in own if "." not in number.metric}
+    if not counts or counts == {table.items}:
+        return []
+    return [Reason("questions", f"{table.items:,} published; {', '.join(f'{n:,}' for n in sorted(counts))} here")]
+
+
+def _judge(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+    if table.judge is None:
+        found = [Reason("judge", f"not published; {_each(own, lambda number: number.parts.get('judge'))} here")]
+    else:
+        found = _told("judge", table.judge, own, lambda number: number.parts.get("judge"), same=_same_model)
+    found.append(Reason("prompt", "ours asks the judge in our own words"))
+    if table.scored_by == "script":
+        if any(number.official for number in own):
+            told = "the official script's; only the rows 'official script' read replies as it does"
+        else:
+            told = "the official script's, whose mistakes ours mends; --compat shows what it would make of the replies"
+        found.append(Reason("scoring", told))
+    return found
+
+
+def _version(table: PublishedTable, own: Sequence[OwnNumber]) -> list[Reason]:
+    if table.version is None:
+        return []
+    return _told("version", table.version, own, lambda number: number.parts.get("version"))
+
+
+def _frames(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[Reason]:
+    if any(column.frames is not None for column in table.columns):
+        # Each own number stands in the column of its frames.
+        return []
+    shown = row.frames if row.frames is not None else table.frames
+    if shown is None:
+        if table.judge is None:
+            return []
+        return [Reason("frames", f"not published; {_each(own, _frames_of)} here")]
+    return _told("frames", str(shown), own, _frames_of)
+
+
+def _frames_of(number: OwnNumber) -> str | None:
+    if number.parts.get("policy") == "none":
+        return "none"
+    rate = number.parts.get("fps")
+    return f"{rate}fps" if rate is not None else number.parts.get("frames")
+
+
+def _history(table: PublishedTable, row: Row, own: Sequence[OwnNumber]) -> list[Reason]:
+    asked = [number for number in own if number.parts.get("mode") != "single"]
+    stated = row.history or table.history
+    if not asked:
+        return []
+    if stated is not None:
+        return _told("history", stated, asked, lambda number: number.parts.get("history"))
+    if table.judge is None:
+        return []
+    told = f"nobody says whose answers stood in it; {_each(asked, lambda number: number.parts.get('history'))} here"
+    return [Reason("history", told)]
+
+
+def _told(
+    kind: str,
+    theirs: str,
+    own: Sequence[OwnNumber],
+    value: Callable[[OwnNumber], str | None],
+    *,
+    same: Callable[[str, str], bool] = lambda one, other: one == other,
+) -> list[Reason]:
+    differing = [number for number in own if (mine := value(number)) is None or not same(mine, theirs)]
+    if not differing:
+        return []
+    return [Reason(kind, f"{theirs} published; {_each(differing, value)} here")]
+
+
+def _each(
+    own: Iterable[OwnNumber],
+    value: Callable[[OwnNumber], str | None],
+    *,
+    among: Callable[[OwnNumber], bool] = lambda number: True,
+) -> str:
+    """Values with whose they are: `16 (A, C), 32 (B)`; without letters where all are alike."""
+    by_value: dict[str, list[str]] = {}
+    for number in filter(among, own):
+        keys = by_value.setdefault(value(number) or "not stated", [])
+        if number.key not in keys:
+            keys.append(number.key)
+    if len(by_value) == 1:
+        return next(iter(by_value))
+    return ", ".join(f"{mine} ({', '.join(keys)})" for mine, keys in by_value.items())
+
+
+def _same_model(one: str, other: str) -> bool:
+    """True for `openai/gpt-4` and `GPT-4`: the same but for a provider before it, case and punctuation."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.rsplit("/", 1)[-1].casefold())
+
+
+KIND_OF_MODE: Final = {"dialogue": ("chain", "dialogue"), "streaming": ("path",)}
+"""Kinds of judged units by SVBench's modes, the first one preferred."""
+
+
+@dataclass(frozen=True)
+class OwnCell:
+    """A score of your run on the scale of the published column."""
+
+    value: float | None
+    """None where it is withheld or not scored."""
+    low: float | None
+    high: float | None
+    n: int
+    unscored: int = 0
+    """Items that should have a score and have none."""
+    withheld: bool = False
+    """True where too many items are unscored for a value to be quoted."""
+    reason: str | None = None
+    """Why there is no value."""
+
+    @property
+    def is_due(self) -> bool:
+        """True where there is a number, or one that should be there is missing; false for one that applies nowhere."""
+        return self.value is not None or self.withheld or self.unscored > 0
+
+
+@dataclass(frozen=True)
+class OwnRow:
+    """One's own model in a published table."""
+
+    index: int
+    """Its place in the leaderboard, which decides its letter."""
+    name: str
+    floor: bool
+    official: bool
+    """True for what the official script makes of the same judge's replies."""
+    cells: tuple[OwnCell | None, ...]
+    """One a column; None where the run has no such number."""
+
+
+@dataclass(frozen=True)
+class TheirRow:
+    """A published row."""
+
+    row: Row
+    reasons: tuple[int, ...]
+    """Numbers of the reasons, besides those that hold for all rows."""
+
+
+@dataclass(frozen=True)
+class BesideTable:
+    """A published table with one's own rows."""
+
+    table: PublishedTable
+    source: str
+    own: tuple[OwnRow, ...]
+    theirs: tuple[TheirRow, ...]
+    common: tuple[Reason, ...]
+    """Why no published row may compare."""
+    numbered: tuple[Reason, ...]
+    """Why some may not, numbered from 1."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The published tables of one benchmark, with your scores."""
+
+    benchmark: PublishedBenchmark
+    tables: tuple[BesideTable, ...]
+    """Those in which some own number stands."""
+
+    @property
+    def withheld(self) -> bool:
+        """True where some own number is withheld."""
+        rows = (row for table in self.tables for row in table.own)
+        return any(cell is not None and cell.withheld for row in rows for cell in row.cells)
+
+
+def beside(board: Leaderboard, benchmark: PublishedBenchmark, *, imported: frozenset[str] | None = None) -> Beside:
+    """Lay published numbers beside those of runs.
+
+    Args:
+        board: The runs.
+        benchmark: What is published.
+        imported: Formats from which the runs' benchmark was imported; None where it was not given.
+
+    Raises:
+        InputError: A run's table of groups is damaged.
+    """
+    groups = {id(model.run): model.run.groups() for model in board.models}
+    found = []
+    for table in benchmark.tables:
+        if table.kind != "results" or not table.metrics:
+            continue
+        rows: list[OwnRow] = []
+        numbers: list[OwnNumber] = []
+        for index, model in enumerate(board.models):
+            for official in (False, True):
+                picked = [_pick(model, column, groups[id(model.run)], official) for column in table.columns]
+                cells = tuple(None if pick is None else _cell(pick, model.run) for pick in picked)
+                if any(cell is not None and cell.is_due for cell in cells):
+                    rows.append(OwnRow(index, model.name, model.floor is not None, official, cells))
+                    numbers += [_number(index, model, pick, official) for pick in picked if pick is not None]
+        if rows:
+            found.append(_table(benchmark, table, rows, numbers, imported))
+    return Beside(benchmark, tuple(found))
+
+
+@dataclass(frozen=True)
+class _Pick:
+    column: Column
+    metric: str
+    row: SummaryRow
+    """Whose signature the number carries."""
+    group: GroupRow | None = None
+
+
+def _pick(model: ModelRow, column: Column, groups: Sequence[GroupRow], official: bool) -> _Pick | None:
+    if column.metric is None:
+        return None
+    name = _official(column) if official else column.metric
+    if not official and column.mode == "streaming" and name.startswith("svbench."):
+        # Before streaming had numbers of its own, paths were a group of the number over all.
+        streaming = name.replace("svbench.", "svbench.streaming.", 1)
+        name = streaming if model.cells.get(streaming) is not None else name
+    cell = model.cells.get(name)
+    if cell is None:
+        return None
+    mode = parts_of(cell.row.signature)[1]
+    family = column.metric.split(".")[0]
+    if column.frames is not None and mode.get("frames") != str(column.frames):
+        return None
+    of = [row for row in groups if row.model == model.info.model and row.metric == name]
+    if column.by is not None:
+        group = next((row for row in of if row.by == column.by and row.group == column.group), None)
+        return _Pick(column, name, cell.row, group) if group is not None else None
+    if column.mode is None:
+        return _Pick(column, name, cell.row)
+    if family == "svbench":
+        if name.startswith("svbench.streaming."):
+            return _Pick(column, name, cell.row)
+        kinds = {row.group: row for row in of if row.by == "kind"}
+        if kinds:
+            group = next((kinds[kind] for kind in KIND_OF_MODE.get(column.mode, ()) if kind in kinds), None)
+            return _Pick(column, name, cell.row, group) if group is not None else None
+    # A file of answers does not say how its questions were asked; that of a dialogue is what such files hold.
+    return _Pick(column, name, cell.row) if mode.get("mode", "dialogue") == column.mode else None
+
+
+def _official(column: Column) -> str:
+    """The name of what the official script makes of a column's measure."""
+    assert column.metric is not None
+    family, *rest = column.metric.split(".")
+    if family == "svbench" and column.mode == "streaming":
+        return ".".join([family, "streaming", *rest, COMPAT])
+    # Dimensions of SVBench end in it, tasks of MT-Video-Bench follow it.
+    return ".".join([family, *rest, COMPAT] if family == "svbench" else [family, COMPAT, *rest])
+
+
+def _cell(pick: _Pick, run: Run) -> OwnCell:
+    row, scale = pick.group if pick.group is not None else pick.row, pick.column.scale
+    value, low, high = (None if end is None else end * scale for end in (row.value, row.low, row.high))
+    withheld = row.value is None and row.over_scored is not None
+    reason = why_no_value(run, row) if row.value is None else None
+    return OwnCell(value, low, high, row.n, row.unscored, withheld, reason)
+
+
+def _number(index: int, model: ModelRow, pick: _Pick, official: bool) -> OwnNumber:
+    subject, parts = parts_of(pick.row.signature)
+    limit = model.run.info.settings.get("limit")
+    n = (pick.group or pick.row).n
+    return OwnNumber(key_of(index), pick.metric, parts, subject, n, official, limit if isinstance(limit, int) else None)
+
+
+def _table(
+    benchmark: PublishedBenchmark,
+    table: PublishedTable,
+    rows: Sequence[OwnRow],
+    numbers: Sequence[OwnNumber],
+    imported: frozenset[str] | None,
+) -> BesideTable:
+    found = [reasons(benchmark, table, row, numbers, imported=imported) for row in table.rows]
+    common = [reason for reason in found[0] if all(reason in others for others in found)]
+    numbered = list(dict.fromkeys(reason for own in found for reason in own if reason not in common))
+    theirs = [
+        TheirRow(row, tuple(numbered.index(reason) + 1 for reason in own if reason in numbered))
+        for row, own in zip(table.rows, found, strict=True)
+    ]
+    source = benchmark.source_of(table)
+    return BesideTable(table, source, tuple(rows), tuple(theirs), tuple(common), tuple(numbered))

@@ -1,0 +1,356 @@
+"""Tells experiment trackers of runs: trackio, Weights & Biases, MLflow. Each works without a network.
+
+A tracker gets a model's numbers, its curves, its groups, and how all came about. A number that is withheld, or that
+nothing could be scored for, is not told; how many items have a score, and how many should have one and have none,
+always is. What was told before is not told again: a run has an identifier from its numbers. A telling that fails
+half-way is taken back.
+"""
+
+import hashlib
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from reeltalk.analysis.leaderboard import why_no_value
+from reeltalk.errors import MissingExtraError, ReeltalkError, SettingError, TrackerError
+from reeltalk.schema.record import Json
+from reeltalk.schema.runs import GroupRow, ModelInfo
+from reeltalk.store.documents import write_json
+from reeltalk.store.runs import Run
+
+ID_CHARS: Final = 16
+GROUP_COLUMNS: Final = ("metric", "by", "group", "value", "low", "high", "n", "unscored")
+
+
+@dataclass(frozen=True)
+class TrackedModel:
+    """One model of a run, as a tracker knows runs."""
+
+    id: str
+    """From what is told: the same numbers have the same, whenever and wherever they are tracked."""
+    name: str
+    numbers: dict[str, float]
+    """`metric`, and beside it `metric/low`, `metric/high`, `metric/n`, `metric/unscored`."""
+    curves: tuple[tuple[int, dict[str, float]], ...]
+    """Turns from 1, each with `turn/metric`, `turn/metric/low` and so on."""
+    groups: tuple[tuple[str | int | float | None, ...], ...]
+    """Rows of `GROUP_COLUMNS`."""
+    settings: dict[str, str]
+    """What all signatures have in common, and what the run was; names and texts."""
+    signatures: dict[str, str]
+    """By metric."""
+    withheld: dict[str, str]
+    """Metrics whose number is not told, and why."""
+
+
+def tracked_models(run: Run, *, models: Sequence[str] = (), name: str | None = None) -> list[TrackedModel]:
+    """What is told of each model of a run.
+
+    Args:
+        run: The run.
+        models: Which of its models; all where none is named.
+        name: Begins the names; that of the run's folder by default.
+
+    Raises:
+        SettingError: The run has no such model.
+        InputError: A table of the run is damaged.
+    """
+    infos = {info.model: info for info in run.info.models}
+    for model in models:
+        if model not in infos:
+            raise SettingError(f"the run {run.path} has no model '{model}'; it has {', '.join(infos)}")
+    chosen = [info for info in run.info.models if not models or info.model in models]
+    groups = run.groups()
+    start = name or run.name
+    return [
+        _tracked(run, info, [row for row in groups if row.model == info.model], _named(start, info, len(chosen)))
+        for info in chosen
+    ]
+
+
+def _named(start: str, info: ModelInfo, count: int) -> str:
+    return start if count == 1 else f"{start} {info.model}"
+
+
+def _tracked(run: Run, info: ModelInfo, groups: Sequence[GroupRow], name: str) -> TrackedModel:
+    rows = [row for row in run.summary if row.model == info.model]
+    numbers: dict[str, float] = {}
+    withheld: dict[str, str] = {}
+    for row in rows:
+        numbers |= _told(row.metric, row.value, row.low, row.high, row.n)
+        numbers[f"{row.metric}/unscored"] = row.unscored
+        if row.value is None:
+            withheld[row.metric] = why_no_value(run, row)
+    points: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    for point in run.curves:
+        if point.model == info.model:
+            points[point.turn_index + 1] |= _told(f"turn/{point.metric}", point.value, point.low, point.high, point.n)
+    table = tuple(tuple(getattr(row, column) for column in GROUP_COLUMNS) for row in groups)
+    signatures = {row.metric: row.signature for row in rows}
+    settings = {
+        "model": info.model,
+        "source": info.source,
+        "kind": run.info.kind,
+        "subject": run.info.subject,
+        "videos": str(run.info.clusters),
+        "items": str(info.items),
+        "missing": str(len(info.missing)),
+        "reeltalk": run.info.reeltalk_version,
+        **_in_common(list(signatures.values())),
+    }
+    told: list[Json] = [name, numbers, sorted(points.items()), [list(row) for row in table], settings, signatures]
+    return TrackedModel(
+        id=hashlib.sha256(write_json(told).encode()).hexdigest()[:ID_CHARS],
+        name=name,
+        numbers=numbers,
+        curves=tuple(sorted(points.items())),
+        groups=table,
+        settings=settings,
+        signatures=signatures,
+        withheld=withheld,
+    )
+
+
+def _told(name: str, value: float | None, low: float | None, high: float | None, n: int) -> dict[str, float]:
+    found = {name: value, f"{name}/low": low, f"{name}/high": high, f"{name}/n": float(n)}
+    return {key: number for key, number in found.items() if number is not None}
+
+
+def _in_common(signatures: Sequence[str]) -> dict[str, str]:
+    """Parts that all signatures have with one value, as `data` and `history`."""
+    parts = [dict(part.split(":", 1) for part in text.split("|")[1:] if ":" in part) for text in signatures]
+    if not parts:
+        return {}
+    return {key: value for key, value in parts[0].items() if all(found.get(key) == value for found in parts)}
+
+
+Tracker = Literal["trackio", "wandb", "mlflow"]
+Told = Literal["told", "known"]
+TAG: Final = "reeltalk.id"
+"""By which MLflow finds a run again."""
+SQLITE: Final = "sqlite:///"
+MLFLOW_BATCH: Final = 500
+"""Metrics in one request; MLflow takes 1,000."""
+DONE: Final = "reeltalk-told"
+"""File that is written last into an offline run of W&B."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Where runs are told to."""
+
+    tracker: Tracker
+    project: str = "reeltalk"
+    where: str | None = None
+    """trackio: a Space OWNER/NAME, or a server's address; wandb: the folder of offline runs; mlflow: a tracking URI."""
+    online: bool = False
+    """wandb: send it at once, in place of keeping it for `wandb sync`."""
+    report: Path | None = None
+    """A report's folder that is kept with every run."""
+
+
+def tell(models: Sequence[TrackedModel], telling: Telling) -> list[Told]:
+    """Tell a tracker of each model.
+
+    Args:
+        models: Whom to tell of.
+        telling: Whom to tell, and where.
+
+    Returns:
+        For each whether it was told, or known before.
+
+    Raises:
+        MissingExtraError: The tracker is not installed.
+        SettingError: A setting does not fit the tracker.
+        TrackerError: The tracker refused, or could not be reached.
+    """
+    if telling.report is not None and not telling.report.is_dir():
+        raise SettingError(f"--report {telling.report} is no folder; 'reeltalk report RUN --out DIR' writes one")
+    if telling.online and telling.tracker != "wandb":
+        raise SettingError(f"--online is for wandb; {telling.tracker} goes to where --where says")
+    teller = _TELLERS[telling.tracker]
+    try:
+        return [teller(model, telling) for model in models]
+    except ImportError as error:
+        if (error.name or "").split(".")[0] == telling.tracker:
+            raise MissingExtraError(f"telling {telling.tracker}", extra=telling.tracker) from None
+        raise
+    except ReeltalkError:
+        raise
+    except Exception as error:
+        raise TrackerError(
+            f"{telling.tracker} could not be told: {type(error).__name__}: {' '.join(str(error).split())[:300]}; "
+            "run the command again"
+        ) from error
+
+
+def _tell_mlflow(model: TrackedModel, telling: Telling) -> Told:
+    from mlflow.entities import Metric, Param
+    from mlflow.tracking import MlflowClient
+
+    # A client of its own, so that a run of the caller's stays what it was.
+    client = MlflowClient(tracking_uri=telling.where)
+    experiment = client.get_experiment_by_name(telling.project)
+    experiment_id = (
+        experiment.experiment_id
+        if experiment
+        else client.create_experiment(telling.project, artifact_location=_beside_database(telling.where))
+    )
+    for known in client.search_runs([experiment_id], f"tags.`{TAG}` = '{model.id}'"):
+        if known.info.status == "FINISHED":
+            return "known"
+        client.delete_run(known.info.run_id)
+    run_id = client.create_run(experiment_id, run_name=model.name, tags={TAG: model.id}).info.run_id
+    try:
+        now_ms = time.time_ns() // 1_000_000
+        steps = [(0, model.numbers), *model.curves]
+        metrics = [Metric(_mlflow_key(k), v, now_ms, step) for step, numbers in steps for k, v in numbers.items()]
+        for first in range(0, len(metrics), MLFLOW_BATCH):
+            client.log_batch(run_id, metrics=metrics[first : first + MLFLOW_BATCH])
+        client.log_batch(run_id, params=[Param(_mlflow_key(key), text) for key, text in model.settings.items()])
+        client.log_dict(run_id, model.signatures, "signatures.json")
+        if model.withheld:
+            client.log_dict(run_id, model.withheld, "withheld.json")
+        if model.groups:
+            columns = {column: [row[index] for row in model.groups] for index, column in enumerate(GROUP_COLUMNS)}
+            client.log_table(run_id, columns, "groups.json")
+        if telling.report is not None:
+            client.log_artifacts(run_id, str(telling.report), "report")
+        client.set_terminated(run_id, "FINISHED")
+    except BaseException:
+        client.delete_run(run_id)
+        raise
+    return "told"
+
+
+def _beside_database(where: str | None) -> str | None:
+    """Where files go that belong to runs of a SQLite database; MLflow's own default is the folder one works in."""
+    if where is None or not where.startswith(SQLITE):
+        return None
+    return (Path(where.removeprefix(SQLITE)).resolve().parent / "mlartifacts").as_uri()
+
+
+def _mlflow_key(key: str) -> str:
+    """MLflow takes letters, digits, `_`, `-`, `.`, space, `:` and `/`."""
+    return "".join(character if character.isalnum() or character in "_-. :/" else "_" for character in key)[:250]
+
+
+def _tell_wandb(model: TrackedModel, telling: Telling) -> Told:
+    import wandb
+
+    folder = Path(telling.where) if telling.where else Path.cwd()
+    run_id = f"reeltalk-{model.id}"
+    if not telling.online:
+        for offline in sorted((folder / "wandb").glob(f"offline-run-*-{run_id}")):
+            if (offline / DONE).is_file():
+                return "known"
+            shutil.rmtree(offline)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Nothing of the machine, its programs or the folder one works in belongs to a benchmark's numbers.
+    settings = wandb.Settings(
+        console="off",
+        disable_code=True,
+        disable_git=True,
+        disable_job_creation=True,
+        silent=True,
+        x_disable_machine_info=True,
+        x_disable_meta=True,
+        x_disable_stats=True,
+        x_save_requirements=False,
+    )
+    try:
+        run = wandb.init(
+            project=telling.project,
+            id=run_id,
+            name=model.name,
+            dir=str(folder),
+            mode="online" if telling.online else "offline",
+            # A run of that identifier on the server is the same numbers.
+            resume="never" if telling.online else None,
+            config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
+            settings=settings,
+        )
+    except wandb.errors.UsageError as error:
+        if telling.online and "exists" in str(error):
+            return "known"
+        raise
+    kept = Path(run.dir).parent
+    try:
+        run.define_metric("turn")
+        run.define_metric("turn/*", step_metric="turn", summary="none")
+        for turn, numbers in model.curves:
+            run.log({"turn": turn, **numbers})
+        run.summary.update(model.numbers)
+        if model.groups:
+            run.log({"groups": wandb.Table(columns=list(GROUP_COLUMNS), data=[list(row) for row in model.groups])})
+        if telling.report is not None:
+            artifact = wandb.Artifact(f"report-{model.id}", type="report")
+            artifact.add_dir(str(telling.report))
+            run.log_artifact(artifact)
+        run.finish()
+    except BaseException:
+        run.finish(exit_code=1)
+        if not telling.online:
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
+    if not telling.online:
+        (kept / DONE).write_text(f"{model.id}\n", encoding="utf-8")
+    return "told"
+
+
+def _tell_trackio(model: TrackedModel, telling: Telling) -> Told:
+    import trackio
+
+    # Its runs are told apart by their names alone.
+    name = f"{model.name} {model.id[:8]}"
+    if _known_to_trackio(telling.project, name):
+        return "known"
+    where: dict[str, Any] = {}
+    if telling.where is not None:
+        where = {"server_url" if "://" in telling.where else "space_id": telling.where}
+    run = trackio.init(
+        project=telling.project,
+        name=name,
+        config=model.settings | {"signatures": model.signatures, "withheld": model.withheld},
+        embed=False,
+        auto_log_cpu=False,
+        auto_log_gpu=False,
+        **where,
+    )
+    try:
+        run.log(model.numbers, step=0)
+        for turn, numbers in model.curves:
+            run.log(numbers, step=turn)
+        if model.groups:
+            rows = [["" if value is None else value for value in row] for row in model.groups]
+            run.log({"groups": trackio.Table(columns=list(GROUP_COLUMNS), data=rows)}, step=0)
+        if telling.report is not None:
+            run.log_artifact(str(telling.report), name=f"report-{model.id}", type="report")
+        trackio.finish()
+    except BaseException:
+        trackio.finish()
+        for half in _known_to_trackio(telling.project, name):
+            half.delete()
+        raise
+    return "told"
+
+
+def _known_to_trackio(project: str, name: str) -> list[Any]:
+    import trackio
+
+    try:
+        return [run for run in trackio.Api().runs(project) if run.name == name]
+    except ValueError:
+        # There is no such project yet.
+        return []
+
+
+_TELLERS: Final[dict[Tracker, Callable[[TrackedModel, Telling], Told]]] = {
+    "trackio": _tell_trackio,
+    "wandb": _tell_wandb,
+    "mlflow": _tell_mlflow,
+}

@@ -1,0 +1,196 @@
+"""What judges said of turns and of whole dialogues, ready to be shown: scores, explanations, and raw replies."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from reeltalk.analysis.leaderboard import Leaderboard
+from reeltalk.judge.protocol import COMPAT, find_protocol
+from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.store.runs import Run
+
+NOBODY: Final = "none"
+"""Stands for the judge where no model judges."""
+REASONS_SHOWN: Final = 20
+REASON_CHARACTERS: Final = 300
+
+Place = tuple[str, str, int | None]
+"""Model, unit, and the turn from 0; None for the unit as a whole."""
+
+
+class Given(NamedTuple):
+    """What one judging gave on one criterion."""
+
+    value: float | None
+    state: ScoreState
+    said: str | None
+    """The judge's explanation, or why there is no value."""
+
+
+class ShownScore(NamedTuple):
+    """One criterion on one turn or dialogue, with all its judgings."""
+
+    title: str
+    given: tuple[Given, ...]
+    """One, or one for each eval round."""
+    official: tuple[Given, ...] = ()
+    """What the official script makes of the same replies; empty where nobody asked."""
+    criterion: str = ""
+    """Its name, as `OS`."""
+
+    @property
+    def values(self) -> str:
+        """The values side by side, a dash for each that is missing."""
+        return _values(self.given)
+
+    @property
+    def official_values(self) -> str:
+        """Those of the official script."""
+        return _values(self.official)
+
+    @property
+    def failed(self) -> bool:
+        """True where some judging should have given a value and gave none."""
+        return any(given.state is ScoreState.UNSCORED for given in self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVerdict:
+    """What one judge gave by one protocol on one turn or dialogue."""
+
+    protocol: str
+    judge: str | None
+    """None where no model judges."""
+    scores: tuple[ShownScore, ...]
+    replies: tuple[str, ...]
+    """The judge's replies as they came, each once."""
+
+    @property
+    def sayings(self) -> list[tuple[str, str, bool]]:
+        """Each thing that was said, once: of what, unless of everything; the words; and whether a score is missing.
+
+        What the official script says stands last.
+        """
+        said: dict[tuple[str, bool], list[str]] = {}
+        several = len(self.scores) > 1
+        for score in self.scores:
+            for number, given in enumerate(score.given, start=1):
+                if given.said:
+                    words = [score.title] if several else []
+                    words += [f"judging {number}"] if len(score.given) > 1 else []
+                    missing = given.state is ScoreState.UNSCORED
+                    said.setdefault((given.said, missing), []).append(" ".join(words))
+        total = sum(len(score.given) for score in self.scores)
+        found = [
+            ("" if len(of) == total else ", ".join(dict.fromkeys(filter(None, of))), text, missing)
+            for (text, missing), of in said.items()
+        ]
+        official = dict.fromkeys(given.said for score in self.scores for given in score.official if given.said)
+        return found + [("official script", text, True) for text in official if (text, True) not in said]
+
+
+@dataclass(frozen=True)
+class UnscoredReason:
+    """Why scores are missing, and how many."""
+
+    criterion: str
+    model: str
+    state: ScoreState
+    reason: str
+    count: int
+
+
+def verdicts_of(run: Run) -> dict[Place, list[ShownVerdict]]:
+    """All that judges said in a run, by what it is about.
+
+    Args:
+        run: An evaluated or judged run; others have none.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    found: dict[Place, list[ShownVerdict]] = defaultdict(list)
+    for protocol in run.protocols():
+        rows: dict[Place, dict[str, list[JudgedScore]]] = {}
+        for row in run.judged(protocol):
+            place = row.model, row.unit_id, row.turn_index
+            rows.setdefault(place, {}).setdefault(row.judge, []).append(row)
+        for place, judges in rows.items():
+            found[place] += [_shown(protocol, judgings) for judgings in judges.values()]
+    return dict(found)
+
+
+def reasons(board: Leaderboard, verdicts: Mapping[int, Mapping[Place, Sequence[ShownVerdict]]]) -> list[UnscoredReason]:
+    """Why scores are missing, the most frequent reasons of each criterion and model first.
+
+    Args:
+        board: Names the models.
+        verdicts: What `verdicts_of` gives for each run, by the run's `id`.
+    """
+    names = {(id(model.run), model.info.model): model.name for model in board.models}
+    counted: Counter[tuple[str, str, ScoreState, str]] = Counter()
+    for run, places in verdicts.items():
+        for (model, _, _), shown in places.items():
+            for score in (score for verdict in shown for score in verdict.scores):
+                for official, all_given in ((False, score.given), (True, score.official)):
+                    title = f"{score.title} (official script)" if official else score.title
+                    for given in all_given:
+                        if given.state is not ScoreState.SCORED and (run, model) in names:
+                            why = _short(given.said or "not said")
+                            counted[title, names[run, model], given.state, why] += 1
+    rows = [UnscoredReason(*key, count) for key, count in counted.items()]
+    rows.sort(key=lambda row: (row.criterion, row.model, -row.count, row.reason))
+    kept: Counter[tuple[str, str]] = Counter()
+    found = []
+    for row in rows:
+        kept[row.criterion, row.model] += 1
+        if kept[row.criterion, row.model] <= REASONS_SHOWN:
+            found.append(row)
+    return found
+
+
+def title_of_criterion(protocol: str, criterion: str) -> str:
+    """How a criterion is written for people, as `SVBench, overall` or `CLAIR`.
+
+    Args:
+        protocol: Which protocol judged, as `svbench`.
+        criterion: Its criterion, as `OS`.
+    """
+    described = find_protocol(protocol)
+    if described is None:
+        return protocol if criterion == protocol else f"{protocol}, {criterion}"
+    found = described.criterion(criterion)
+    if found is None:
+        return f"{described.title}, {criterion}"
+    tag = criterion.removeprefix(found.name).removeprefix(".")
+    return f"{found.title}, {tag}" if tag else found.title
+
+
+def _shown(protocol: str, rows: Sequence[JudgedScore]) -> ShownVerdict:
+    criteria: dict[str, dict[bool, list[Given]]] = {}
+    for row in sorted(rows, key=lambda row: row.sample) if len(rows) > 1 else rows:
+        name, *official = row.criterion.split(".")
+        given = Given(row.value, row.state, row.explanation or row.reason)
+        criteria.setdefault(name, {False: [], True: []})[COMPAT in official].append(given)
+    return ShownVerdict(
+        protocol,
+        None if rows[0].judge == NOBODY else rows[0].judge,
+        tuple(
+            ShownScore(title_of_criterion(protocol, name), tuple(given[False]), tuple(given[True]), name)
+            for name, given in criteria.items()
+        ),
+        tuple(dict.fromkeys(reply for row in rows for reply in row.replies)),
+    )
+
+
+def _values(given: Iterable[Given]) -> str:
+    return " · ".join(
+        f"{one.value:.3g}" if one.value is not None else "n/a" if one.state is ScoreState.NOT_APPLICABLE else "–"
+        for one in given
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= REASON_CHARACTERS else line[:REASON_CHARACTERS] + "…"

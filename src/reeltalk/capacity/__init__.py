@@ -1,1 +1,0 @@
-"""What so many videos take: cores, storage, tokens, graphics processors, people and money."""

@@ -1,0 +1,172 @@
+"""Ask a judge, keep whatever it said, and read it; what cannot be read is asked for once more and then left.
+
+Nothing here scores: a judging that failed is a reason and the replies that led to it.
+"""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from reeltalk.errors import ModelError
+from reeltalk.judge.rating import Rating, read_rating
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.own_words import is_echo
+from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.recording import RecordingModel
+from reeltalk.llm.structured import REPAIR, REPEATED_CHARS, MalformedReplyError, ask_for_async
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+FORMS: Final = PROMPTS / "forms.toml"
+
+T = TypeVar("T")
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Judging(Generic[T]):
+    """What came of asking a judge about one item."""
+
+    verdict: T | None
+    """None where it has none to give."""
+    replies: tuple[str, ...]
+    """Its replies as they came: one, two where the first could not be used, none where it was not reached."""
+    reason: str | None = None
+    """Why there is no verdict."""
+
+
+@cache
+def prompt_group() -> PromptGroup:
+    """The judges' prompts, and what others in their place must hold."""
+    forms = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    return PromptGroup(
+        "judge",
+        {path.stem: path for path in sorted(PROMPTS.glob("*.md"))} | {"repair": REPAIR},
+        optional={name: frozenset(form.get("optional", ())) for name, form in forms.items()},
+        replies={name: tuple(form["reply"]) for name, form in forms.items()},
+        without={
+            name: f"make it with 'reeltalk prompts adopt {form['from']} PATH --out DIR'"
+            for name, form in forms.items()
+            if "from" in form
+        },
+        needed={name: frozenset(form["needs"]) for name, form in forms.items() if "needs" in form},
+    )
+
+
+@cache
+def our_judge_prompts() -> Prompts:
+    """The judges' prompts, ours alone."""
+    return our_prompts(prompt_group())
+
+
+def judge_prompts(folder: Path | None) -> Prompts:
+    """The judges' prompts: those of a folder, and ours where it has none.
+
+    Args:
+        folder: A user's own folder of prompts.
+
+    Raises:
+        SettingError: There is no such folder.
+        InputError: A file of it cannot stand in the place of ours.
+    """
+    return our_judge_prompts() if folder is None else prompts_in(folder, prompt_group())
+
+
+async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Prompts) -> Judging[Rating]:
+    """Ask for reasons that end in `So rating=` and a number from 1 to 3.
+
+    Args:
+        model: The judge.
+        messages: The conversation. A reply that holds no rating is added to it, with the reason, once.
+        prompts: The judge's; one of them asks once more.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    heard = RecordingModel(model)
+    conversation = list(messages)
+    reasons: list[str] = []
+    while len(reasons) < 2:
+        try:
+            reply = await heard.ask(conversation)
+        except ModelError as error:
+            return Judging(None, heard.replies, str(error))
+        try:
+            if reply.cut_off:
+                raise MalformedReplyError(
+                    "it was cut off at the longest length that is allowed; write less", reply.text
+                )
+            return Judging(read_rating(reply.text), heard.replies)
+        except MalformedReplyError as error:
+            reasons.append(error.reason)
+        again = prompts["rating_repair"].fill(reason=reasons[-1])
+        conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]
+    return Judging(None, heard.replies, _both(reasons))
+
+
+async def ask_verdict(
+    model: AsyncModel,
+    messages: Sequence[Message],
+    kind: type[RecordT],
+    *,
+    check: Callable[[RecordT], str | None] | None = None,
+    sample: int = 0,
+    prompts: Prompts | None = None,
+) -> Judging[RecordT]:
+    """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
+
+    A verdict with reasons that was shown word for word, as the example of the form, is none either.
+
+    Args:
+        model: The judge.
+        messages: The conversation.
+        kind: A pydantic model; its schema goes along.
+        check: Says what is wrong with a record of the right type, if anything.
+        sample: Number of the judging, where the same is judged several times.
+        prompts: The judge's; one of them asks once more. Ours where none are given.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    repair = (prompts or our_judge_prompts())["repair"]
+
+    def own(record: RecordT) -> str | None:
+        if is_echo(record.model_dump(mode="json", exclude_unset=True), [message.text for message in messages]):
+            return "it stands word for word in what was shown to you; give a verdict of your own"
+        return check(record) if check is not None else None
+
+    heard = RecordingModel(model)
+    try:
+        asked = await ask_for_async(heard, messages, kind, check=own, sample=sample, repair=repair)
+    except ModelError as error:
+        return Judging(None, heard.replies, str(error))
+    if asked.record is None:
+        return Judging(None, heard.replies, _both(asked.reasons))
+    return Judging(asked.record, heard.replies)
+
+
+async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judging[str]:
+    """Ask for a text, as the official scripts do: once, and without a schema.
+
+    Args:
+        model: The judge.
+        messages: The conversation.
+        sample: Number of the judging, where the same is judged several times.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    heard = RecordingModel(model)
+    try:
+        await heard.ask(messages, sample=sample)
+    except ModelError as error:
+        return Judging(None, (), str(error))
+    return Judging(heard.replies[0], heard.replies)
+
+
+def _both(reasons: Sequence[str]) -> str:
+    return f"neither reply could be used: {reasons[0]}; then {reasons[-1]}"

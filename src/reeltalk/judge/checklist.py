@@ -1,0 +1,399 @@
+"""Judges answers by checklists of yes/no questions, as MT-Video-Bench does (arXiv 2510.17722).
+
+Replies and items are matched by key, and our code counts: the denominator is the number of items, whatever the judge
+returns.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+
+from reeltalk.errors import SettingError
+from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.checklist_compat import official_answer, official_replies, official_run_accuracy
+from reeltalk.judge.checklist_measures import COMPAT, MTV, checklist_measures, has_items
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.measures import Measure
+from reeltalk.judge.protocol import PER_CENT, Criterion, Need, OfficialSampling, Part, Protocol, per_cent
+from reeltalk.judge.published import checklist_fields
+from reeltalk.judge.rows import not_applicable, scored, unscored
+from reeltalk.judge.turns import no_answer, who
+from reeltalk.llm.fencing import fenced
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError, read_record
+from reeltalk.metrics.info import SHORT
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.dialogue import ChecklistItem
+from reeltalk.schema.scoring import JudgedScore
+
+NAME: Final = "checklist"
+ACCURACY: Final = "accuracy"
+EVAL_ROUNDS: Final = 3
+REFERENCE: Final = "reference"
+"""Stands for the model where the references themselves are judged."""
+
+OFFICIAL_ITEMS: Final = 5
+"""Replies that the official prompt asks for, however many items there are."""
+PUBLISHED: Final = "checklist-published"
+"""The prompt of the official script, of which we have no text."""
+PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
+
+
+class ChecklistJudge:
+    """MT-Video-Bench's checklists: criterion `accuracy`, 0 to 1, a row per turn and eval round."""
+
+    def __init__(
+        self,
+        *,
+        eval_rounds: int = EVAL_ROUNDS,
+        compat: bool = False,
+        missing: Literal["zero", "skip"] = "zero",
+        version: Literal["v1", "v2"] = "v2",
+        published: bool = False,
+        prompts: Prompts | None = None,
+    ) -> None:
+        """Choose the variant.
+
+        Args:
+            eval_rounds: How often each answer is judged, at least once.
+            compat: Judges as often again in the official layout, which always asks for five replies, and averages as
+                the official script does: criterion `accuracy.compat`. What stands in the place of an answer that
+                failed is judged as an answer, as it is there.
+            missing: What a turn counts whose answer is missing: zero, without asking the judge, or nothing. An empty
+                answer would earn every item that expects *No*.
+            version: `v1` also shows question and reference to the judge. Scores of the two are not comparable.
+            published: Asks as the official script does, and reads each reply twice: by key, and as the script reads it.
+            prompts: The judges' prompts; ours where none are given.
+
+        Raises:
+            SettingError: There is no eval round.
+        """
+        if eval_rounds < 1:
+            raise SettingError(
+                f"eval_rounds is {eval_rounds}, but an answer must be judged at least once; give 1 or more"
+            )
+        self.eval_rounds, self.missing, self.version = eval_rounds, missing, version
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
+
+    @property
+    def name(self) -> str:
+        """`checklist`."""
+        return NAME
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Checklists; numbers are broken down by scenes and lengths."""
+        return frozenset({"checklist", "clips", "duration_s"})
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts, and all that was chosen."""
+        how = (("version", self.version), ("eval_rounds", str(self.eval_rounds)), ("missing", self.missing))
+        if self.published:
+            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature), *how)
+        parts = (
+            ("prompt", self.prompts[PROMPT_OF[self.version]].signature),
+            ("repair", self.prompts["repair"].signature),
+            *how,
+        )
+        return (*parts, ("compat", self.prompts["checklist-compat"].signature)) if self.compat else parts
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row for each turn with a checklist and each eval round; two with `compat`.
+
+        Args:
+            unit: A dialogue. Turns without a checklist are not judged.
+            model: Who judges.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judging = who(NAME, model)
+        rows: list[JudgedScore] = []
+        for turn in unit.turns:
+            if turn.checklist is None or not has_items(turn):
+                continue
+            items = turn.checklist.items
+            for sample in range(self.eval_rounds):
+                if turn.state is not AnswerState.ANSWERED:
+                    rows.append(self._missing(unit, turn, judging.name, sample))
+                elif not self.published:
+                    rows.append(await self._fixed(unit, turn, items, judging, sample))
+                if not self.compat:
+                    continue
+                said = await self._said(turn, items, judging, sample)
+                if self.published and said is not None and turn.state is AnswerState.ANSWERED:
+                    rows.append(_counted_or_not(unit, turn, items, _by_key(said, len(items)), judging.name, sample))
+                rows.append(_official(unit, turn, items, said, judging.name, sample))
+        return rows
+
+    def _missing(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, sample: int) -> JudgedScore:
+        why = no_answer(turn)
+        if self.missing == "zero":
+            return scored(unit, ACCURACY, judge, 0.0, turn=turn, explanation=why, sample=sample)
+        return not_applicable(unit, ACCURACY, judge, why, turn=turn, sample=sample)
+
+    async def _fixed(
+        self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
+    ) -> JudgedScore:
+        """The share of items that are as expected."""
+        judged = await ask_items(
+            model, lambda due: self._prompt(turn, items, due), len(items), self.prompts, sample=sample
+        )
+        return _counted_or_not(unit, turn, items, judged, model.name, sample)
+
+    def _prompt(self, turn: AnsweredTurn, items: Sequence[ChecklistItem], due: Sequence[int]) -> str:
+        context: Mapping[str, str] = {}
+        if self.version == "v1":
+            context = {"asked": turn.question, "reference": turn.references[0] if turn.references else "(none)"}
+        return self.prompts[PROMPT_OF[self.version]].fill(
+            answer=fenced(turn.text),
+            questions=_numbered(items, due),
+            keys=", ".join(f"A{number}" for number in due),
+            **context,
+        )
+
+    async def _said(
+        self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
+    ) -> Judging[str] | None:
+        """What the judge says in the official layout; None where the official script leaves the round out."""
+        answer = official_answer(turn)
+        if answer is None:
+            return None
+        if self.published:
+            text = self.prompts[PUBLISHED].fill(**checklist_fields(turn, answer, items))
+            return await ask_text(model, [Message("user", text)], sample=sample)
+        context = ""
+        if self.version == "v1":
+            reference = turn.references[0] if turn.references else "(none)"
+            context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
+        text = self.prompts["checklist-compat"].fill(
+            context=context, answer=fenced(answer), questions=_numbered(items, range(1, len(items) + 1))
+        )
+        return await ask_text(model, [Message("user", text)], sample=sample)
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """`mtv` first: the mean of the tasks; then each task, the floor, what exceeds it, and the spread of the rounds.
+
+        Args:
+            units: All units, judged or not.
+            scores: What `judge` gave for them.
+        """
+        official = self.version if self.compat else None
+        return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
+
+
+def _official(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    said: Judging[str] | None,
+    judge: str,
+    sample: int,
+) -> JudgedScore:
+    """A reply as the official script reads it."""
+    name = f"{ACCURACY}{COMPAT}"
+    if said is None:
+        reason = "the official script leaves out a round whose answer is not in the file"
+        return unscored(unit, name, judge, reason, turn=turn, sample=sample)
+    returned = official_replies(said.verdict) if said.verdict is not None else None
+    value = official_run_accuracy(returned or (), [_word(item) for item in items])
+    if value is None:
+        reason = said.reason or "the official script takes no replies from it"
+        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies, sample=sample)
+    return scored(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
+
+
+def _by_key(said: Judging[str], count: int) -> Judging[dict[str, str]]:
+    """A reply in the official layout, read by key. The script always asks for five."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    kind = replies_to(tuple(f"A{number}" for number in range(1, max(OFFICIAL_ITEMS, count) + 1)))
+    try:
+        found = read_record(said.verdict, kind).model_dump(exclude_unset=True)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    missing = [f"A{number}" for number in range(1, count + 1) if f"A{number}" not in found]
+    if missing:
+        return Judging(None, said.replies, f"the judge leaves out {', '.join(missing)}")
+    return Judging(found, said.replies)
+
+
+async def ask_items(
+    model: AsyncModel,
+    words: Callable[[Sequence[int]], str],
+    count: int,
+    prompts: Prompts | None = None,
+    *,
+    sample: int = 0,
+) -> Judging[dict[str, str]]:
+    """Ask yes or no about numbered items, then once more about those that were left out.
+
+    Args:
+        model: The judge.
+        words: What to ask, by the numbers of the items, from 1.
+        count: Items.
+        prompts: The judge's; ours where none are given.
+        sample: Number of the judging.
+
+    Returns:
+        `Yes` or `No` by key, as `A1`; no verdict where an item has no reply.
+
+    Raises:
+        BudgetError: A limit would be passed.
+    """
+    said: dict[str, str] = {}
+    replies: tuple[str, ...] = ()
+    due = tuple(range(1, count + 1))
+    reason: str | None = None
+    for _ in range(2):
+        kind = replies_to(tuple(f"A{number}" for number in due))
+        verdict = await ask_verdict(
+            model, [Message("user", words(due))], kind, check=_some_reply, sample=sample, prompts=prompts
+        )
+        replies += verdict.replies
+        if verdict.verdict is None:
+            reason = verdict.reason
+            break
+        said |= verdict.verdict.model_dump(exclude_unset=True)
+        due = tuple(number for number in due if f"A{number}" not in said)
+        if not due:
+            return Judging(said, replies)
+    left_out = ", ".join(f"A{number}" for number in due)
+    return Judging(
+        None, replies, f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
+    )
+
+
+def self_check(unit: JudgeUnit) -> JudgeUnit:
+    """The unit with the references in place of a model's answers: judged, every turn must reach 100 %.
+
+    A turn that does not has a checklist that contradicts its reference; at least one published item does. Turns
+    without a reference are not asked.
+
+    Args:
+        unit: A unit of any model.
+    """
+    turns = tuple(
+        turn.model_copy(
+            update={
+                "model": REFERENCE,
+                "text": turn.references[0] if turn.references else "",
+                "state": AnswerState.ANSWERED if turn.references else AnswerState.NOT_ASKED,
+                "checklist": turn.checklist if turn.references else None,
+                "reason": None,
+                "played": None,
+            }
+        )
+        for turn in unit.turns
+    )
+    return dataclasses.replace(unit, model=REFERENCE, turns=turns)
+
+
+@cache
+def replies_to(keys: tuple[str, ...]) -> type[BaseModel]:
+    """The record of a judge's replies. A key may be left out, but none may be added.
+
+    The schema demands them all, so that a server that follows it leaves none out.
+
+    Args:
+        keys: As `("A1", "A2")`.
+    """
+    fields: dict[str, Any] = {key: (_YesNo, None) for key in keys}
+    config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"required": list(keys)})
+    return create_model("ChecklistReplies", __config__=config, **fields)
+
+
+def _in_any_case(value: Any) -> Any:
+    return value.strip().rstrip(".!").capitalize() if isinstance(value, str) else value
+
+
+_YesNo = Annotated[Literal["Yes", "No"], BeforeValidator(_in_any_case)]
+
+
+def _some_reply(record: BaseModel) -> str | None:
+    return None if record.model_fields_set else "it replies to no question"
+
+
+def _counted_or_not(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    judged: Judging[dict[str, str]],
+    judge: str,
+    sample: int,
+) -> JudgedScore:
+    if judged.verdict is None:
+        reason = judged.reason or ""
+        return unscored(unit, ACCURACY, judge, reason, turn=turn, replies=judged.replies, sample=sample)
+    return _counted(unit, turn, items, judged.verdict, judge, judged.replies, sample)
+
+
+def _counted(
+    unit: JudgeUnit,
+    turn: AnsweredTurn,
+    items: Sequence[ChecklistItem],
+    said: Mapping[str, str],
+    judge: str,
+    replies: tuple[str, ...],
+    sample: int,
+) -> JudgedScore:
+    wrong = [f"A{n} {said[f'A{n}']}" for n, item in enumerate(items, start=1) if said[f"A{n}"] != _word(item)]
+    return scored(
+        unit,
+        ACCURACY,
+        judge,
+        (len(items) - len(wrong)) / len(items),
+        turn=turn,
+        explanation=f"not as expected: {', '.join(wrong)}" if wrong else None,
+        replies=replies,
+        sample=sample,
+    )
+
+
+def _numbered(items: Sequence[ChecklistItem], numbers: Sequence[int]) -> str:
+    return "\n".join(f"{number}. {items[number - 1].question}" for number in numbers)
+
+
+def _word(item: ChecklistItem) -> str:
+    return "Yes" if item.expected else "No"
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="Checklist",
+    help="Each turn with a checklist, several times: the share of its yes or no questions that are met.",
+    create=lambda settings: ChecklistJudge(
+        eval_rounds=settings.eval_rounds,
+        compat=settings.compat,
+        missing=settings.missing,
+        version=settings.checklist_version,
+        published=settings.published,
+        prompts=judge_prompts(settings.prompts),
+    ),
+    criteria=(Criterion(ACCURACY, "Checklist, accuracy", pass_mark=0.5),),
+    needs=Need(
+        "a checklist",
+        lambda turn: turn.checklist is not None and bool(turn.checklist.items),
+        "write checklists with 'reeltalk construct BENCH'",
+    ),
+    measures=(per_cent(MTV, "MT-Video-Bench"),),
+    credit_rank=120,
+    parts=(
+        Part("floor", "without content", direction="neither", decimals=SHORT),
+        Part("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT),
+        Part("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT),
+    ),
+    open_parts="task",
+    source="MT-Video-Bench (arXiv 2510.17722)",
+    official=OfficialSampling(),
+)

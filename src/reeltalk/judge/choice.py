@@ -1,0 +1,171 @@
+"""Judges answers without a model: which option an answer names, and whether a short answer says what a reference says.
+
+An answer that names no option is wrong, as in DramaQA's accuracy; it is the model that failed then, not the judge.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from reeltalk.judge import in_context
+from reeltalk.judge.in_context import agrees_in_context
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
+from reeltalk.judge.rows import scored, unscored
+from reeltalk.judge.single_turn import SingleTurnJudge, turns_before
+from reeltalk.judge.turns import NOBODY, no_answer
+from reeltalk.llm.model import AsyncModel
+from reeltalk.metrics.agree import SIGNATURE, chosen_option
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import JudgedScore
+
+ACCURACY: Final = "accuracy"
+AGREE: Final = "agree"
+ERRORS_OF_AGREE: Final = (
+    "Lexical agreement compares words and knows no synonyms. Of 908 answers that were read by hand, it accepts 49 % of "
+    "the 444 right ones and 16 % of the 464 wrong ones. Do not publish it as a score."
+)
+"""Measured on `tests/typed_answers/answers.toml`; `test_choice` counts again."""
+NAMES_NO_OPTION: Final = "names no option"
+LEVELS: Final = ("q_level_logic", "q_level_mem")
+"""DramaQA's two difficulty levels; its tables give the accuracy at each."""
+
+
+CHOICE, AGREEMENT = PROTOCOLS = (
+    Protocol(
+        name="choice",
+        title="Choice",
+        help="Multiple choice: whether the answer names the right option.",
+        create=lambda _: ChoiceJudge(),
+        criteria=(Criterion(ACCURACY, "Choice, accuracy", pass_mark=0.5),),
+        needs=Need(
+            "options with a correct one",
+            lambda turn: bool(turn.options) and turn.correct_option is not None,
+            "name a protocol for free answers",
+        ),
+        measures=(per_cent(ACCURACY, "Accuracy"),),
+        needs_model=False,
+        credit_rank=10,
+        right_or_wrong=True,
+    ),
+    Protocol(
+        name=AGREE,
+        title="Lexical agreement",
+        help="Whether a short answer says the same as a reference, by its words: a rough measure.",
+        create=lambda _: AgreeJudge(),
+        criteria=(Criterion(AGREE, "Lexical agreement", pass_mark=0.5),),
+        measures=(per_cent(AGREE, "Lexical agreement"),),
+        needs_model=False,
+        right_or_wrong=True,
+        caution=ERRORS_OF_AGREE,
+    ),
+)
+
+
+class ChoiceJudge(SingleTurnJudge):
+    """Multiple-choice questions by the option that an answer names: criterion `accuracy`, 0 or 1."""
+
+    protocol = CHOICE
+    by = (*LEVELS, "turn")
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The rules by which an option is recognised."""
+        return (("option", SIGNATURE),)
+
+    def is_due(self, turn: AnsweredTurn) -> bool:
+        """True for a turn that has options, one of them right, and was asked."""
+        return bool(turn.options) and turn.correct_option is not None and super().is_due(turn)
+
+    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+        """That it has no answer; a reference is not needed."""
+        return None if turn.state is AnswerState.ANSWERED else no_answer(turn)
+
+    def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
+        """The two levels of difficulty."""
+        return {level: turn.labels.get(f"dramaqa.{level}", ()) for level in LEVELS}
+
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row, 0 or 1.
+
+        Args:
+            unit: Where the turn stands.
+            index: Its place among the unit's turns.
+            model: Is not asked.
+        """
+        return [self._row(unit, unit.turns[index])]
+
+    def _row(self, unit: JudgeUnit, turn: AnsweredTurn) -> JudgedScore:
+        shown = shown_options(turn)
+        if shown is None:
+            return unscored(
+                unit, ACCURACY, NOBODY, "the order in which options were shown is no order of these", turn=turn
+            )
+        order, options = shown
+        chosen = chosen_option(turn.text, options)
+        if chosen is None:
+            return scored(unit, ACCURACY, NOBODY, 0.0, turn=turn, explanation=NAMES_NO_OPTION)
+        option = order[chosen]
+        return scored(
+            unit,
+            ACCURACY,
+            NOBODY,
+            float(option == turn.correct_option),
+            turn=turn,
+            explanation=f"names option {option}, counted from 0 in the benchmark's order",
+        )
+
+
+class AgreeJudge(SingleTurnJudge):
+    """Short answers by their words: criterion `agree`, 1 where an answer says the same as a reference, else 0.
+
+    A rough measure of our own, for checks and for want of a judge; it knows no synonyms.
+    """
+
+    protocol = AGREEMENT
+    by = ("turn", "question_type", "task")
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The rules of agreement."""
+        return ((AGREE, in_context.SIGNATURE),)
+
+    def is_due(self, turn: AnsweredTurn) -> bool:
+        """True for a turn that has a reference and was asked."""
+        return bool(turn.references) and super().is_due(turn)
+
+    def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
+        """Its type of question, and the task of its unit."""
+        return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
+
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row, 0 or 1.
+
+        Args:
+            unit: Where the turn stands; the turns before it say what its pronouns stand for.
+            index: Its place among the unit's turns.
+            model: Is not asked.
+        """
+        turn, before = unit.turns[index], turns_before(unit, index)
+        shown = shown_options(turn)
+        # A letter means an option as it was shown.
+        options = shown[1] if shown is not None else turn.options
+        right = agrees_in_context(turn.text, turn.references, turn.question, before, options)
+        return [scored(unit, AGREE, NOBODY, float(right), turn=turn)]
+
+
+def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """The options of a turn as they were shown: their indices in the benchmark, and their texts.
+
+    Args:
+        turn: One that may have options.
+
+    Returns:
+        None where there are none, or where the order that was recorded is no order of them.
+    """
+    if turn.options is None:
+        return None
+    recorded = turn.played.option_order if turn.played is not None else None
+    order = recorded if recorded is not None else tuple(range(len(turn.options)))
+    if sorted(order) != list(range(len(turn.options))):
+        return None
+    return order, tuple(turn.options[index] for index in order)

@@ -1,0 +1,139 @@
+"""CLAIR: how likely it is, from 0 to 100, that candidate and references say the same.
+
+Reference: Chan et al., "CLAIR: Evaluating Image Captions with Large Language Models" (EMNLP 2023, arXiv 2310.12971).
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from pydantic import BaseModel, Field
+
+from reeltalk.errors import ModelError
+from reeltalk.judge import turns
+from reeltalk.judge.asking import Judging, ask_verdict, judge_prompts
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
+from reeltalk.judge.rating import OfficialScriptStopsError
+from reeltalk.judge.rows import unscored
+from reeltalk.judge.single_turn import PromptedJudge
+from reeltalk.llm.fencing import fenced
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.structured import json_schema
+from reeltalk.metrics.info import MetricInfo
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore
+
+CRITERION: Final = "clair"
+COMPAT: Final = "clair.compat"
+TRIES: Final = 3
+"""How often the official script asks before it gives 0."""
+
+_NUMBER = re.compile(r"\d*\.?\d+")
+
+
+PROTOCOL: Final = Protocol(
+    name=CRITERION,
+    title="CLAIR",
+    help="Each answer by itself: how likely it says the same as the references, 0 to 1.",
+    create=lambda settings: Clair(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
+    criteria=(Criterion(CRITERION, "CLAIR", pass_mark=0.5),),
+    needs=REFERENCE,
+    measures=(MetricInfo(CRITERION, "CLAIR"),),
+    credit_rank=90,
+    source="CLAIR (EMNLP 2023)",
+)
+
+
+class Likelihood(BaseModel):
+    """What the judge answers."""
+
+    score: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+    """From 0 to 100."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Clair(PromptedJudge[Likelihood]):
+    """CLAIR on answers: the question is not shown, as the published prompt has none."""
+
+    protocol = PROTOCOL
+
+    def messages(self, turn: AnsweredTurn) -> list[Message]:
+        """What the judge is sent about a turn.
+
+        Args:
+            turn: A turn that has an answer and references.
+        """
+        references = "\n".join(f"- {reference}" for reference in turn.references)
+        item = f"Candidate set:\n{fenced(turn.text)}\nReference set:\n{references}"
+        return [Message("system", self.prompts["clair"].text), Message("user", item)]
+
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[Likelihood]:
+        """How likely it is that answer and references say the same."""
+        return await ask_verdict(judge, self.messages(turn), Likelihood, check=_on_scale, prompts=self.prompts)
+
+    def values(self, verdict: Likelihood) -> Mapping[str, float]:
+        """From 0 to 1."""
+        return {CRITERION: verdict.score / 100}
+
+    def reasons(self, verdict: Likelihood) -> str:
+        """As the judge gives them."""
+        return verdict.reason
+
+    async def as_official(
+        self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
+    ) -> list[JudgedScore]:
+        """The script asks again where it finds no number."""
+        tried = [first]
+        while len(tried) < TRIES and _asks_again(tried[-1]):
+            try:
+                reply = await judge.ask(self.messages(turn), schema=json_schema(Likelihood), sample=len(tried))
+            except ModelError as error:
+                return [unscored(unit, COMPAT, judge.name, str(error), turn=turn, replies=tuple(tried))]
+            tried.append(reply.text.encode("utf-8", "replace").decode())
+
+        def read() -> float:
+            return (compat_score(tried[-1]) or 0.0) / 100
+
+        return [turns.read_as_official(unit, turn, COMPAT, judge.name, tuple(tried), read)]
+
+
+def compat_score(text: str) -> float | None:
+    """A reply as the official script reads it, from 0 to 100 or whatever number stands there; None: it asks again.
+
+    From the first `{` to the `}` after it as JSON; where that fails the first run of digits, a hundred times as much if
+    below 1.
+
+    Raises:
+        OfficialScriptStopsError: The JSON holds a score that is no number.
+    """
+    try:
+        found = json.loads("{" + text.split("{")[1].split("}")[0] + "}")["score"]
+    except RecursionError:
+        raise OfficialScriptStopsError("the JSON is nested too deeply") from None
+    except (ValueError, KeyError, IndexError):
+        number = _NUMBER.search(text)
+        if number is None:
+            return None
+        score = float(number[0])
+        return score * 100 if score < 1 else score
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise OfficialScriptStopsError(f"the score is {str(found)[:80]!r}") from None
+
+
+def _asks_again(text: str) -> bool:
+    try:
+        return compat_score(text) is None
+    except (OfficialScriptStopsError, OverflowError):
+        return False
+
+
+def _on_scale(found: Likelihood) -> str | None:
+    if 0 < found.score < 1:
+        return f"the score is {found.score}; the scale goes from 0 to 100, not from 0 to 1"
+    return None

@@ -1,0 +1,195 @@
+"""CogME's profile from any judge that says how right each answer is (CogSci 2024, arXiv 2107.09847)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
+from reeltalk.judge.judge import Judge, JudgeUnit, read_by
+from reeltalk.judge.measures import Entry, Floats, Measure, mean_of
+from reeltalk.judge.protocol import Criterion, Part, Protocol, per_cent
+from reeltalk.llm.model import AsyncModel
+from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.labels import Thinking
+from reeltalk.schema.scoring import JudgedScore
+
+NAME: Final = "cogme"
+PERCENT: Final = 100.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """A tagged turn of one model, and how far it is answered rightly."""
+
+    unit: JudgeUnit
+    turn: AnsweredTurn
+    thinking: Thinking
+    credit: float | None
+    """0 to 1; None where there is no score."""
+
+    @property
+    def answer(self) -> TaggedAnswer:
+        """As the profile takes it."""
+        tags = (*self.turn.labels.get("cogme.target", ()), *self.turn.labels.get("cogme.content", ()))
+        return TaggedAnswer(tags, self.thinking, self.credit or 0.0)
+
+    @property
+    def entry(self) -> Entry:
+        """As an item of a mean."""
+        return Entry(video_id=self.unit.video_id, value=self.credit, item_id=self.turn.item_id)
+
+
+class CogMEJudge:
+    """CogME: achievement at each of 19 tags, from another judge's correctness of each turn."""
+
+    def __init__(
+        self, correctness: Literal["choice", "agree"] | Judge = "choice", *, criterion: str = ACCURACY
+    ) -> None:
+        """Choose who says what is right.
+
+        Args:
+            correctness: `choice`, `agree`, or a judge whose rows for turns are credits from 0 to 1; the mean counts
+                where it judges a turn several times.
+            criterion: Of such a judge's rows, which are credits.
+        """
+        if correctness == "agree":
+            self._judge: Judge = AgreeJudge()
+            self._criterion = AGREE
+        else:
+            self._judge = ChoiceJudge() if correctness == "choice" else correctness
+            self._criterion = criterion
+
+    @property
+    def name(self) -> str:
+        """`cogme`."""
+        return NAME
+
+    @property
+    def needs_model(self) -> bool:
+        """As the judge that says what is right."""
+        return self._judge.needs_model
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Fields that the judge of correctness reads."""
+        return read_by(self._judge)
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Who says what is right, and the weights."""
+        weights = "-".join(str(weight) for weight in WEIGHTS.values())
+        return (("correctness", self._judge.name), ("weights", weights), *self._judge.signature)
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """The rows of the judge that says what is right.
+
+        Args:
+            unit: What is judged.
+            model: Who judges, where a model does.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        return await self._judge.judge(unit, model)
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """`cogme`, the plain accuracy; then `cogme.<tag>`, weighted, and `cogme.unweighted.<tag>`, all 0 to 100.
+
+        A tag that no question carries has no value. Only turns that have a way of thinking count; of several, the
+        highest.
+
+        Args:
+            units: All units, judged or not.
+            scores: What `judge` gave for them.
+
+        Raises:
+            ValueError: A credit is not within 0 and 1.
+        """
+        questions = self._questions(units, scores)
+        by_tag = {tag: [q for q in questions if tag in q.answer.all_tags] for tag in TAGS}
+        return [
+            mean_of(NAME, [question.entry for question in questions], scale=PERCENT),
+            *(weighted(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
+            *(
+                mean_of(
+                    f"{NAME}.unweighted.{tag}",
+                    [question.entry for question in found],
+                    scale=PERCENT,
+                    signature=(("weights", "none"),),
+                )
+                for tag, found in by_tag.items()
+            ),
+        ]
+
+    def _questions(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Question]:
+        credits_: dict[tuple[str, int | None], list[float]] = {}
+        for row in scores:
+            if row.unit == "turn" and row.criterion == self._criterion and row.value is not None:
+                if not 0 <= row.value <= 1:
+                    raise ValueError(f"a credit must be within 0 and 1, got {row.value} of '{row.criterion}'")
+                credits_.setdefault((row.unit_id, row.turn_index), []).append(row.value)
+        return tagged_questions(units, {place: sum(given) / len(given) for place, given in credits_.items()})
+
+
+def tagged_questions(units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int | None], float]) -> list[Question]:
+    """All turns that were asked and have a way of thinking; of several, the highest.
+
+    Args:
+        units: All units, judged or not.
+        credit: From 0 to 1, by unit and turn.
+    """
+    found: list[Question] = []
+    for unit in units:
+        for turn in unit.turns:
+            thinking = highest_thinking(turn.labels.get("cogme.thinking", ()))
+            if thinking is not None and turn.state.is_due:
+                found.append(Question(unit, turn, thinking, credit.get((unit.id, turn.turn_index))))
+    return found
+
+
+def weighted(name: str, questions: Sequence[Question]) -> Measure:
+    """Points earned of points possible: a ratio of sums, so that videos can be drawn again.
+
+    Args:
+        name: Of the number.
+        questions: Those that count, without a score too.
+    """
+    present = [question for question in questions if question.credit is not None]
+    rows = [[q.answer.weight * q.answer.credit * PERCENT, float(q.answer.weight)] for q in present]
+    statistics = np.array(rows, np.float64).reshape(-1, 2)
+    earned, possible = statistics.sum(axis=0)
+    return Measure(
+        name=name,
+        value=float(earned / possible) if present else None,
+        n=len(present),
+        unscored=len(questions) - len(present),
+        not_applicable=0,
+        statistics=statistics,
+        clusters=[question.unit.video_id for question in present],
+        weights=statistics[:, 1],
+        from_sums=_ratio,
+        entries=tuple(question.entry for question in questions),
+        scale=PERCENT,
+    )
+
+
+def _ratio(sums: Floats, n: Floats) -> Floats:
+    return sums[:, 0] / sums[:, 1]
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="CogME",
+    help="CogME's profile: the accuracy of multiple choice at each tag.",
+    create=lambda _: CogMEJudge(),
+    criteria=(Criterion(ACCURACY, "CogME, accuracy", pass_mark=0.5),),
+    measures=(per_cent(NAME, "CogME"),),
+    needs_model=False,
+    credit_rank=60,
+    parts=(Part("unweighted", "unweighted"),),
+    open_parts="tag",
+    source="CogME (CogSci 2024)",
+)

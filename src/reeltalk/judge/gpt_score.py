@@ -1,0 +1,166 @@
+"""SVBench's GPT4-Score: how accurate a single answer is, 0 to 10 (ICLR 2025, arXiv 2502.10810).
+
+The paper's prompt names both 0 to 10 and 1 to 10; ours asks for 0 to 10.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Protocol, per_cent
+from reeltalk.judge.published import gpt_score_fields, read_headed
+from reeltalk.judge.rows import scored, unscored
+from reeltalk.judge.single_turn import SingleTurnJudge
+from reeltalk.judge.svbench_compat import COMPAT, official_single_score
+from reeltalk.judge.turns import who
+from reeltalk.llm.fencing import fenced
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.llm.wire import first_problem
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore
+
+NAME: Final = "gpt-score"
+ACCURACY: Final = "accuracy"
+PUBLISHED: Final = f"{NAME}-published"
+"""The prompt of the official script, of which we have no text."""
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="GPT-Score",
+    help="Each answer by itself: how accurate it is, 0 to 10, shown as 0 to 100.",
+    create=lambda settings: GPTScore(
+        compat=settings.compat, published=settings.published, prompts=judge_prompts(settings.prompts)
+    ),
+    criteria=(
+        Criterion(
+            ACCURACY,
+            "GPT-Score, accuracy",
+            0.0,
+            10.0,
+            pass_mark=5.0,
+            asked="Accuracy",
+            levels={
+                "10": "fully right",
+                "7–9": "right but for small things",
+                "4–6": "partly right",
+                "1–3": "mostly wrong",
+                "0": "wrong, or no answer",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(per_cent(NAME, "GPT-Score"),),
+    credit_rank=110,
+    # Version 1 called the criterion `gpt-score`.
+    rating="2",
+    source="SVBench (ICLR 2025)",
+    # The client that its scripts import is not in their repository.
+    official=OfficialSampling(),
+)
+
+
+class AccuracyVerdict(BaseModel):
+    """What a judge says of one answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rationale: str
+    accuracy: Annotated[int, Field(ge=0, le=10)]
+
+
+class GPTScore(SingleTurnJudge):
+    """Single questions by their accuracy: one request per turn, criterion `accuracy`, 0 to 10."""
+
+    protocol = PROTOCOL
+    by = ("skill", "turn")
+
+    def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
+        """Choose the variant.
+
+        Args:
+            compat: Asks once more per turn in the official layout, and takes the number after the last *Score*:
+                criterion `accuracy.compat`.
+            published: Asks as the official script does, and reads each reply twice: strictly, and with the official
+                pattern.
+            prompts: The judges' prompts; ours where none are given.
+        """
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts."""
+        if self.published:
+            return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
+        parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
+        return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
+
+    def is_due(self, turn: AnsweredTurn) -> bool:
+        """True for a turn that has a reference and was asked."""
+        return bool(turn.references) and super().is_due(turn)
+
+    def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
+        """By skill it is SVBench's table of skills, where linked turns carry one."""
+        return {"skill": turn.labels.get("svbench.skill", ())}
+
+    async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
+        """A row from 0 to 10; with `compat` a second one.
+
+        Args:
+            unit: Where the turn stands; no turn sees another.
+            index: Its place among the unit's turns.
+            model: Who judges.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        turn, judge = unit.turns[index], who(NAME, model)
+        if self.published:
+            said = await ask_text(
+                judge, [Message("user", self.prompts[PUBLISHED].fill(**gpt_score_fields(unit, index)))]
+            )
+            judging = _strictly(said)
+        else:
+            message = Message("user", self.prompts[NAME].fill(items=_items(turn)))
+            judging = await ask_verdict(judge, [message], AccuracyVerdict, prompts=self.prompts)
+        found = judging.verdict
+        values = {} if found is None else {ACCURACY: float(found.accuracy)}
+        why = None if found is None else found.rationale or None
+        rows = self.rows_of(unit, turn, judging, values, judge.name, explanation=why)
+        if not self.compat:
+            return rows
+        if not self.published:
+            text = self.prompts[f"{NAME}-compat"].fill(items=_items(turn))
+            said = await ask_text(judge, [Message("user", text)])
+        return [*rows, _read_as_official(unit, turn, judge.name, said)]
+
+
+def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Judging[str]) -> JudgedScore:
+    name = f"{ACCURACY}{COMPAT}"
+    value = official_single_score(said.verdict) if said.verdict is not None else None
+    if value is None:
+        reason = said.reason or "the official pattern finds no number"
+        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies)
+    return scored(unit, name, judge, float(value), turn=turn, replies=said.replies)
+
+
+def _strictly(said: Judging[str]) -> Judging[AccuracyVerdict]:
+    """A verdict in the official layout, read strictly."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    try:
+        marks = read_headed(said.verdict, {ACCURACY: "Accuracy"})
+        return Judging(AccuracyVerdict(rationale="", **marks), said.replies)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    except ValidationError as error:
+        return Judging(None, said.replies, first_problem(error))
+
+
+def _items(turn: AnsweredTurn) -> str:
+    return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nAnswer:\n{fenced(turn.text)}"

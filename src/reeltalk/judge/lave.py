@@ -1,0 +1,146 @@
+"""LAVE: each answer rated from 1 to 3 against its references, on its own.
+
+Reference: Mañas, Krojer and Agrawal, "Improving Automatic VQA Evaluation Using Large Language Models" (AAAI 2024).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.judge import turns
+from reeltalk.judge.asking import Judging, ask_rating, judge_prompts
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
+from reeltalk.judge.rating import Rating, lave_compat
+from reeltalk.judge.single_turn import PromptedJudge
+from reeltalk.llm.fencing import fenced
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.metrics.info import MetricInfo
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.scoring import JudgedScore
+
+CRITERION: Final = "lave"
+COMPAT: Final = "lave.compat"
+OUTLIER: Final = 0.25
+"""A reference that is given at most so often as this share of the most frequent one is dropped."""
+CAPTION_KEY: Final = "refine"
+"""Which of a unit's summaries serves as the caption."""
+
+
+PROTOCOL: Final = Protocol(
+    name=CRITERION,
+    title="LAVE",
+    help="Each answer by itself, after eight examples: 0, 0.5 or 1.",
+    create=lambda settings: Lave(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
+    criteria=(
+        Criterion(
+            CRITERION,
+            "LAVE",
+            pass_mark=0.75,
+            asked="Correctness beside the reference",
+            step=0.5,
+            levels={
+                "1": "correct",
+                "0.5": "ambiguous or incomplete",
+                "0": "incorrect; also an answer to a yes or no question that says neither",
+            },
+        ),
+    ),
+    needs=REFERENCE,
+    measures=(MetricInfo(CRITERION, "LAVE"),),
+    credit_rank=80,
+    rating="1",
+    source="LAVE (AAAI 2024)",
+)
+
+
+@dataclass(frozen=True)
+class Lave(PromptedJudge[Rating]):
+    """LAVE with eight demonstrations, of yes/no questions or of others as the references are."""
+
+    caption: bool = False
+    """Show the refined summary of the video too; where it contradicts the references, they win."""
+    protocol = PROTOCOL
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The summary, where it serves as the caption."""
+        return frozenset({"summaries"}) if self.caption else frozenset()
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts, and whether a caption is shown."""
+        prompts = [("prompt", "lave"), ("general", "lave_general"), ("binary", "lave_binary")]
+        if self.caption:
+            prompts.append(("caption_rule", "lave_caption"))
+        return (
+            ("caption", CAPTION_KEY if self.caption else "none"),
+            *((key, self.prompts[file].signature) for key, file in (*prompts, ("repair", "rating_repair"))),
+        )
+
+    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+        """As of any turn; and that a caption is wanted and there is none."""
+        why = turns.obstacle(turn)
+        if why is None and self.caption and not unit.summaries.get(CAPTION_KEY, "").strip():
+            why = "there is no refined summary of the video to serve as a caption; judge without one, or add it"
+        return why
+
+    def messages(self, turn: AnsweredTurn, caption: str | None = None) -> list[Message]:
+        """What the judge is sent about a turn; what all turns share stands first.
+
+        Args:
+            turn: A turn that has an answer and references.
+            caption: What happens in the video.
+        """
+        examples = self.prompts["lave_binary" if is_binary(turn.references) else "lave_general"].text
+        rule = self.prompts["lave_caption"].text if self.caption else ""
+        system = self.prompts["lave"].fill(caption_rule=rule, demonstrations=examples)
+        item = (
+            f"Question: {turn.question}\nReference answers: {shown_references(turn.references)}\n"
+            f"Candidate answer: {fenced(turn.text)}\nOutput: "
+        )
+        if caption is not None:
+            item = f"Video description: {caption.strip()}\n{item}"
+        return [Message("system", system), Message("user", item)]
+
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[Rating]:
+        """A rating from 1 to 3."""
+        caption = unit.summaries[CAPTION_KEY] if self.caption else None
+        return await ask_rating(judge, self.messages(turn, caption), self.prompts)
+
+    def values(self, verdict: Rating) -> Mapping[str, float]:
+        """From 0 to 1."""
+        return {CRITERION: (verdict.value - 1) / 2}
+
+    def reasons(self, verdict: Rating) -> str:
+        """As the judge gives them."""
+        return verdict.rationale
+
+    async def as_official(
+        self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
+    ) -> list[JudgedScore]:
+        """The rating that the script finds, from 0 to 1."""
+
+        def read() -> float:
+            return (lave_compat(first) - 1) / 2
+
+        return [turns.read_as_official(unit, turn, COMPAT, judge.name, (first,), read)]
+
+
+def is_binary(references: Sequence[str]) -> bool:
+    """True where the most frequent reference is yes or no, whatever its case and with or without a full stop."""
+    most = Counter(references).most_common(1)[0][0]
+    return most.lower().rstrip(".") in ("yes", "no")
+
+
+def kept_references(references: Sequence[str]) -> list[str]:
+    """References without the outliers among them, in order; one that is given several times stays so."""
+    counts = Counter(references)
+    most = max(counts.values())
+    return [reference for reference in references if counts[reference] / most > OUTLIER]
+
+
+def shown_references(references: Sequence[str]) -> str:
+    """References as the judge sees them: without outliers, sorted, quoted, joined by commas."""
+    return ", ".join(f"'{reference}'" for reference in sorted(kept_references(references)))

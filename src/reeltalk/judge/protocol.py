@@ -1,0 +1,271 @@
+"""The registry of judging protocols. Each protocol is described once, beside its judge.
+
+A module of this package that holds a `PROTOCOL`, or several `PROTOCOLS`, is found by that alone.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, Literal
+
+from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.metrics.info import SHORT, Direction, MetricInfo
+
+if TYPE_CHECKING:
+    from reeltalk.judge.judge import Judge
+    from reeltalk.judge.settings import JudgeSettings
+    from reeltalk.schema.answers import AnsweredTurn
+    from reeltalk.schema.dialogue import Turn
+
+PACKAGE: Final = "reeltalk.judge"
+COMPAT: Final = "compat"
+"""Part of the name of a number that an official script makes of the same replies."""
+PER_CENT: Final = 100.0
+OWN: Final = f"{PREFIX_OF_OWN}FILE.py:CLASS"
+"""Form of the name of a user's own protocol."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that a protocol scores, as its rows have it."""
+
+    name: str
+    """As in the rows."""
+    title: str
+    """Name on pages, as `SVBench, overall`."""
+    low: float = 0.0
+    high: float = 1.0
+    pass_mark: float | None = None
+    """The value from which an answer counts as right; None where nobody published or chose one."""
+    tagged: bool = False
+    """True where there are also rows `NAME.TAG` for single tags of a turn."""
+    asked: str = ""
+    """Question for people who rate the same answers; empty if people cannot rate it."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """Meaning of each mark or range of marks, for people."""
+    step: float = 1.0
+    """From one mark of theirs to the next."""
+    lowest: float | None = None
+    """Their lowest mark where it is not `low`."""
+    may_not_apply: bool = False
+    whole: bool = False
+    """True for the one of several criteria that stands for all of them."""
+
+    def names(self, criterion: str) -> bool:
+        """True for the name of its rows, with or without a tag.
+
+        Args:
+            criterion: Of a row that an official script's reading did not give.
+        """
+        return criterion == self.name or (self.tagged and criterion.startswith(f"{self.name}."))
+
+    def share(self, value: float) -> float:
+        """The position of a score on the scale, from 0 to 1."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The meaning of a part of a measure's name after a dot, as `floor` in `mtv.floor`."""
+
+    name: str
+    title: str
+    scale: tuple[float | None, float | None] | None = None
+    """Lowest and highest value; None: those of the measure."""
+    direction: Direction = "higher"
+    decimals: int | None = None
+    headline: bool = False
+    """True where the number stands in the first table."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """A field that a turn must have before a protocol can judge it."""
+
+    what: str
+    """In words, as `a checklist`."""
+    has: Callable[["Turn | AnsweredTurn"], bool]
+    remedy: str
+    """Advice to the user if no turn has it."""
+
+
+REFERENCE: Final = Need(
+    "a reference answer",
+    lambda turn: bool(turn.references),
+    "name a protocol that needs none, or give --bench a benchmark that holds references",
+)
+
+
+@dataclass(frozen=True)
+class OfficialSampling:
+    """What of temperature, longest reply and seed an official script sends, where it can be asked as that does."""
+
+    sends: tuple[Literal["temperature", "max_tokens", "seed"], ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A judging protocol, with everything that commands, tables and pages say of it."""
+
+    name: str
+    """As on the command line: `llm-acc`. Rows of scores lie under the judge's own name, which may have `_` for `-`."""
+    title: str
+    help: str
+    """One line for `--help`."""
+    create: Callable[["JudgeSettings"], "Judge"]
+    """From the settings of a run to the judge."""
+    criteria: tuple[Criterion, ...]
+    """In the order in which people are asked about them."""
+    measures: tuple[MetricInfo, ...]
+    """Its numbers, the headline first; after a dot stands a part of its own, one of all protocols', or an open one."""
+    needs_model: bool = True
+    needs: Need | None = None
+    """A field that at least one turn must have. Turns that lack it are unscored, with the reason."""
+    unit: Literal["turn", "unit"] = "turn"
+    """Unit of its scores: a turn, or a whole chain, path or dialogue."""
+    credit_rank: int | None = None
+    """Order among measures that say how right an answer is, the most exact first; None where it says no such thing."""
+    right_or_wrong: bool = False
+    """True where a turn is right or wrong, so that one can ask whether an error cascades."""
+    parts: tuple[Part, ...] = ()
+    open_parts: str = ""
+    """Kind of the parts that depend on the benchmark, as `tag` or `task`; empty if there are none."""
+    caution: str = ""
+    """Why its numbers are no result: they stand last, none is called the best, and none is chosen as credit."""
+    rating: str = ""
+    """Version of the words by which people rate on its scale; empty where they cannot."""
+    source: str = ""
+    """The paper."""
+    official: OfficialSampling | None = None
+    """How its official script asks; None where it cannot be asked so."""
+
+    @property
+    def main(self) -> Criterion:
+        """The criterion that stands for all: the one that says so, else the first."""
+        return next((criterion for criterion in self.criteria if criterion.whole), self.criteria[0])
+
+    def criterion(self, name: str) -> Criterion | None:
+        """The criterion of a row; None where nobody described it.
+
+        Args:
+            name: As in the row.
+        """
+        own = ".".join(part for part in name.split(".") if part != COMPAT)
+        return next((found for found in self.criteria if found.names(own)), None)
+
+
+def protocols() -> Mapping[str, Protocol]:
+    """All protocols by name: those that need a model, then the others, both in the order of their titles."""
+    return _current().protocols
+
+
+def find_protocol(name: str) -> Protocol | None:
+    """A protocol by its name on the command line, or by the name under which its rows lie; None where there is none."""
+    return protocols().get(name) or protocols().get(name.replace("_", "-"))
+
+
+def measure_info(metric: str) -> MetricInfo | None:
+    """The description of a judged measure; None for one that no protocol describes.
+
+    Args:
+        metric: Its name, as `mtv.floor` or `svbench.OS.compat`.
+    """
+    registry = _current()
+    family, *rest = metric.split(".")
+    described, shared = registry.families.get(family), registry.parts
+    if described is None:
+        return None
+    protocol, info = described
+    own = [part for part in rest if part != COMPAT]
+    titles, unknown = [info.title], 0
+    for name in own:
+        part = next((part for part in (*protocol.parts, *shared) if part.name == name), None)
+        if part is None:
+            titles.append(name.replace("_", " "))
+            unknown += 1
+            continue
+        titles.append(part.title)
+        low, high = (info.low, info.high) if part.scale is None else part.scale
+        decimals = info.decimals if part.scale is None else part.decimals
+        info = replace(info, low=low, high=high, direction=part.direction, decimals=decimals)
+    if unknown > bool(protocol.open_parts):
+        return None
+    official = len(own) < len(rest)
+    title = ", ".join(titles) + (" (official script)" if official else "")
+    return replace(info, name=metric, title=title, direction="neither" if official else info.direction)
+
+
+def is_headline(metric: str) -> bool:
+    """True where a measure with a dot in its name stands in the first table all the same.
+
+    Args:
+        metric: Its name, as `svbench.OS`.
+    """
+    family, *rest = metric.split(".")
+    described = _current().families.get(family)
+    return described is not None and any(part.headline for part in described[0].parts if part.name == ".".join(rest))
+
+
+def caution_of(metric: str) -> str:
+    """Why a measure is no result; empty for one that nobody cautions against.
+
+    Args:
+        metric: Its name, as `agree.recovery`.
+    """
+    described = _current().families.get(metric.split(".")[0])
+    return "" if described is None else described[0].caution
+
+
+def credit_measures() -> tuple[str, ...]:
+    """Measures that say how right an answer is, the most exact first."""
+    return _current().credit
+
+
+@dataclass(frozen=True)
+class _Registry:
+    """Everything that the modules of a path describe."""
+
+    protocols: Mapping[str, Protocol]
+    families: Mapping[str, tuple[Protocol, MetricInfo]]
+    """The protocol and the description of each measure; of a protocol's own name too, for what is derived from it."""
+    parts: tuple[Part, ...]
+    """Parts of names that belong to no single protocol."""
+    credit: tuple[str, ...]
+
+
+def _current() -> _Registry:
+    # The path is the key, so that a folder added to the package is read too.
+    return _registry(tuple(importlib.import_module(PACKAGE).__path__))
+
+
+@cache
+def _registry(path: tuple[str, ...]) -> _Registry:
+    names = sorted(module.name for module in pkgutil.iter_modules(path))
+    modules = [importlib.import_module(f"{PACKAGE}.{name}") for name in names]
+    found = [protocol for module in modules for protocol in _described(module)]
+    found.sort(key=lambda protocol: (not protocol.needs_model, protocol.title.casefold()))
+    named = [protocol.name for protocol in found]
+    assert len(named) == len(set(named)), f"a protocol is described twice among {named}"
+    families = {one.name: (one, replace(one.measures[0], title=one.title)) for one in found}
+    families |= {info.name: (one, info) for one in found for info in one.measures}
+    ranked = sorted((one.credit_rank, one.measures[0].name) for one in found if one.credit_rank is not None)
+    return _Registry(
+        {protocol.name: protocol for protocol in found},
+        families,
+        tuple(part for module in modules for part in getattr(module, "PARTS", ())),
+        tuple(name for _, name in ranked),
+    )
+
+
+def _described(module: ModuleType) -> Sequence[Protocol]:
+    own = getattr(module, "PROTOCOL", None)
+    return getattr(module, "PROTOCOLS", ()) if own is None else (own,)
+
+
+def per_cent(name: str, title: str) -> MetricInfo:
+    """A judged measure from 0 to 100."""
+    return MetricInfo(name, title, 0.0, PER_CENT, decimals=SHORT)

@@ -1,0 +1,199 @@
+"""Ratings that end a judge's reply, `… So rating=2`: read strictly, and as the official scripts read them.
+
+Reference: VDEval (VDAct, AAAI 2025) and LAVE (Mañas et al., AAAI 2024) rate from 1 to 3 with the reasons first.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.llm.fencing import fenced, visible
+from reeltalk.llm.own_words import is_anothers, leads_to_verdict, unfinished, why_taken_back, without_wrapping
+from reeltalk.llm.structured import MalformedReplyError
+
+MARKER: Final = "So rating="
+TELLING_CHARS: Final = 24
+"""A shorter answer, as "Yes.", may stand in reasons by chance."""
+KNOWN_BY_CHARS: Final = 200
+"""By so much of its beginning an answer is known again, where a judge repeats it."""
+
+_MARK: Final = r"\b(?:[Ss]o,?\s+)?(?:(?:[Tt]he|[Mm]y|[Ff]inal|[Oo]verall)\s+)*[Rr]ating(?:\s*[*_]*\s*[=:：]|\s+is\b)"
+_MARKER = re.compile(_MARK)
+_RATING = re.compile(rf"{_MARK}(?P<before>\W*)(?P<value>[1-3１-３])(?!\d)")
+_QUOTES: Final = re.compile(r"""[\s*`"'“”‘’「『【（(\[{<:：$=]*""")
+# What makes of the digit another number, one of several, or one of another scale.
+_GOES_ON = re.compile(
+    r"""\w                                                       # 3x, 3rd
+    | [.,·٫](?!0+(?!\d|[.,]\d))\d                                   # 2.5, and not 2.0
+    | [*`"')\]}>]* [^\S\n]*
+      (?: ->|[-–—~/|,、;&+^×→⇒]|\.\.+|(?:or|and|to|out\s+of|of|und|oder|bis|von|ou|sur|à)\b|[或到至] )
+      [^\S\n]* [*`"'(\[{<]* \d                                   # 2-3, 2/5, 2 or 3, **2** / 3
+    | [*`"')\]}>]* [^\S\n]* [%‰]                                 # 3%
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_OUT_OF_THREE = re.compile(r"""[*`"')\]}>]*\s*(?:/|out of|of)\s*3(?![\w/]|[.,]\d)""")
+_MEANS: Final = {
+    "1": r"(?:completely |entirely |simply )?(?:incorrect|irrelevant|wrong)(?: or irrelevant)?",
+    "2": r"(?:ambiguous|incomplete|partial(?:ly)?(?: correct)?|partly correct)(?: or incomplete)?",
+    "3": r"(?:fully |completely |entirely )?correct",
+}
+"""What the numbers say, as the prompts have it."""
+_PRAISE: Final = re.compile(
+    r"\b(?:is|was|fully|entirely|completely)\s+(?:correct|right|accurate|perfect)\b|\A[\s(\[:,–—-]*(?:correct|right)\b",
+    re.IGNORECASE,
+)
+_CONCLUDES: Final = re.compile(
+    r"\b(?:in\s+(?:conclusion|short|sum|total)|therefore|thus|hence|overall|rationale|reason\w*)\W*$", re.I
+)
+_LIST_ITEM = re.compile(r"[.)][^\S\n]+\w")
+_OPENING: Final = tuple("\"'“‘„«「『`[{")
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>(?:.*?</think(?:ing)?>|.*\Z)", re.DOTALL)
+_MARKED = re.compile(r"So\s+rating\s*=\s*\W*\d*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rating with its reasons."""
+
+    value: int
+    """1 incorrect or irrelevant, 2 ambiguous or incomplete, 3 correct."""
+    rationale: str
+
+
+class OfficialScriptStopsError(Exception):
+    """The official script ends with an exception where it reads this reply."""
+
+
+def read_rating(text: str) -> Rating:
+    """The last rating of a reply: `So rating=3`, or the like, as `Rating: 3` or `the rating is 3`.
+
+    There is none where
+
+    - a later marker has none of the three numbers;
+    - the number is part of a fraction, a range or a correction, a share of another scale, negative, or counts a list;
+    - anything after it may change it, as `(of 5)`, `and a half`, `, maybe 3`; it may be followed by what it means, as
+      `(correct)`, by a closing phrase, and by sentences that take nothing back;
+    - it stands in quotation marks or brackets within a line, as what a judge quotes from a candidate's answer does, or
+      after words that say whose it is;
+    - it differs from an earlier one: one of the two may be quoted from the candidate's answer.
+
+    Args:
+        text: The reply, with or without a thought before it.
+
+    Raises:
+        MalformedReplyError: There is no rating in it.
+    """
+    answer = without_thought(without_wrapping(text))
+    markers = list(_MARKER.finditer(answer))
+    if not markers:
+        raise MalformedReplyError(f"there is no `{MARKER}` in it", text)
+    found = _RATING.match(answer, markers[-1].start())
+    if found is None:
+        raise MalformedReplyError(f"no 1, 2 or 3 stands directly after the last `{MARKER}`", text)
+    if not _stands_for_itself(found, answer) or _is_changed(found, answer):
+        shown = answer[found.start() : found.end() + 12].replace("\n", " ")
+        raise MalformedReplyError(f"what stands after the marker is not one of 1, 2 and 3: {shown!r}", text)
+    if _is_quoted(answer, found.start()) or not _is_led_to(answer[: found.start()]):
+        raise MalformedReplyError(f"the last `{MARKER}` is quoted, or said not to hold", text)
+    earlier = {match["value"] for match in _RATING.finditer(answer, 0, found.start())}
+    if earlier - {found["value"]}:
+        raise MalformedReplyError("there are several ratings that differ; write one and quote none", text)
+    return Rating(int(unicodedata.normalize("NFKC", found["value"])), answer[: found.start()].strip())
+
+
+def canonical(rating: Rating, answers: Sequence[str] = ()) -> str:
+    """A rating as it stands in the history of later turns: the reasons on one line, and our reading of the number.
+
+    The reasons keep no marker of their own. Where they repeat an answer they stand between fences, as the answer does.
+
+    Args:
+        rating: What the judge said.
+        answers: Candidate answers that it may have repeated.
+    """
+    reasons = _spaced(rating.rationale)
+    while (cleaned := _MARKED.sub("", reasons)) != reasons:
+        reasons = " ".join(cleaned.split())
+    repeated = (_spaced(answer)[:KNOWN_BY_CHARS] for answer in answers)
+    if any(len(answer) >= TELLING_CHARS and answer in reasons for answer in repeated):
+        reasons = fenced(reasons) + "\n"
+    return f"{reasons} {MARKER}{rating.value}".lstrip()
+
+
+def _spaced(text: str) -> str:
+    return " ".join(visible(text).split())
+
+
+def vdeval_compat(text: str) -> int:
+    """A reply as VDEval's script reads it: without the marker 1, else what follows it as an integer, else 1.
+
+    The integer may be any, 0 and 5 too, and written as Python's `int` knows it.
+
+    Raises:
+        OfficialScriptStopsError: The marker stands there more than once.
+    """
+    parts = text.split(MARKER)
+    if len(parts) == 1:
+        return 1
+    if len(parts) > 2:
+        raise OfficialScriptStopsError(f"`{MARKER}` stands there {len(parts) - 1} times")
+    try:
+        return int(parts[1])
+    except ValueError:
+        return 1
+
+
+def lave_compat(text: str) -> int:
+    """A reply as LAVE's script reads it: its last token where that is 1, 2 or 3, else 2.
+
+    A run of digits is one token, any other character too; the script asks Flan-T5 for its own.
+    """
+    last = re.search(r"(\d+|\D)\Z", text.rstrip())
+    return int(last[1]) if last is not None and last[1] in ("1", "2", "3") else 2
+
+
+def without_thought(text: str) -> str:
+    """A reply without the thought that a reasoning model puts before it; nothing where it never stops thinking."""
+    return _THOUGHT.sub("", text, count=1)
+
+
+def _stands_for_itself(match: re.Match[str], text: str) -> bool:
+    before, after = match["before"], text[match.end() :]
+    if _QUOTES.fullmatch(before) is None or ("<" in before and ">" not in after[:8]):
+        return False
+    if _OUT_OF_THREE.match(after):
+        return True
+    # A number that begins a line and goes on as a list does may count reasons.
+    return _GOES_ON.match(after) is None and not ("\n" in before and _LIST_ITEM.match(after))
+
+
+def _is_changed(match: re.Match[str], text: str) -> bool:
+    """True if the words after the number may change it or take it back."""
+    rest = re.sub(r"\A\.0+(?!\d)", "", text[match.end() :])
+    if (out_of := _OUT_OF_THREE.match(rest)) is not None:
+        rest = rest[out_of.end() :]
+    meaning = _MEANS[unicodedata.normalize("NFKC", match["value"])]
+    rest = re.sub(rf"\A[*`\"'_]*\s*[(\[,:;=–—-]*\s*{meaning}\s*[)\]]?(?!\w)", "", rest, count=1, flags=re.IGNORECASE)
+    rest = re.sub(r"\A[\u200b\u2060\ufeff*`\"'_”’»」』)\]}>$]+", "", rest)
+    if re.match(r"[^\S\n]*(?:\?|\.\.|…|!\?)", rest):
+        return True
+    praised = match["value"] not in "3３" and _PRAISE.search(rest) is not None
+    return praised or why_taken_back(rest) is not None
+
+
+def _is_led_to(before: str) -> bool:
+    """True if a marker begins a sentence or a line, or follows words that lead up to a rating."""
+    lead = unfinished(before).strip(" \t*_`>#-•\"'“「(")
+    own_line = before.rstrip(" \t*_`>#-•\"'“「(").endswith("\n") and not lead.endswith((":", "："))
+    if own_line and is_anothers(" ".join(lead.split()[-1:])):
+        return False
+    return not lead or own_line or leads_to_verdict(lead) or _CONCLUDES.search(lead) is not None
+
+
+def _is_quoted(text: str, start: int) -> bool:
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    # A marker that begins its line is the judge's own, in quotation marks or not.
+    opened = line.rstrip().endswith(_OPENING) and re.search(r"\w", line) is not None
+    return opened or line.count("(") > line.count(")") or line.count("（") > line.count("）")

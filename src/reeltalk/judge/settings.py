@@ -1,0 +1,104 @@
+"""Settings of judging: by which protocols, and which model judges. Imports nothing heavy."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.server_address import ServerAddress
+from reeltalk.schema.settings import Count, Money
+
+
+class JudgeSettings(BaseModel):
+    """By which protocols answers are judged."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    protocols: tuple[str, ...] = ()
+    """Names of judging protocols, as `reeltalk judge --help` lists them; python:FILE.py:CLASS for one of your own."""
+    metrics: tuple[str, ...] = ()
+    """Text metrics, as of `score`."""
+    compat: bool = False
+    """Show beside each fixed figure what the official script would have made of the same replies."""
+    prompts: Path | None = None
+    """Folder of prompts in place of ours, as 'reeltalk prompts export' or 'adopt' writes one."""
+    published: bool = False
+    """Ask the judge as the official script does: with its prompt, its messages and its sampling. Both figures, fixed
+    and official, are read from these replies."""
+    judge_history: Literal["none", "qa_only", "judged"] = "judged"
+    """Earlier turns that VDEval's judge sees."""
+    judge_summary: Literal["none", "template", "refined"] = "refined"
+    """Which summary of the video VDEval's judge is given."""
+    judge_shots: Annotated[int, Field(ge=0, le=1)] = 1
+    """Judged dialogues that VDEval's judge is shown as an example."""
+    eval_rounds: Annotated[int, Field(ge=1, le=20)] = 3
+    """How often a checklist is judged."""
+    checklist_version: Literal["v1", "v2"] = "v2"
+    """MT-Video-Bench's version, by whose prompt a checklist is judged."""
+    null_units: Annotated[int, Field(ge=0)] = 10
+    """Chains, paths or dialogues whose empty answers a model judges for the null row; without a model, all are."""
+    missing: Literal["zero", "skip"] = "zero"
+    """What a turn counts for which the model gave no answer, on checklists."""
+    language: Literal["auto", "en", "zh"] = "auto"
+    """Language of text metrics' tokens; `auto` takes that of each item's references."""
+    seed: Annotated[int, Field(ge=0)] = 17
+    """Seed of the draw of `null_units`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _published_is_compared(cls, values: Any) -> Any:
+        return values | {"compat": True} if isinstance(values, dict) and values.get("published") else values
+
+
+AUTO: Final = "auto"
+"""In place of a protocol: those without a model that can judge the turns at hand, which may be none."""
+JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=(AUTO,), metrics=("bleu", "rouge_l", "cider"))
+"""The default: keys or options judge the turns that have them, and text metrics score all answers."""
+NO_JUDGE: Final = (
+    "these turns have neither keys nor options, so no rule can judge them: there are text metrics only. Name a judge: "
+    "--protocols clair --judge NAME for a language model, or --protocols agree for lexical agreement, a rough measure"
+)
+
+
+def judging_of(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
+    """Settings with protocols in place of `auto`.
+
+    Args:
+        settings: As they were given.
+        turns: What is judged.
+
+    Returns:
+        With `typed` where turns have keys, and `choice` where some have options and no key; the settings as they are
+        where they do not say `auto`.
+    """
+    if AUTO not in settings.protocols:
+        return settings
+    keyed = chosen = False
+    for turn in turns:
+        keyed = keyed or turn.key is not None
+        chosen = chosen or (turn.key is None and bool(turn.options) and turn.correct_option is not None)
+    found = (*(("typed",) if keyed else ()), *(("choice",) if chosen else ()))
+    named = [name for given in settings.protocols for name in (found if given == AUTO else (given,))]
+    return settings.model_copy(update={"protocols": tuple(dict.fromkeys(named))})
+
+
+class JudgeModelSettings(BaseModel):
+    """Who judges, and how it is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    judge: str | None = None
+    """Model that judges: a name at the judge's address, or inspect:PROVIDER/MODEL."""
+    judge_base_url: ServerAddress | None = None
+    """Address of the judge's server; OpenAI's own by default."""
+    judge_api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable that holds the judge's key."""
+    judge_max_reply_tokens: Count = 1024
+    """Longest reply of the judge."""
+    judge_price_in: Money | None = None
+    """Price of a million tokens of the judge's prompt."""
+    judge_price_out: Money | None = None
+    """Price of a million tokens of the judge's reply."""

@@ -1,0 +1,383 @@
+"""Judges chains and paths by SVBench's five dimensions and an overall score (ICLR 2025, arXiv 2502.10810).
+
+One request per chain or path; the reply is a record of six whole numbers. The overall score is a judgement of its own:
+for every published model it lies below the mean of the five.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.measures import Entry, Measure, mean_of, mean_of_groups
+from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol, per_cent
+from reeltalk.judge.published import MARK_HEADINGS, read_headed, svbench_fields
+from reeltalk.judge.rows import not_applicable, scored, unscored
+from reeltalk.judge.svbench_compat import COMPAT, official_scores
+from reeltalk.judge.turns import who
+from reeltalk.llm.fencing import fenced
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.structured import MalformedReplyError
+from reeltalk.llm.wire import first_problem
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.scoring import NO_UNIT, JudgedScore, ScoreState
+
+NAME: Final = "svbench"
+CRITERIA: Final = ("OS", "SA", "CC", "LC", "TU", "IC")
+"""The overall score, and the five dimensions in the paper's order."""
+NOT_APPLICABLE: Final = -1
+"""What a judge gives for TU where no question has to do with time."""
+PUBLISHED: Final = f"{NAME}-published"
+STREAMING: Final = f"{NAME}-streaming-published"
+"""The prompts of the official scripts, for chains and for videos, of which we have no text."""
+NO_ANSWER: Final = "[no answer was given]"
+AVERAGED: Final = ("chain", "path")
+"""Kinds of units whose overall scores the leaderboard averages: dialogue and streaming."""
+AVERAGE: Final = f"{NAME}.average"
+OVERALL: Final = (f"{NAME}.OS", f"{NAME}.streaming.OS")
+PERCENT: Final = 10.0
+"""Tables show a scale of 0 to 10 as 0 to 100."""
+
+Mark = Annotated[int, Field(ge=0, le=10)]
+
+
+class SVBenchVerdict(BaseModel):
+    """What a judge says of a chain or path."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rationale: str
+    semantic_accuracy: Mark
+    contextual_coherence: Mark
+    logical_consistency: Mark
+    temporal_understanding: Annotated[int, Field(ge=NOT_APPLICABLE, le=10)]
+    """-1 where no question has to do with time."""
+    informational_completeness: Mark
+    overall_score: Annotated[int, Field(ge=1, le=10)]
+
+    @property
+    def marks(self) -> dict[str, int]:
+        """By criterion, in the order of `CRITERIA`."""
+        return {
+            "OS": self.overall_score,
+            "SA": self.semantic_accuracy,
+            "CC": self.contextual_coherence,
+            "LC": self.logical_consistency,
+            "TU": self.temporal_understanding,
+            "IC": self.informational_completeness,
+        }
+
+
+class SVBenchJudge:
+    """SVBench's dialogue and streaming evaluation: criteria SA, CC, LC, TU, IC and OS, 0 to 10 each."""
+
+    def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
+        """Choose the variant.
+
+        Args:
+            compat: Asks once more per unit in the official layout, and reads the reply with the official patterns:
+                criteria `SA.compat` and so on, with the defects of those patterns. Units that only the official script
+                joins are judged in this way alone.
+            published: Asks as the official scripts do, and reads each reply twice: strictly, and with the official
+                patterns.
+            prompts: The judges' prompts; ours where none are given.
+        """
+        self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
+
+    @property
+    def name(self) -> str:
+        """`svbench`."""
+        return NAME
+
+    @property
+    def needs_model(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Relations between turns."""
+        return frozenset({"linked"})
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """The prompts."""
+        if self.published:
+            chosen = (("prompt", PUBLISHED), ("streaming", STREAMING))
+            return (("mode", "published"), *((key, self.prompts[name].signature) for key, name in chosen))
+        parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
+        return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
+
+    async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
+        """Six rows, and six more with `compat`; rationale and replies stand with the overall score.
+
+        Args:
+            unit: A chain or path. A turn whose answer failed is shown as one without an answer.
+            model: Who judges.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        judging = who(NAME, model)
+        if unit.official:
+            # The script asks about a video without links as well, and shows nothing.
+            return self._read_as_official(unit, judging.name, await self._said(unit, judging))
+        if not unit.answered:
+            criteria = (*CRITERIA, *(f"{criterion}{COMPAT}" for criterion in CRITERIA if self.compat))
+            return _unscored(unit, criteria, judging.name, NO_UNIT)
+        if self.published:
+            said = await self._said(unit, judging)
+            return _fixed(unit, judging.name, _strictly(said)) + self._read_as_official(unit, judging.name, said)
+        message = Message("user", self.prompts[NAME].fill(items=shown(unit)))
+        verdict = await ask_verdict(judging, [message], SVBenchVerdict, prompts=self.prompts)
+        rows = _fixed(unit, judging.name, verdict)
+        if not self.compat:
+            return rows
+        return rows + self._read_as_official(unit, judging.name, await self._said(unit, judging))
+
+    async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judging[str]:
+        """What the judge says in the official layout."""
+        if self.published:
+            streaming = unit.official or unit.kind == "path"
+            text = self.prompts[STREAMING if streaming else PUBLISHED].fill(**svbench_fields(unit))
+        else:
+            text = self.prompts[f"{NAME}-compat"].fill(items=shown(unit))
+        return await ask_text(model, [Message("user", text)])
+
+    def _read_as_official(self, unit: JudgeUnit, judge: str, said: Judging[str]) -> list[JudgedScore]:
+        if said.verdict is None:
+            criteria = [f"{criterion}{COMPAT}" for criterion in CRITERIA]
+            return _unscored(unit, criteria, judge, said.reason or "", said.replies)
+        rows: list[JudgedScore] = []
+        found = official_scores(said.verdict)
+        for criterion in CRITERIA:
+            name, value = f"{criterion}{COMPAT}", found[criterion]
+            replies = said.replies if criterion == "OS" else ()
+            if value is None:
+                reason = "the official pattern finds no number"
+                rows.append(unscored(unit, name, judge, reason, replies=replies))
+            else:
+                rows.append(scored(unit, name, judge, float(value), replies=replies))
+        return rows
+
+    def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
+        """`svbench.OS` first, then the dimensions, all 0 to 100: means of marks, times ten.
+
+        As in the paper's table 2, dialogue and streaming evaluation are numbers of their own: `svbench.OS` and so on
+        are means over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit where TU does not apply
+        is left out of TU alone. Where the official script joins linked questions of a video, which it judges in place
+        of paths, `svbench.streaming.OS.compat` and so on are means over those.
+
+        Args:
+            units: All units, judged or not. The two unit kinds are told apart by `kind`, and averaged by
+                `leaderboard_average`.
+            scores: What `judge` gave for them.
+        """
+        rows = {(row.unit, row.unit_id, row.criterion): row for row in scores}
+        own = [unit for unit in units if not unit.official and unit.kind != "path"]
+        paths = [unit for unit in units if not unit.official and unit.kind == "path"]
+        joined = [unit for unit in units if unit.official]
+        mode = (("mode", "compat"),)
+        streaming = f"{NAME}.streaming"
+        variants: list[tuple[str, str, Sequence[JudgeUnit], tuple[tuple[str, str], ...]]] = []
+        if own or not paths:
+            variants.append((NAME, "", own, ()))
+        if paths:
+            variants.append((streaming, "", paths, ()))
+        if self.compat and own:
+            variants.append((NAME, COMPAT, own, mode))
+        if self.compat and paths and not joined:
+            variants.append((streaming, COMPAT, paths, mode))
+        if joined:
+            variants.append((streaming, COMPAT, joined, (*mode, ("join", "by-start-time"))))
+        means = [
+            mean_of(
+                f"{name}.{criterion}{suffix}",
+                [_entry(unit, rows.get((unit.kind, unit.id, f"{criterion}{suffix}"))) for unit in among],
+                scale=PERCENT,
+                by=("kind", "task", "relation") if criterion == "OS" else ("kind",),
+                signature=signature,
+            )
+            for name, suffix, among, signature in variants
+            for criterion in CRITERIA
+        ]
+        overall = [entry for mean in means if mean.name in OVERALL for entry in mean.entries]
+        parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
+        if not all(parts.values()):
+            return means
+        return [*means, mean_of_groups(AVERAGE, parts, scale=PERCENT)]
+
+
+def _fixed(unit: JudgeUnit, judge: str, verdict: Judging[SVBenchVerdict]) -> list[JudgedScore]:
+    """The rows of a verdict."""
+    if verdict.verdict is None:
+        return _unscored(unit, CRITERIA, judge, verdict.reason or "", verdict.replies)
+    return [
+        not_applicable(unit, criterion, judge, "the judge said -1: not applicable")
+        if mark == NOT_APPLICABLE
+        else scored(
+            unit,
+            criterion,
+            judge,
+            float(mark),
+            explanation=verdict.verdict.rationale if criterion == "OS" else None,
+            replies=verdict.replies if criterion == "OS" else (),
+        )
+        for criterion, mark in verdict.verdict.marks.items()
+    ]
+
+
+def _strictly(said: Judging[str]) -> Judging[SVBenchVerdict]:
+    """A verdict in the official layout, read strictly."""
+    if said.verdict is None:
+        return Judging(None, said.replies, said.reason)
+    try:
+        marks = read_headed(said.verdict, MARK_HEADINGS)
+        return Judging(SVBenchVerdict(rationale="", **marks), said.replies)
+    except MalformedReplyError as error:
+        return Judging(None, said.replies, error.reason)
+    except ValidationError as error:
+        return Judging(None, said.replies, first_problem(error))
+
+
+def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
+    """SVBench's leaderboard average, 0 to 100.
+
+    Args:
+        dialogue_os: Overall score over chains, 0 to 100.
+        streaming_os: Overall score over paths, 0 to 100.
+    """
+    return (dialogue_os + streaming_os) / 2
+
+
+def shown(unit: JudgeUnit) -> str:
+    """The turns of a unit as a judge sees them, numbered from 1, with the relations between them.
+
+    Turns without a reference, or that were not asked, are left out.
+
+    Args:
+        unit: A chain, path or dialogue.
+    """
+    numbers: dict[int, int] = {}
+    for index, turn in enumerate(unit.turns):
+        if turn.references and turn.state.is_due:
+            numbers[index] = len(numbers) + 1
+    blocks = [_block(number, unit.turns[index]) for index, number in numbers.items()]
+    relations = [
+        f"- question {numbers[link.before]} and question {numbers[link.after]}: {link.relation}"
+        for link in unit.linked
+        if link.before in numbers and link.after in numbers
+    ]
+    if relations:
+        blocks.insert(0, "These questions are related:\n" + "\n".join(relations))
+    return "\n\n".join(blocks)
+
+
+def _block(number: int, turn: AnsweredTurn) -> str:
+    answer = fenced(turn.text) if turn.state is AnswerState.ANSWERED else NO_ANSWER
+    return (
+        f"Question {number}: {turn.question}\n"
+        f"Reference answer {number}: {turn.references[0]}\n"
+        f"Answer {number}:\n{answer}"
+    )
+
+
+def _unscored(
+    unit: JudgeUnit, criteria: Sequence[str], judge: str, reason: str, replies: tuple[str, ...] = ()
+) -> list[JudgedScore]:
+    return [
+        unscored(unit, criterion, judge, reason, replies=replies if criterion.startswith("OS") else ())
+        for criterion in criteria
+    ]
+
+
+def _entry(unit: JudgeUnit, row: JudgedScore | None) -> Entry:
+    relations = dict.fromkeys(link.relation for link in unit.linked)
+    relations |= dict.fromkeys(name for turn in unit.turns for name in turn.labels.get("svbench.relation", ()))
+    groups = {"kind": (unit.kind,), "relation": tuple(relations)}
+    return Entry(
+        video_id=unit.video_id,
+        value=row.value if row is not None else None,
+        applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
+        reason=row.reason if row is not None else None,
+        groups=groups | ({"task": (unit.task,)} if unit.task is not None else {}),
+    )
+
+
+_LEVELS: Final = {
+    "SA": (
+        "all answers mean what the references mean",
+        "small differences",
+        "partly",
+        "mostly different",
+        "not at all",
+    ),
+    "CC": (
+        "every answer fits what was said before",
+        "small breaks",
+        "some answers do not fit",
+        "most do not",
+        "none does",
+    ),
+    "LC": (
+        "nothing contradicts itself or the question",
+        "small slips",
+        "some contradictions",
+        "many",
+        "it makes no sense",
+    ),
+    "TU": ("order, time and change are all right", "small errors", "partly right", "mostly wrong", "wrong"),
+    "IC": ("nothing that was asked for is missing", "little is", "some is", "most is", "all is"),
+    "OS": ("excellent", "good", "fair", "poor"),
+}
+"""Meaning of the marks 10, 7 to 9, 4 to 6, 1 to 3 and 0, for people."""
+
+
+def _criterion(name: str, asked: str, title: str) -> Criterion:
+    return Criterion(
+        name,
+        f"SVBench, {title}",
+        0.0,
+        10.0,
+        pass_mark=5.0,
+        asked=asked,
+        levels=dict(zip(("10", "7–9", "4–6", "1–3", "0"), _LEVELS[name], strict=False)),
+        lowest=1.0 if name == "OS" else None,
+        may_not_apply=name == "TU",
+        whole=name == "OS",
+    )
+
+
+PROTOCOL: Final = Protocol(
+    name=NAME,
+    title="SVBench",
+    help="A chain or path at once, by five dimensions and overall: 0 to 10, shown as 0 to 100.",
+    create=lambda settings: SVBenchJudge(
+        compat=settings.compat, published=settings.published, prompts=judge_prompts(settings.prompts)
+    ),
+    criteria=(
+        _criterion("SA", "Semantic accuracy", "SA"),
+        _criterion("CC", "Contextual coherence", "CC"),
+        _criterion("LC", "Logical consistency", "LC"),
+        _criterion("TU", "Temporal understanding", "TU"),
+        _criterion("IC", "Informational completeness", "IC"),
+        _criterion("OS", "Overall", "overall"),
+    ),
+    needs=REFERENCE,
+    measures=(per_cent(NAME, "SVBench"),),
+    unit="unit",
+    parts=(
+        Part("OS", "overall", headline=True),
+        *(Part(criterion, criterion) for criterion in CRITERIA[1:]),
+        Part("average", "average"),
+        Part("streaming", "streaming"),
+        Part("streaming.OS", "streaming, overall", headline=True),
+    ),
+    rating="1",
+    source="SVBench (ICLR 2025)",
+    # The client that its scripts import is not in their repository.
+    official=OfficialSampling(),
+)

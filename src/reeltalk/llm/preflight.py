@@ -1,0 +1,378 @@
+"""One small request before the first real one: is the server there, and what does it take?
+
+A command opens each model with `breaker_with_preflight` before it decodes a video. `preflight` waits; from an event
+loop, call it in a thread (`asyncio.to_thread`). With `kept`, the `ReplyStore` of the run, what
+the server takes is kept there, and every `Sender` and `LanguageModel` that has the same store sends
+in this dialect: nothing else has to be handed on. It raises `OutageError` where no request can succeed, and only tells
+where one may succeed later, as after 429, 5xx or a time-out.
+"""
+
+import asyncio
+import base64
+import difflib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from reeltalk.errors import BudgetError, ModelError, OutageError
+from reeltalk.llm.breaker import Breaker
+from reeltalk.llm.budget import Budget
+from reeltalk.llm.client import send_within
+from reeltalk.llm.dialect import Dialect, KeptDialects, profile
+from reeltalk.llm.loop_thread import LoopThread
+from reeltalk.llm.model import INSPECT, Endpoint, Message
+from reeltalk.llm.replies import ReplyStore
+from reeltalk.llm.scrubbing import address_of, public_address, scrubbed, secrets_of
+from reeltalk.llm.wire import RefusedError, Sent, place
+from reeltalk.schema.record import Json
+
+if TYPE_CHECKING:
+    from reeltalk.llm.senders import InspectSender
+    from reeltalk.llm.wire_sender import WireSender
+
+    Asked = WireSender | InspectSender
+
+CONNECT_S: Final = 3.0
+"""Longest wait for a connection; the whole preflight ends within 5 s where nothing listens."""
+LIST_S: Final = 10.0
+"""Longest wait for the list of models."""
+REPLY_S: Final = 60.0
+"""Longest wait for the small reply; a server that loads its model first may take longer, which is told only."""
+REPLY_TOKENS: Final = 64
+"""Longest small reply. A model that reasons may say nothing within it, which is as good."""
+TRIES: Final = 3
+"""Small requests, where what comes is no answer; servers and their gateways also fail by chance."""
+NAMED_MODELS: Final = 5
+IN_PROCESS: Final = frozenset({
+    "hf", "mockllm", "nnterp", "none", "reeltalk-streaming", "reeltalk-transformers", "sglang", "transformer_lens",
+    "vllm", "vllm-completions",
+})  # fmt: skip
+"""Providers of inspect_ai that load a model or start its server themselves, where no address is given: no server is
+there to be tried, and a second copy of the weights may not fit."""
+BLIND: Final = "without a picture it answers: choose a model that sees images, or show it text alone (--sees text)"
+
+_SCHEMA: Final[dict[str, Json]] = {
+    "title": "Preflight",
+    "type": "object",
+    "properties": {"ready": {"type": "boolean"}},
+    "required": ["ready"],
+    "additionalProperties": False,
+}
+# 64 by 64 grey pixels: some models refuse pictures of fewer than 28.
+_JPEG: Final = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERXRTc4UG1RV19iZ2hnPk1x"
+    "eXBkeFxlZ2P/2wBDARESEhgVGC8aGi9jQjhCY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2P/wAAR"
+    "CABAAEADASIAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAAAP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/xAAUAQEAAAAAAAAAAAAAAAAAAAAA"
+    "/8QAFBEBAAAAAAAAAAAAAAAAAAAAAP/aAAwDAQACEQMRAD8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/9k="
+)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a server was found to be."""
+
+    dialect: Dialect
+    """What it takes."""
+    told: tuple[str, ...] = ()
+    """Sentences for people: what the server does not take, and what may pass."""
+
+
+def preflight(
+    endpoint: Endpoint,
+    *,
+    api_key: str | None = None,
+    key_variable: str | None = None,
+    images: bool = False,
+    schema: bool = False,
+    kept: KeptDialects | None = None,
+    budget: Budget | None = None,
+    option: str = "--base-url",
+    model_args: Mapping[str, Any] | None = None,
+) -> Checked:
+    """Ask a server which models it has, and one of them for a small reply.
+
+    Args:
+        endpoint: Which model, and where; `inspect:PROVIDER/MODEL` is asked through inspect_ai.
+        api_key: Key of the server.
+        key_variable: Environment variable that holds the key, for errors.
+        images: Whether frames will be sent; a picture goes along.
+        schema: Whether a JSON schema will be asked for; a small one goes along.
+        kept: Where the dialect is kept.
+        budget: Limits; the small requests count as all others do.
+        option: The command's option for the address, for errors.
+        model_args: What inspect_ai's `get_model` hands on to the provider.
+
+    Raises:
+        OutageError: No request can succeed. It says what is wrong, where, and what to do.
+        BudgetError: A limit would be passed.
+    """
+    small = endpoint.model_copy(
+        update={"max_tokens": min(endpoint.max_tokens, REPLY_TOKENS), "timeout_s": min(endpoint.timeout_s, REPLY_S)}
+    )
+    check = _Check(small, api_key, key_variable, option, images, schema, kept, budget, model_args or {})
+    loop = LoopThread("preflight")
+    try:
+        return loop.run(check.run())
+    finally:
+        loop.close()
+
+
+def breaker_with_preflight(
+    endpoint: Endpoint,
+    *,
+    kept: ReplyStore | None = None,
+    tell: Callable[[str], object] | None = None,
+    **how: Any,
+) -> Breaker:
+    """What stops a command whose model answers nobody, and tries its server first.
+
+    The server is tried now where no reply is kept, so that nothing is decoded in vain. Where some are, all may be: then
+    it is tried before the first request that leaves.
+
+    Args:
+        endpoint: Which model, and where.
+        kept: Keeps replies and dialects.
+        tell: Told in a sentence what the server does not take.
+        how: As of `preflight`.
+
+    Raises:
+        OutageError: As `preflight`.
+        BudgetError: As `preflight`.
+    """
+
+    def first() -> None:
+        for sentence in preflight(endpoint, kept=kept, **how).told:
+            if tell is not None:
+                tell(sentence)
+
+    breaker = Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=first)
+    if kept is None or not len(kept):
+        breaker.check()
+    return breaker
+
+
+@dataclass
+class _Check:
+    endpoint: Endpoint
+    api_key: str | None
+    key_variable: str | None
+    option: str
+    images: bool
+    schema: bool
+    kept: KeptDialects | None
+    budget: Budget | None
+    model_args: Mapping[str, Any]
+
+    async def run(self) -> Checked:
+        from reeltalk.llm.wire_sender import WireSender
+
+        if self.endpoint.model.startswith(INSPECT):
+            return await self._inspected()
+        names = await self._models()
+        sender = WireSender(self.endpoint, api_key=self.api_key, kept=self.kept)
+        try:
+            told = await self._small_reply(sender, names)
+        finally:
+            await sender.close()
+        return self._checked(sender.learner.dialect, told)
+
+    async def _inspected(self) -> Checked:
+        from reeltalk.llm.senders import InspectSender
+
+        spec = self.endpoint.model.removeprefix(INSPECT)
+        if self.endpoint.base_url is None and spec.partition("/")[0] in IN_PROCESS:
+            return Checked(profile(self.endpoint))
+        try:
+            sender = InspectSender(self.endpoint, kept=self.kept, **self.model_args)
+        except ModelError as error:
+            raise OutageError(str(error)) from None
+        try:
+            told = await self._small_reply(sender, None)
+        finally:
+            await sender.close()
+        return self._checked(sender.learner.dialect, told)
+
+    def _checked(self, dialect: Dialect, told: list[str]) -> Checked:
+        where = place(self.endpoint)
+        special = [] if dialect.told is None else [f"{where} is sent {dialect.told}"]
+        return Checked(dialect, (*special, *told))
+
+    async def _models(self) -> list[str] | None:
+        """Names of the models that the server lists; None where it lists none.
+
+        Raises:
+            OutageError: Nothing answers at the address, or not in HTTP.
+        """
+        address = address_of(self.endpoint)
+        status, names = await self._listed(address)
+        if names is None and status not in (401, 403, 407) and not urlsplit(address).path.rstrip("/").endswith("/v1"):
+            longer = f"{address.rstrip('/')}/v1"
+            _, under = await self._listed(longer)
+            if under is not None:
+                raise OutageError(
+                    f"{public_address(address)} is no address of an OpenAI-compatible server, but "
+                    f"{public_address(longer)} is; give {self.option} {public_address(longer)}"
+                )
+        return names
+
+    async def _listed(self, address: str) -> tuple[int | None, list[str] | None]:
+        """Status of `GET /models` and the names in its answer."""
+        import openai
+
+        from reeltalk.llm.bounds import openai_client
+
+        client = openai_client(
+            self.endpoint.model_copy(update={"base_url": address, "timeout_s": LIST_S}),
+            self.api_key,
+            connect_s=CONNECT_S,
+        )
+        try:
+            # The look-up of a name may take longer than any connection.
+            async with asyncio.timeout(LIST_S):
+                raw: Any = await client.models.with_raw_response.list()
+                return 200, _names(raw.content)
+        except openai.APIStatusError as error:
+            return error.status_code, None
+        except openai.APITimeoutError as error:
+            if type(error.__cause__).__name__ == "ConnectTimeout":
+                raise self._unreached(f"nothing answered within {CONNECT_S:g} s", error) from None
+            return None, None
+        except openai.APIConnectionError as error:
+            cause: BaseException = error.__cause__ or error
+            if _reached(cause):
+                return None, None
+            raise self._unreached(scrubbed(str(cause), secrets_of(self.endpoint, self.api_key)), cause) from None
+        except ModelError as error:
+            if error.kind == "invalid":
+                raise OutageError(str(error)) from None
+            return None, None
+        except TimeoutError:
+            return None, None
+        finally:
+            await client.close()
+
+    def _unreached(self, cause: str, error: BaseException) -> OutageError:
+        address = public_address(address_of(self.endpoint))
+        scheme, _, rest = address.partition("://")
+        words = cause.lower()
+        if scheme == "https" and ("wrong_version" in words or "wrong version" in words or "record layer" in words):
+            advice = f"it speaks no TLS; give {self.option} http://{rest}"
+        elif "certificate" in words:
+            advice = "its certificate is not trusted; name the file of your authority in SSL_CERT_FILE"
+        elif scheme == "http" and type(error).__name__ == "RemoteProtocolError":
+            advice = f"it does not speak HTTP; try {self.option} https://{rest}"
+        elif any(
+            word in words for word in ("name or service", "nodename", "getaddrinfo", "name resolution", "no address")
+        ):
+            advice = f"there is no host of this name; check {self.option}"
+        else:
+            advice = f"start the server, or check {self.option}"
+        return OutageError(f"{address} cannot be reached: {cause}; {advice}")
+
+    async def _small_reply(self, sender: "Asked", names: Sequence[str] | None) -> list[str]:
+        """Ask for a small reply; what may pass, as sentences."""
+        message = Message(
+            "user", "Reply with JSON: is this ready?" if self.schema else "Reply with: ready", self._images
+        )
+        schema = _SCHEMA if self.schema else None
+        told: list[str] = []
+        problem, kind = "", "other"
+        for _ in range(TRIES):
+            sent = await self._sent(sender, message, schema)
+            error = sent.error
+            if error is None:
+                return told
+            if isinstance(error, BudgetError):
+                raise error
+            problem = str(error)
+            kind = error.kind if isinstance(error, ModelError) else "other"
+            if isinstance(error, RefusedError):
+                if schema is not None and error.status in (400, 422):
+                    # Whether it was the schema shows without it; replies are read without a schema, too.
+                    again = await self._sent(sender, message, None)
+                    if not isinstance(again.error, RefusedError):
+                        sender.learner.keep(sender.learner.dialect.without("response_format"))
+                        return told
+                    error = again.error
+                raise await self._refused(sender, error, names)
+            if kind == "invalid":
+                raise OutageError(problem)
+            if kind == "server" and self.images and await self._answers_text(sender):
+                # llama.cpp's answer to a picture that its model cannot see.
+                raise OutageError(f"{problem}; {BLIND}")
+            if kind in ("busy", "server", "time-out"):
+                told.append(f"{problem}; requests are sent again until it answers")
+                return told
+            if kind == "reply" and ("wrote no answer" in problem or "empty reply" in problem):
+                return told
+        if kind == "connection":
+            scheme, _, rest = public_address(address_of(self.endpoint)).partition("://")
+            tls = f"; where it speaks TLS, give {self.option} https://{rest}" if scheme == "http" else ""
+            raise OutageError(f"{problem}{tls}")
+        if "no valid answer" in problem or "more than" in problem:
+            raise OutageError(
+                f"{problem}; is {public_address(address_of(self.endpoint))} a server of a language model?"
+            )
+        told.append(problem)
+        return told
+
+    @property
+    def _images(self) -> tuple[bytes, ...]:
+        return (_JPEG,) if self.images else ()
+
+    async def _sent(self, sender: "Asked", message: Message, schema: dict[str, Json] | None) -> Sent:
+        return await send_within(self.budget, sender, self.endpoint, [message], schema)
+
+    async def _answers_text(self, sender: "Asked") -> bool:
+        error = (await self._sent(sender, Message("user", "Reply with: ready"), None)).error
+        return error is None or (isinstance(error, ModelError) and error.kind == "reply")
+
+    async def _refused(self, sender: "Asked", error: RefusedError, names: Sequence[str] | None) -> OutageError:
+        """What is wrong where a server will not answer, and what to do."""
+        model, variable = self.endpoint.model, self.key_variable
+        if error.status in (401, 403, 407):
+            if self.api_key is None and variable is not None:
+                return OutageError(f"{error}; no key is given: set {variable}")
+            named = f"the key in {variable}" if variable is not None else "the key"
+            what = "is wrong or not for this server" if error.status == 401 else "may not use this model"
+            return OutageError(f"{error}; {named} {what}")
+        unknown = names is not None and model not in names
+        if names is not None and unknown and (error.status == 404 or "model" in str(error).lower()):
+            return OutageError(f"{error}; {_nearest(model, names)}")
+        if error.status == 404:
+            return OutageError(f"{error}; check the name of the model, and {self.option}, which as a rule ends in /v1")
+        if self.images and await self._answers_text(sender):
+            return OutageError(f"{error}; {BLIND}")
+        return OutageError(f"{error}; check the name of the model and {self.option}")
+
+
+def _names(content: bytes | str) -> list[str] | None:
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return None
+    found = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(found, list):
+        return None
+    return [str(one["id"])[:200] for one in found[:10_000] if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+
+def _nearest(model: str, names: Sequence[str]) -> str:
+    """A sentence's end that names the models most like one."""
+    if not names:
+        return "the server lists no model"
+    lower = {name.lower(): name for name in names}
+    close = [lower[name] for name in difflib.get_close_matches(model.lower(), lower, NAMED_MODELS, 0.4)]
+    close += [name for name in names if name not in close]
+    more = f" and {len(names) - NAMED_MODELS:,} more" if len(names) > NAMED_MODELS else ""
+    return f"the server has {', '.join(scrubbed(name) for name in close[:NAMED_MODELS])}{more}"
+
+
+def _reached(cause: BaseException) -> bool:
+    """Whether there was a connection, so that what failed may pass."""
+    # Whoever hangs up was there; one who speaks TLS sends what is no HTTP.
+    if type(cause).__name__ == "RemoteProtocolError":
+        return "disconnected" in str(cause)
+    return type(cause).__name__ in ("ReadError", "ReadTimeout", "WriteError", "DecodingError", "PoolTimeout")

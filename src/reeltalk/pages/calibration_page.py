@@ -1,0 +1,310 @@
+"""The page on how far judges can be trusted, within a report or by itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from reeltalk import __version__
+from reeltalk.analysis.calibration import (
+    Calibration,
+    CalibrationSettings,
+    CorrectedMean,
+    Dimension,
+    JudgeBesidePeople,
+    Landmark,
+    calibrate,
+)
+from reeltalk.analysis.human_ratings import human_ratings, says_human
+from reeltalk.analysis.judge_values import scored
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.errors import SettingError
+from reeltalk.metrics.draws import Statistic
+from reeltalk.metrics.prediction_powered import FEWEST_LABELS, FEWEST_VIDEOS
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.pages import charts
+from reeltalk.pages.charts import Estimate
+from reeltalk.pages.site import STATIC, Site, make_environment, write_static, write_text
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.documents import write_json
+from reeltalk.store.runs import JUDGED, Run
+
+Draw = Callable[[str, str, str, str], Markup]
+"""Gives a figure as its page shows it: of its name, drawing, title and signature."""
+
+PAGE: Final = "calibration.html"
+STYLE: Final = "calibration.css"
+DATA: Final = "calibration.json"
+TRAITS: Final = {
+    "length": "Length of the answer",
+    "position": "Turn of the dialogue",
+    "option": "Place of the right option",
+}
+TOP, BOTTOM = 0.9, 0.1
+"""Shares of its scale above which a judge should put references, and below which floors."""
+
+
+@dataclass(frozen=True)
+class ShownDimension:
+    """A dimension with its figures."""
+
+    data: Dimension
+    signature: str
+    forests: tuple[tuple[str, str, Markup], ...]
+    """Title, what it means, figure: at each level."""
+    strips: tuple[Markup, ...]
+    """Of each judge."""
+    means: tuple[Markup, ...]
+    """Of each judge; empty where there are fewer than two models."""
+    landmarks: tuple[tuple[JudgeBesidePeople, tuple[Landmark, ...], tuple[str, ...]], ...]
+    """Judges whose scale was tried, how references and floors did, and what is wrong."""
+
+
+def calibration_of(runs: Sequence[Run], human: Path | None) -> Calibration | None:
+    """What a report shows of people's ratings; None where there are none to show.
+
+    Args:
+        runs: The report's.
+        human: A file of ratings besides those in the runs.
+
+    Raises:
+        SettingError: A file was given and does not match the runs.
+    """
+    rated = any(says_human(run.file(JUDGED.format(protocol=name))) for run in runs for name in run.protocols())
+    if human is None and not rated:
+        return None
+    try:
+        found = scored(runs)
+        ratings = human_ratings(runs, [human] if human is not None else [], found.answers)
+        return calibrate(runs, ratings, found, CalibrationSettings())
+    except SettingError:
+        # Ratings that came with a run and match nothing else in it are no reason to refuse its report.
+        if human is not None:
+            raise
+        return None
+
+
+def write_calibration(site: Site) -> None:
+    """Write `calibration.html` of a report.
+
+    Args:
+        site: The report; its calibration was computed.
+    """
+    assert site.calibration is not None
+    write_static(site.folder, [STYLE])
+
+    def draw(name: str, svg: str, title: str, signature: str) -> Markup:
+        return site.figure(PAGE, name, svg, title, [signature])
+
+    signed = _signed(site.calibration)
+    tables = [_files(site, each) for each in signed], [_means_files(site, each) for each in signed]
+    site.render(PAGE, PAGE, **_values(site.calibration, draw, *tables))
+
+
+def write_calibration_site(found: Calibration, runs: Sequence[Run], folder: Path) -> None:
+    """Write a calibration as a folder of its own: page, style and `calibration.json`.
+
+    Args:
+        found: What was computed.
+        runs: From which.
+        folder: An existing, empty folder.
+    """
+    write_static(folder, [*STATIC, STYLE])
+    subjects = " · ".join(dict.fromkeys(run.info.subject for run in runs))
+    html = make_environment().get_template(PAGE).render(root="", subjects=subjects, **_values(found, _plainly))
+    write_text(folder / PAGE, html)
+    write_bytes(folder / DATA, write_json(_plain(found)).encode())
+
+
+def _plain(found: Calibration) -> Any:
+    data = asdict(found)
+    for dimension, (_, signature) in zip(data["dimensions"], _signed(found), strict=True):
+        dimension["signature"] = signature
+        for judge in dimension["judges"]:
+            # Each answer's pair of values is for figures; the runs and the ratings hold them.
+            del judge["points"]
+    return data
+
+
+def _plainly(name: str, svg: str, title: str, signature: str) -> Markup:
+    return Markup(svg)
+
+
+def _signed(found: Calibration) -> list[tuple[Dimension, str]]:
+    """Dimensions, each with what can move its numbers."""
+    return [
+        (
+            dimension,
+            f"calibration|criterion:{dimension.criterion.replace('|', '/')}|raters:{len(dimension.people.raters)}"
+            f"|rated:{dimension.people.items}|models:{len(dimension.models)}"
+            f"|scale:{dimension.scale[0]:g}..{dimension.scale[1]:g}|passes:{_marks(dimension)}"
+            f"|ci:95%-by-video-{found.resamples}|seed:{found.seed}|v:{__version__}",
+        )
+        for dimension in found.dimensions
+    ]
+
+
+def _marks(dimension: Dimension) -> str:
+    """From which value on people pass an answer, and every judge that is compared so."""
+    marks = {
+        judge.criterion.replace("|", "/"): judge.categories.judge_passes
+        for judge in dimension.judges
+        if judge.categories is not None and judge.categories.judge_passes is not None
+    }
+    return ",".join([f"human={dimension.people_pass:g}", *(f"{name}={mark:g}" for name, mark in sorted(marks.items()))])
+
+
+def _files(site: Site, signed: tuple[Dimension, str]) -> Markup:
+    """The table of judges as files, where these are asked for."""
+    dimension, signature = signed
+    rows = []
+    for judge in dimension.judges:
+        levels = judge.levels
+        kappa = judge.categories.kappa if judge.categories else None
+        found = [levels.answers.spearman, levels.within.spearman, levels.models.spearman, judge.in_place, kappa]
+        rows.append([judge.name, str(levels.answers.spearman.n), *map(_interval, found)])
+    header = ["Judge", "n", "On answers", "Within models", "On models", "In a person's place", "Kappa"]
+    title = f"Spearman's rho of judges with people on {dimension.criterion}"
+    return site.table(PAGE, f"judges-{dimension.criterion}", header, rows, title, [signature])
+
+
+def _means_files(site: Site, signed: tuple[Dimension, str]) -> Markup:
+    """The table of corrected means as files, where these are asked for."""
+    dimension, signature = signed
+    rows: list[list[TableCell]] = []
+    for judge in dimension.judges:
+        for of, means in (("mean", judge.means), ("share of right answers", judge.shares)):
+            for row in means:
+                both, people = row.corrected, row.people
+                alone = Quantity(people.value, people.low, people.high, people.n) if people else None
+                corrected = Quantity(both.value, both.low, both.high, missing="not rated")
+                worth = None if row.worth is None else round(row.worth)
+                counts = row.judged, both.n, both.labelled_clusters, worth
+                rows.append([judge.name, row.model, of, row.judge, alone, corrected, *counts, both.reason])
+    header = ["Judge", "Model", "Of", "Judge alone", "People alone", "Corrected", "Judged", "Rated", "Rated videos"]
+    title = f"Means on {dimension.criterion} by judges, by people and corrected"
+    return site.table(PAGE, f"means-{dimension.criterion}", [*header, "Worth", "Note"], rows, title, [signature])
+
+
+def reasons(rows: Sequence[CorrectedMean]) -> list[tuple[list[str], str]]:
+    """Why models have no interval, or only one bound: models with the same reason together.
+
+    Args:
+        rows: Of one judge.
+    """
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.corrected.reason is not None:
+            found.setdefault(row.corrected.reason, []).append(row.model)
+    return [(models, reason) for reason, models in found.items()]
+
+
+def _interval(found: Statistic | None) -> str:
+    if found is None or found.value is None:
+        return "–"
+    return statistic(found) + (f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else "")
+
+
+def _values(
+    found: Calibration, draw: Draw, files: Sequence[Markup] = (), means_files: Sequence[Markup] = ()
+) -> dict[str, Any]:
+    signed = _signed(found)
+    return {
+        "found": found,
+        "dimensions": [_shown(dimension, signature, draw) for dimension, signature in signed],
+        "files": list(files) or [Markup("")] * len(signed),
+        "means_files": list(means_files) or [Markup("")] * len(signed),
+        "few_videos": FEW_VIDEOS,
+        "fewest_labels": FEWEST_LABELS,
+        "fewest_videos": FEWEST_VIDEOS,
+        "reasons": reasons,
+        "traits": TRAITS,
+        "statistic": statistic,
+    }
+
+
+def statistic(found: Statistic | None) -> str:
+    """A correlation or agreement in three digits; a dash where there is none."""
+    return "–" if found is None or found.value is None else f"{found.value:.3f}"
+
+
+def _shown(dimension: Dimension, signature: str, draw: Draw) -> ShownDimension:
+    judges = dimension.judges
+    of = dimension.criterion
+    forests = []
+    for title, meaning, level in (
+        ("On answers", "all rated answers together", "answers"),
+        ("Within models", "the mean of each model's own", "within"),
+        ("On models", f"means of {len(dimension.models)} models", "models"),
+    ):
+        rows = [(judge.name, _estimate(getattr(judge.levels, level).spearman)) for judge in judges]
+        told = f"Spearman's rho with people on {of}, {title.lower()}, a row for each judge"
+        drawn = charts.whiskers(rows, title=told)
+        forests.append((title, meaning, draw(f"{of}-{level}", drawn, told, signature)))
+    if len(dimension.people.raters) > 1:
+        placed = [(judge.name, _estimate(judge.in_place) if judge.in_place else None) for judge in judges]
+        placed.append(("people, one with the others", _estimate(dimension.people.ceiling)))
+        told = f"Spearman's rho on {of} in the place of each person, a row for each judge and the last for people"
+        drawn = draw(f"{of}-in-place", charts.whiskers(placed, title=told), told, signature)
+        forests.append(("In a person's place", f"{key_of(len(judges))} is people", drawn))
+    return ShownDimension(
+        dimension,
+        signature,
+        tuple(forests),
+        tuple(_strip(dimension, judge, signature, draw) for judge in judges),
+        tuple(_means(dimension, judge, signature, draw) for judge in judges),
+        tuple((judge, tried, _problems(tried)) for judge in judges if (tried := _tried(judge))),
+    )
+
+
+def _estimate(found: Statistic) -> Estimate | None:
+    return None if found.value is None else Estimate(found.value, found.low, found.high, found.n)
+
+
+def _span(dimension: Dimension, judge: JudgeBesidePeople) -> tuple[float, float]:
+    values = [value for _, value, _, _ in judge.points]
+    # A text metric whose values all lie low on its scale would be a line at the bottom.
+    return (min(values), max(values)) if judge.kind == "text" or judge.scale is None else judge.scale
+
+
+def _strip(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
+    title = f"{judge.name}: its scores of answers that people rate alike"
+    span = _span(dimension, judge)
+    drawn = charts.strips(judge.points, people=dimension.scale, judge=span, title=title)
+    return draw(f"{dimension.criterion}-{judge.name}-answers", drawn, title, signature)
+
+
+def _means(dimension: Dimension, judge: JudgeBesidePeople, signature: str, draw: Draw) -> Markup:
+    models = judge.levels.means
+    if len(models) < 2:
+        return Markup("")
+    title = f"{judge.name}: means of {len(models)} models by people and by the judge"
+    span = _span(dimension, judge)
+    drawn = charts.means(models, people=dimension.scale, judge=span, title=title)
+    return draw(f"{dimension.criterion}-{judge.name}-models", drawn, title, signature)
+
+
+def _tried(judge: JudgeBesidePeople) -> tuple[Landmark, ...]:
+    return judge.landmarks if any(one.role != "model" for one in judge.landmarks) else ()
+
+
+def _problems(tried: Sequence[Landmark]) -> tuple[str, ...]:
+    """What speaks against a judge's scale, in words."""
+    found = []
+    models = [one for one in tried if one.role == "model"]
+    for one in tried:
+        if one.role == "reference" and one.share < TOP:
+            found.append(
+                f"it gives references {one.share:.0%} of its scale, so that even a right answer is marked down"
+            )
+        if one.role == "reference" and models and models[0].share > one.share:
+            found.append(f"it prefers {models[0].name} to the references")
+        if one.role == "floor" and one.share > BOTTOM:
+            found.append(f"{one.name}, which knows nothing, gets {one.share:.0%} of its scale")
+        above = [model.name for model in models if one.role == "floor" and model.share <= one.share]
+        if above:
+            found.append(f"{one.name} is not below {', '.join(above)}")
+    return tuple(found)

@@ -1,0 +1,238 @@
+"""A dialogue as a case-study figure: frames, questions, references, and answers with their marks and judges' words.
+
+The drawing says its looks by attributes alone and holds its pictures itself, so that it stands in a paper as it is.
+"""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.analysis.dialogues import ShownAnswer, ShownTurn
+from reeltalk.analysis.finder import main_score
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.turns import RIGHT
+from reeltalk.analysis.visible import escaped
+from reeltalk.pages.wrapping import width_of, wrapped
+from reeltalk.schema.answers import AnswerState
+
+WIDTH: Final = 720
+MARGIN: Final = 16
+NAMES: Final = 128
+"""Width of the column of models."""
+GAP: Final = 6
+MOST_TURNS: Final = 6
+MOST_FRAMES: Final = 6
+FONT: Final = "Helvetica, Arial, Noto Sans, DejaVu Sans, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
+INK: Final = "#1b1f24"
+SOFT: Final = "#59636e"
+LINE: Final = "#dcdfe3"
+COLOURS: Final = ("#0072b2", "#c24a00", "#007f61", "#a8447e", "#3a3f45", "#8a6500", "#6a5bbd", "#8e1f3f")
+"""The style sheet's `m0` to `m7` on paper."""
+RIGHT_COLOUR: Final = "#007f61"
+WRONG_COLOUR: Final = "#c24a00"
+
+
+@dataclass(frozen=True)
+class CaseFrame:
+    """A picture in the strip."""
+
+    at_s: float
+    jpeg: bytes
+
+
+@dataclass(frozen=True)
+class CaseModel:
+    """A model in the figure."""
+
+    index: int
+    """Its place in the leaderboard, which decides its letter and colour."""
+    name: str
+
+
+@dataclass(frozen=True)
+class CaseTurn:
+    """A turn of the figure."""
+
+    turn: ShownTurn
+    credits: tuple[float | None, ...]
+    """How right each model of the leaderboard is, from 0 to 1."""
+
+
+class _Sheet:
+    """Collects what is drawn, from the top down."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.top = float(MARGIN)
+
+    def lines(
+        self,
+        text: str,
+        *,
+        x: float = MARGIN,
+        width: float = WIDTH - 2 * MARGIN,
+        size: float = 12,
+        most: int = 8,
+        looks: str = "",
+        colour: str = INK,
+    ) -> None:
+        """Text below what there is."""
+        for line in wrapped(text, width, size, most_lines=most):
+            self.top += size * 1.3
+            self.parts.append(
+                f'<text x="{x:g}" y="{self.top - size * 0.3:.1f}" font-size="{size:g}" fill="{colour}"{looks}>'
+                f"{escaped(line)}</text>"
+            )
+
+    def rule(self, colour: str = LINE, width: float = 1) -> None:
+        """A line across."""
+        self.top += GAP
+        path = f"M{MARGIN} {self.top:.1f}H{WIDTH - MARGIN}"
+        self.parts.append(f'<path d="{path}" stroke="{colour}" stroke-width="{width:g}" fill="none"/>')
+        self.top += GAP
+
+
+def draw_case(
+    title: str,
+    turns: Sequence[CaseTurn],
+    models: Sequence[CaseModel],
+    *,
+    measure: str = "",
+    frames: Sequence[CaseFrame] = (),
+    left_out: int = 0,
+) -> str:
+    """Draw a dialogue.
+
+    Args:
+        title: What it is called, as its dialogue and video.
+        turns: In their order.
+        models: Whose answers are shown, in this order.
+        measure: What decides whether an answer is right; no marks without.
+        frames: A strip above the turns, all of one size.
+        left_out: Turns that the figure leaves out, which it says.
+
+    Returns:
+        SVG of 720 units' width, with a `viewBox` and without a name space; `case_file` makes it a file.
+    """
+    sheet = _Sheet()
+    sheet.lines(title, size=10.5, most=2, colour=SOFT)
+    if frames:
+        _strip(sheet, frames[:MOST_FRAMES])
+    for case in turns:
+        sheet.rule(INK, 1.2)
+        _turn(sheet, case, models, bool(measure))
+    sheet.rule(INK, 1.2)
+    told = []
+    if measure:
+        told.append(f"Marks: right where {measure} gives more than {RIGHT:g} of what can be had.")
+    if left_out:
+        told.append(f"{left_out} more turn{'s' if left_out > 1 else ''} left out.")
+    if told:
+        sheet.lines(" ".join(told), size=9, most=3, colour=SOFT)
+    height = sheet.top + MARGIN
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escaped(title)}" font-family="{FONT}">'
+        f'<rect width="{WIDTH}" height="{height:.0f}" fill="#fff"/>{"".join(sheet.parts)}</svg>'
+    )
+
+
+def case_file(svg: str) -> str:
+    """A drawing of `draw_case` as the content of a file of its own."""
+    width, height = svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+    return svg.replace("<svg ", head, 1) + "\n"
+
+
+def _strip(sheet: _Sheet, frames: Sequence[CaseFrame]) -> None:
+    room = WIDTH - 2 * MARGIN
+    width = min((room - GAP * (len(frames) - 1)) / len(frames), 200.0)
+    sizes = [jpeg_size(frame.jpeg) for frame in frames]
+    height = max(min(width * size[1] / size[0], 180.0) for size in sizes)
+    sheet.top += GAP
+    for place, frame in enumerate(frames):
+        x = MARGIN + place * (width + GAP)
+        data = base64.b64encode(frame.jpeg).decode()
+        sheet.parts.append(
+            f'<image x="{x:.1f}" y="{sheet.top:.1f}" width="{width:.1f}" height="{height:.1f}" '
+            f'href="data:image/jpeg;base64,{data}"/>'
+            f'<text x="{x:.1f}" y="{sheet.top + height + 11:.1f}" font-size="9" fill="{SOFT}">{frame.at_s:.1f} s</text>'
+        )
+    sheet.top += height + 14
+
+
+def _turn(sheet: _Sheet, case: CaseTurn, models: Sequence[CaseModel], marked: bool) -> None:
+    turn = case.turn
+    when = f", asked at {turn.asked_at_s:.1f} s" if turn.asked_at_s is not None else ""
+    sheet.lines(f"Turn {turn.number}{when}", size=9.5, most=1, colour=SOFT)
+    sheet.lines(turn.question, size=13, most=6, looks=' font-weight="700"')
+    for reference in turn.references[:2]:
+        sheet.lines(f"Reference: {reference}", size=11, most=6, looks=' font-style="italic"', colour=SOFT)
+    for place, (option, right) in enumerate(turn.options):
+        sheet.lines(f"({chr(ord('A') + place % 26)}) {option}{'  (right)' if right else ''}", size=11, most=2)
+    for model in models:
+        sheet.top += GAP
+        start = sheet.top
+        colour = COLOURS[model.index % len(COLOURS)]
+        _name(sheet, model, colour)
+        bottom, sheet.top = sheet.top, start
+        x = MARGIN + NAMES
+        if marked:
+            sheet.parts.append(_mark(case.credits[model.index], x, start + 4))
+            x += 18
+        _answer(sheet, turn.answers[model.index], x)
+        sheet.top = max(sheet.top, bottom)
+
+
+def _name(sheet: _Sheet, model: CaseModel, colour: str) -> None:
+    letter = key_of(model.index)
+    looks = f'font-size="11" font-weight="700" fill="{colour}"'
+    sheet.parts.append(f'<text x="{MARGIN}" y="{sheet.top + 11.7:.1f}" {looks}>{letter}</text>')
+    indent = width_of(letter, 11) + 5
+    sheet.lines(model.name, x=MARGIN + indent, width=NAMES - indent - GAP, size=11, most=3)
+
+
+def _answer(sheet: _Sheet, answer: ShownAnswer, x: float) -> None:
+    width = WIDTH - MARGIN - x
+    if answer.text is None:
+        sheet.lines("no answer in the run", x=x, width=width, most=1, looks=' font-style="italic"', colour=WRONG_COLOUR)
+        return
+    if answer.state is not AnswerState.ANSWERED or not answer.text.strip():
+        words = "empty answer" if answer.state is AnswerState.ANSWERED else answer.state.value.replace("_", " ")
+        if answer.reason:
+            words += f": {answer.reason}"
+        sheet.lines(words, x=x, width=width, most=3, looks=' font-style="italic"', colour=WRONG_COLOUR)
+    sheet.lines(answer.text, x=x, width=width)
+    for verdict in answer.verdicts:
+        score = main_score(verdict)
+        given = [f"{one.title} {one.values}" for one in ([score] if score is not None else verdict.scores[:6])]
+        said = next((text for _, text, _ in verdict.sayings), "")
+        by = f" ({verdict.judge})" if verdict.judge else ""
+        words = f"{', '.join(given)}{by}{': ' + said if said else ''}"
+        sheet.lines(words, x=x, width=width, size=9.5, most=3, colour=SOFT)
+
+
+def _mark(credit: float | None, x: float, y: float) -> str:
+    """A tick, a cross, or a dash where nothing says it. Drawn, since fonts may lack them."""
+    path, colour, words = "M0 5H9", SOFT, "not scored"
+    if credit is not None and credit > RIGHT:
+        path, colour, words = "M0 5L3.5 9L10 0", RIGHT_COLOUR, "right"
+    elif credit is not None:
+        path, colour, words = "M1 1L9 9M9 1L1 9", WRONG_COLOUR, "wrong"
+    told = words if credit is None else f"{words}: {credit:.2f}"
+    return (
+        f'<path d="{path}" transform="translate({x:.1f} {y:.1f})" fill="none" stroke="{colour}" stroke-width="2" '
+        f'stroke-linecap="round" stroke-linejoin="round"><title>{told}</title></path>'
+    )
+
+
+def jpeg_size(content: bytes) -> tuple[int, int]:
+    """Width and height of a JPEG in pixels; 16 to 9 where it does not say them."""
+    place = 2
+    while place + 9 < len(content) and content[place] == 0xFF:
+        marker = content[place + 1]
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = (int.from_bytes(content[at : at + 2]) for at in (place + 5, place + 7))
+            return (width, height) if width and height else (16, 9)
+        place += 2 + int.from_bytes(content[place + 2 : place + 4])
+    return 16, 9

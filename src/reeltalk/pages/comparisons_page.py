@@ -1,0 +1,290 @@
+"""The page of comparisons: every pair of models, with differences on the turns that both answered."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import direction_of, scale_of, title_of
+from reeltalk.analysis.compare_text import left_out_words
+from reeltalk.analysis.comparison import (
+    CompareSettings,
+    Comparison,
+    Comparisons,
+    compare,
+    shown_difference,
+    shown_p,
+)
+from reeltalk.analysis.leaderboard import Leaderboard, key_of, shown
+from reeltalk.analysis.score_matrix import number_of
+from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.turns import credit_metric
+from reeltalk.errors import BenchmarkError
+from reeltalk.metrics.uncertainty import FEW_VIDEOS
+from reeltalk.pages.charts import Against, Estimate, forest
+from reeltalk.pages.site import Site, write_static
+
+PAGE: Final = "comparisons.html"
+STYLE: Final = "comparisons.css"
+KEPT: Final = "comparisons"
+MOST_CELLS: Final = 4500
+"""Of all tables together, so that the page stays below 2 MB; further metrics have their figures and files alone."""
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One model against another: the row's less the column's."""
+
+    difference: str
+    interval: str
+    p: str
+    state: str
+    """`more`, `less` or `same` as the row's model is shown to be; `open` where nothing can be said; `none`."""
+    told: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One metric."""
+
+    metric: str
+    scale: str
+    direction: str
+    summary: str
+    matrix: tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]
+    """A row a model by its place; None on the diagonal. Empty where the page would get too large."""
+    figures: tuple[tuple[str, Markup], ...]
+    rows: tuple[tuple[Comparison, str, str], ...]
+    """Each pair with its verdict and what it leaves out. Empty where the page would get too large."""
+    files: Markup
+    problems: tuple[tuple[str, tuple[str, ...]], ...]
+    """Why pairs were not compared, with their letters."""
+
+
+def has_comparisons(site: Site) -> bool:
+    """True where two models answered some turn alike and a metric has values of both."""
+    return len(site.board.models) > 1 and bool(_found(site).rows)
+
+
+def write_comparisons(site: Site) -> None:
+    """Write `comparisons.html`.
+
+    Args:
+        site: The report.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    found = _found(site)
+    metrics = list(dict.fromkeys(row.metric for row in found.rows))
+    first = credit_metric(metrics)
+    ordered = sorted(metrics, key=lambda metric: (metric != first, metrics.index(metric)))
+    left = MOST_CELLS
+    sections = []
+    for metric in ordered:
+        # A matrix has a cell for each pair and its mirror image, and a line of what it rests on is as long as two.
+        wanted = 2 * len(found.models) ** 2
+        whole = left >= wanted
+        sections.append(_section(site, found, metric, matrix=metric == ordered[0] or whole, rests=whole))
+        left -= wanted if whole else 0
+    write_static(site.folder, [STYLE])
+    site.render(
+        PAGE,
+        PAGE,
+        sections=sections,
+        models=[(index, site.board.models[index]) for index in found.models],
+        pairs=len({(row.first, row.second) for row in found.rows}),
+        videos=max(row.videos for row in found.rows),
+        few_videos=FEW_VIDEOS,
+        power=round(found.settings.target_power * 100),
+        shown_difference=shown_difference,
+        shown_p=shown_p,
+    )
+
+
+def _found(site: Site) -> Comparisons:
+    """All pairs in all headlines and text metrics, floors among them."""
+    kept = site.memory.get(KEPT)
+    if isinstance(kept, Comparisons):
+        return kept
+    settings = CompareSettings()
+    try:
+        found = compare(site.board, settings, models=range(len(site.board.models)), strict=False)
+    except BenchmarkError:
+        # A run whose table of scores lacks rows: the leaderboard stands on its summary, comparisons cannot.
+        found = Comparisons(site.board, (), (), settings)
+    tested = {row.metric for row in found.rows if row.p is not None}
+    found = dataclasses.replace(found, rows=tuple(row for row in found.rows if row.metric in tested))
+    site.memory[KEPT] = found
+    return found
+
+
+def _section(site: Site, found: Comparisons, metric: str, *, matrix: bool, rests: bool) -> Section:
+    rows = [row for row in found.rows if row.metric == metric]
+    compared = [row for row in rows if row.difference is not None]
+    problems: dict[str, list[str]] = {}
+    for row in rows:
+        if row.problem is not None:
+            problems.setdefault(row.problem, []).append(f"{key_of(row.first)} and {key_of(row.second)}")
+    title = f"{title_of(metric)}: differences of all pairs of models"
+    return Section(
+        metric=metric,
+        scale=scale_of(metric),
+        direction=direction_of(metric),
+        summary=_summary(found, compared),
+        matrix=_matrix(found, rows) if matrix else (),
+        figures=tuple(_figures(site, found, metric, rows)),
+        rows=tuple((row, found.verdict(row), left_out_words(row)) for row in compared) if rests else (),
+        files=site.table(PAGE, metric, *_table(found, compared), title, site.signatures_of(metric)),
+        problems=tuple((problem, tuple(pairs)) for problem, pairs in problems.items()),
+    )
+
+
+def _summary(found: Comparisons, rows: list[Comparison]) -> str:
+    """What the pairs show together, in a sentence or two."""
+    alpha = found.settings.alpha
+    winners = sum(row.winner(alpha) is not None for row in rows)
+    pairs = f"{len(rows)} pairs" if len(rows) != 1 else "one pair"
+    told = f"Of {pairs}, {winners} {'show' if winners != 1 else 'shows'} a winner."
+    if len(rows) == 1:
+        verdict = found.verdict(rows[0])
+        told = f"{verdict[:1].upper()}{verdict[1:]}."
+    withheld = sum(row.withheld is not None for row in rows)
+    if withheld and len(rows) > 1:
+        told += f" For {withheld} none is named, since more than 2 % of a model is unscored."
+    undecided = [row for row in rows if row.winner(alpha) is None and row.detectable is not None and not row.withheld]
+    sizes = [row.detectable for row in undecided if row.detectable is not None]
+    if sizes and len(rows) > 1:
+        metric = rows[0].metric
+        least, most = (shown_difference(metric, size)[1:] for size in (min(sizes), max(sizes)))
+        size = f"{least}" if least == most else f"{least} to {most}"
+        told += (
+            f" The rest may still differ: with {found.settings.target_power * 100:.0f} % power a difference of {size} "
+            "or more would have been found."
+        )
+    return told
+
+
+def _matrix(found: Comparisons, rows: list[Comparison]) -> tuple[tuple[int, tuple[MatrixCell | None, ...]], ...]:
+    by_pair = {(row.first, row.second): row for row in rows}
+    lines = []
+    for first in found.models:
+        cells: list[MatrixCell | None] = []
+        for second in found.models:
+            if first == second:
+                cells.append(None)
+            elif (first, second) in by_pair:
+                cells.append(_cell(found, by_pair[first, second], 1))
+            else:
+                cells.append(_cell(found, by_pair[second, first], -1))
+        lines.append((first, tuple(cells)))
+    return tuple(lines)
+
+
+def _cell(found: Comparisons, row: Comparison, sign: int) -> MatrixCell:
+    if row.difference is None:
+        return MatrixCell("–", "", "", "none", row.problem or "not compared")
+    winner = row.winner(found.settings.alpha)
+    own = row.first if sign > 0 else row.second
+    state = (
+        "open" if row.p is None or row.withheld else "same" if winner is None else "more" if winner == own else "less"
+    )
+    interval = "no interval"
+    if row.low is not None and row.high is not None:
+        low, high = sorted((sign * row.low, sign * row.high))
+        interval = f"{shown_difference(row.metric, low)} to {shown_difference(row.metric, high)}"
+    p = "" if row.corrected_p is None else f"p {_after(shown_p(row.corrected_p))}"
+    difference = shown_difference(row.metric, sign * row.difference)
+    return MatrixCell(difference, interval, p, state, found.verdict(row))
+
+
+def _after(p: str) -> str:
+    return p if p.startswith("<") else f"= {p}"
+
+
+def _figures(site: Site, found: Comparisons, metric: str, rows: list[Comparison]) -> list[tuple[str, Markup]]:
+    """Every model against the highest, and against the highest floor."""
+    board = found.board
+    targets = [("the highest", _extreme(board, found, metric, floors=False))]
+    targets.append(("the floor", _extreme(board, found, metric, floors=True)))
+    drawn = []
+    for words, target in targets:
+        if target is None:
+            continue
+        name = f"{key_of(target)} {board.models[target].name}"
+        caption = f"Difference to {words}, {name}"
+        svg = forest(_against(found, rows, target), title=f"{title_of(metric)}: {caption}")
+        if svg:
+            file = f"{metric}-to-{'floor' if board.models[target].floor else 'highest'}"
+            title = f"{title_of(metric)}: {caption}"
+            drawn.append((caption, site.figure(PAGE, file, svg, title, site.signatures_of(metric))))
+    return drawn
+
+
+def _extreme(board: Leaderboard, found: Comparisons, metric: str, *, floors: bool) -> int | None:
+    """The model with the highest number, among models or among floors."""
+    values = [
+        (value, index)
+        for index in found.models
+        if (board.models[index].floor is not None) == floors
+        and (value := number_of(board.models[index], metric)) is not None
+    ]
+    if not values:
+        return None
+    return max(values, key=lambda pair: pair[0])[1]
+
+
+def _against(found: Comparisons, rows: list[Comparison], target: int) -> list[Against]:
+    lines = []
+    for index in found.models:
+        if index == target:
+            continue
+        row = next(row for row in rows if {row.first, row.second} == {index, target})
+        sign = 1 if row.first == index else -1
+        told = found.verdict(row)
+        estimate = None
+        if row.difference is not None:
+            low, high = row.low, row.high
+            if low is not None and high is not None:
+                low, high = sorted((sign * low, sign * high))
+            estimate = Estimate(sign * row.difference, low, high, row.items, row.videos)
+            interval = "no interval" if low is None or high is None else (
+                f"[{shown_difference(row.metric, low)}, {shown_difference(row.metric, high)}]"
+            )  # fmt: skip
+            told = f"{shown_difference(row.metric, sign * row.difference)} {interval}, {told}"
+        apart = row.winner(found.settings.alpha) is not None
+        lines.append(Against(index, found.board.models[index].name, estimate, told, apart))
+    return lines
+
+
+def _table(found: Comparisons, rows: list[Comparison]) -> tuple[list[str], list[list[TableCell]]]:
+    header = [
+        "A",
+        "B",
+        "Value of A",
+        "Value of B",
+        "A - B",
+        "p",
+        "corrected p",
+        "Smallest detectable",
+        "Videos",
+        "Verdict",
+    ]
+    names = [model.name for model in found.board.models]
+    lines: list[list[TableCell]] = [
+        [
+            names[row.first],
+            names[row.second],
+            "" if row.first_value is None else shown(row.first_value, row.metric),
+            "" if row.second_value is None else shown(row.second_value, row.metric),
+            Quantity(row.difference, row.low, row.high, row.items, row.metric, signed=True, videos=row.videos),
+            shown_p(row.p),
+            shown_p(row.corrected_p),
+            "" if row.detectable is None else shown_difference(row.metric, row.detectable)[1:],
+            row.videos,
+            found.verdict(row),
+        ]
+        for row in rows
+    ]
+    return header, lines

@@ -1,0 +1,159 @@
+"""The page of a data set: its numbers as figures and tables, named after the published figures that show the same."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment
+
+from reeltalk.analysis.dataset import DatasetNumbers, count, counted, number_of
+from reeltalk.errors import BenchmarkError
+from reeltalk.pages.dataset_comparisons import Comparison, comparisons
+from reeltalk.pages.dataset_kinds import activity_panels, kind_panels
+from reeltalk.pages.dataset_panels import Panel, question_panels, video_panels
+from reeltalk.pages.scenarios import has_scenarios
+from reeltalk.pages.site import Site, write_static, write_text
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.tables import CHAINS, DIALOGUES, PATHS, VIDEOS
+
+PAGE: Final = "dataset.html"
+STYLE: Final = "dataset.css"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures that belong together."""
+
+    id: str
+    title: str
+    panels: tuple[Panel, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All that the page shows."""
+
+    name: str
+    lead: str
+    basics: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+
+
+def dataset_of(benchmark: Benchmark) -> Dataset:
+    """Count a benchmark and draw its figures.
+
+    Args:
+        benchmark: Imported, curated, constructed or filmed.
+
+    Raises:
+        BenchmarkError: It holds neither videos nor questions.
+        InputError: A table or graph is damaged.
+    """
+    found = count(benchmark)
+    if found.is_empty:
+        raise BenchmarkError(
+            f"{benchmark.path} holds neither videos nor questions, so there is nothing to report; "
+            "'reeltalk import', 'reeltalk curate' and 'reeltalk construct' fill a benchmark"
+        )
+    sections = (
+        Section("videos", "Videos", tuple(video_panels(found))),
+        Section("questions", "Questions", tuple(question_panels(found))),
+        Section("kinds", "Kinds of questions", tuple(kind_panels(found))),
+        Section("activities", "Activities", tuple(activity_panels(found))),
+        Section("beside", "Beside other data sets", comparisons=tuple(comparisons(found))),
+    )
+    kept = tuple(section for section in sections if section.panels or section.comparisons)
+    return Dataset(found.name, _lead(found), tuple(_basics(found)), kept)
+
+
+def _lead(found: DatasetNumbers) -> str:
+    parts = [counted(found.videos, "video")] if found.videos else []
+    if found.turns:
+        parts.append(counted(found.turns, "question"))
+    units = [(found.chains, "chain"), (found.dialogues, "dialogue"), (found.paths, "path")]
+    parts += [counted(number, noun) for number, noun in units if number]
+    return ", ".join(parts)
+
+
+def _basics(found: DatasetNumbers) -> list[tuple[str, str]]:
+    total_s = sum(value * times for value, times in found.seconds.counts.items())
+    lines: list[tuple[str, float | None, str]] = [
+        ("Videos", found.videos or None, ""),
+        ("with a chain or dialogue", found.asked_videos or None, ""),
+        ("Length of a video, mean", found.seconds.mean, "s"),
+        ("Length of all videos", total_s / 3600 or None, "h"),
+        ("Scenes", found.scenes or None, ""),
+        ("Clips", found.clips or None, ""),
+        ("Question chains", found.chains or None, ""),
+        ("turns a chain, mean", found.chain_turns.mean, ""),
+        ("chains a video, mean", found.chains_a_video.mean, ""),
+        ("Temporal linkages", found.relations.total() or None, ""),
+        ("Dialogue paths", found.paths or None, ""),
+        ("turns a path, mean", found.path_turns.mean, ""),
+        ("Dialogues", found.dialogues or None, ""),
+        ("turns a dialogue, mean", found.dialogue_turns.mean, ""),
+        ("Questions of chains and dialogues", found.turns or None, ""),
+        ("with options to choose among", found.options or None, ""),
+        ("with a moment at which they are asked", found.moments or None, ""),
+        ("with a checklist", found.checklists or None, ""),
+        ("Words of a question, mean", found.question_words.mean, ""),
+        ("Words of a reference, mean", found.answer_words.mean, ""),
+        ("Stretches of evidence", found.evidence_s.n or None, ""),
+        ("Activity graphs", found.graphs.activities if found.graphs else None, ""),
+    ]
+    return [(name, f"{number_of(value)} {unit}".strip()) for name, value, unit in lines if value is not None]
+
+
+def has_dataset(benchmark: Benchmark) -> bool:
+    """True if the benchmark holds videos, questions, paths or graphs."""
+    return any(benchmark.rows(table) for table in (VIDEOS, CHAINS, DIALOGUES, PATHS)) or has_scenarios(benchmark)
+
+
+def write_dataset(site: Site) -> None:
+    """Write `dataset.html` of a report on runs, whose benchmark was given.
+
+    Args:
+        site: The report.
+    """
+    assert site.benchmark is not None
+    write_static(site.folder, [STYLE])
+    dataset = dataset_of(site.benchmark)
+    sections = tuple(
+        replace(section, panels=tuple(_with_files(site, section.id, panel) for panel in section.panels))
+        for section in dataset.sections
+    )
+    site.render("dataset.html", PAGE, **_values(replace(dataset, sections=sections)))
+
+
+def _with_files(site: Site, section: str, panel: Panel) -> Panel:
+    """The panel with links to the files of its figure and table, where these are asked for."""
+    name = f"{section}-{panel.title}"
+    svg = site.figure(PAGE, name, str(panel.svg), panel.title)
+    return replace(panel, svg=svg, files=site.table(PAGE, name, panel.head, panel.rows, panel.title))
+
+
+def write_dataset_page(benchmark: Benchmark, folder: Path, environment: Environment, *, page: str = PAGE) -> Path:
+    """Write the page of a benchmark's own report.
+
+    Args:
+        benchmark: Imported, curated, constructed or filmed.
+        folder: An existing folder.
+        environment: Where the templates are.
+        page: Name of the page.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        BenchmarkError: It holds neither videos nor questions.
+        InputError: A table or graph is damaged.
+    """
+    values = _values(dataset_of(benchmark))
+    write_static(folder, [STYLE])
+    write_text(folder / page, environment.get_template("dataset.html").render(root="", here=page, **values))
+    return folder / page
+
+
+def _values(dataset: Dataset) -> dict[str, object]:
+    return {"dataset": dataset, "links": ()}

@@ -1,0 +1,237 @@
+"""The figures of a data set, each with the table of its numbers and the published figure that shows the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from reeltalk.analysis.dataset import NOT_STATED, DatasetNumbers, Spread, counted, number_of
+from reeltalk.pages.charts import SECONDS, Bar, bars, bins, histogram
+
+MOST_BARS: Final = 24
+"""In one figure; its table has all, up to `MOST_ROWS`."""
+MOST_ROWS: Final = 200
+MINUTE_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure with the table of its numbers."""
+
+    title: str
+    like: str
+    """The published figure that shows the same of another data set; empty for none."""
+    svg: Markup
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    left_out: int = 0
+    """Rows that the table does not show."""
+    files: str = ""
+    """Links to the table as files, where these are asked for."""
+
+
+def video_panels(found: DatasetNumbers) -> list[Panel]:
+    """Categories, lengths, scenes, splits, licences and sources of the videos.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
+    panels = []
+    if found.categories:
+        panels.append(
+            nested_panel(
+                found.categories,
+                "Videos by category",
+                "SVBench figure 3a, MT-Video-Bench figure 3",
+                ("Category", "Sub-category", "Videos"),
+            )
+        )
+    if found.seconds.n:
+        above = found.seconds.share_above(MINUTE_S) or 0.0
+        panels.append(
+            _spread(
+                found.seconds,
+                "Length of videos",
+                "SVBench figure 6, MT-Video-Bench figure 3",
+                "seconds",
+                "Videos",
+                steps=SECONDS,
+                mark=MINUTE_S,
+                mark_name="1 min",
+                note=f"{above:.2f} % of {counted(found.seconds.n, 'video')} are longer than a minute "
+                "(95.05 % of SVBench's).",
+            )
+        )
+    if found.scenes_a_video.n:
+        what = "Scenes" if found.scenes else "Clips"
+        like = "MT-Video-Bench figure 3"
+        panels.append(_spread(found.scenes_a_video, f"{what} of a video", like, what.lower(), "Videos", whole=True))
+    for counter, title, noun in (
+        (found.splits, "Videos by split", "Split"),
+        (found.licences, "Videos by licence", "Licence"),
+        (found.sources, "Videos by source", "Source"),
+    ):
+        if counter:
+            unstated = found.videos - counter.total()
+            whole = counter + Counter({NOT_STATED: unstated}) if unstated else counter
+            panels.append(bar_panel(whole, title, "", noun, "Videos"))
+    return panels
+
+
+def question_panels(found: DatasetNumbers) -> list[Panel]:
+    """How long chains, dialogues, paths, questions and references are, and when questions are asked.
+
+    Args:
+        found: Numbers of a benchmark; what it has none of has no figure.
+    """
+    panels = []
+    for spread, title, like in (
+        (found.chain_turns, "Turns of a chain", ""),
+        (found.dialogue_turns, "Turns of a dialogue", "MT-Video-Bench figure 3"),
+        (found.path_turns, "Turns of a path", ""),
+    ):
+        if spread.n:
+            noun = title.split()[-1] + "s"
+            panels.append(_spread(spread, title, like, "turns", noun.capitalize(), whole=True))
+    for spread, title in ((found.question_words, "Words of a question"), (found.answer_words, "Words of a reference")):
+        if spread.n:
+            panels.append(_spread(spread, title, "", "words", "Questions", whole=True))
+    if found.asked_at:
+        rows = [(f"{10 * tenth}–{10 * tenth + 10} %", found.asked_at[tenth]) for tenth in range(10)]
+        panels.append(
+            _panel(
+                "When questions are asked",
+                "",
+                "Part of the video",
+                "Questions",
+                rows,
+                note="By the length of their video; a question at its end belongs to the last tenth.",
+                keep_order=True,
+            )
+        )
+    if found.evidence_s.n:
+        panels.append(_spread(found.evidence_s, "Length of evidence", "", "seconds", "Stretches", steps=SECONDS))
+    if set(found.languages) - {NOT_STATED}:
+        panels.append(
+            bar_panel(
+                found.languages,
+                "Questions by language",
+                "",
+                "Language",
+                "Questions",
+                note="As labelled; a question in Chinese characters without a label counts as zh.",
+            )
+        )
+    return panels
+
+
+def bar_panel(counter: Counter[str], title: str, like: str, noun: str, of: str, *, note: str = "") -> Panel:
+    """A bar for each name, the longest first.
+
+    Args:
+        counter: How often each occurs.
+        title: Of the figure.
+        like: The published figure that shows the same.
+        noun: What the names are.
+        of: What is counted.
+        note: A sentence below.
+    """
+    return _panel(title, like, noun, of, list(counter.items()), note=note)
+
+
+def _panel(
+    title: str,
+    like: str,
+    noun: str,
+    of: str,
+    rows: Sequence[tuple[str, int]],
+    *,
+    note: str = "",
+    keep_order: bool = False,
+) -> Panel:
+    total = sum(number for _, number in rows)
+    shown = list(rows) if keep_order else sorted(rows, key=lambda row: (row[0] == NOT_STATED, -row[1], row[0]))
+    drawn = [Bar(name, number, f"{number:,}") for name, number in shown[:MOST_BARS]]
+    return Panel(
+        title,
+        like,
+        Markup(bars(drawn, title=title)),
+        (noun, of, "%"),
+        with_shares(shown[:MOST_ROWS], total),
+        note,
+        left_out=max(0, len(shown) - MOST_ROWS),
+    )
+
+
+def nested_panel(
+    counts: Counter[tuple[str, str]], title: str, like: str, head: tuple[str, str, str], note: str = ""
+) -> Panel:
+    """Outer bars with a thinner one for each of their parts: two rings, unrolled.
+
+    Args:
+        counts: By whole and part; the part is empty where none is stated.
+        title: Of the figure.
+        like: The published figure that shows the same.
+        head: What the wholes are, what the parts are, and what is counted.
+        note: A sentence below.
+    """
+    totals: Counter[str] = Counter()
+    for (name, _), number in counts.items():
+        totals[name] += number
+    drawn: list[Bar] = []
+    rows: list[tuple[str, ...]] = []
+    has_parts = any(part for _, part in counts)
+    for name, number in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
+        share = f"{100 * number / totals.total():.1f}"
+        drawn.append(Bar(name, number, f"{number:,}"))
+        rows.append((name, "", f"{number:,}", share) if has_parts else (name, f"{number:,}", share))
+        parts = [(part, n) for (whole, part), n in counts.items() if whole == name and part]
+        for part, n in sorted(parts, key=lambda pair: (-pair[1], pair[0])):
+            drawn.append(Bar(part, n, f"{n:,}", inner=True))
+            rows.append((name, part, f"{n:,}", f"{100 * n / totals.total():.1f}"))
+    return Panel(
+        title,
+        like,
+        Markup(bars(drawn[: 3 * MOST_BARS], title=title)),
+        (*head, "%") if has_parts else (head[0], head[2], "%"),
+        tuple(rows[:MOST_ROWS]),
+        note,
+        left_out=max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _spread(
+    spread: Spread,
+    title: str,
+    like: str,
+    axis: str,
+    of: str,
+    *,
+    steps: Sequence[float] = (),
+    whole: bool = False,
+    mark: float | None = None,
+    mark_name: str = "",
+    note: str = "",
+) -> Panel:
+    found = bins(spread, steps=steps, whole=whole)
+    svg = histogram(found, title=title, axis=axis, mark=mark, mark_name=mark_name)
+    told = (
+        f"Mean {number_of(spread.mean)}, median {number_of(spread.median)}, from {number_of(spread.least)} to "
+        f"{number_of(spread.most)} {axis}."
+    )
+    rows = [(each.label, each.count) for each in found]
+    head = (axis.capitalize(), of, "%")
+    return Panel(title, like, Markup(svg), head, with_shares(rows, spread.n), f"{told} {note}".strip())
+
+
+def with_shares(rows: Sequence[tuple[str, int]], total: int) -> tuple[tuple[str, ...], ...]:
+    """Rows of a table: name, number, percent.
+
+    Args:
+        rows: Names and numbers.
+        total: What is all.
+    """
+    return tuple((name, f"{number:,}", f"{100 * number / total:.1f}") for name, number in rows)

@@ -1,0 +1,210 @@
+"""What is not there: answers that failed, judgings without a score, withheld numbers, and missing turns."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reeltalk.analysis.columns import title_of
+from reeltalk.analysis.dialogues import ShownTurn
+from reeltalk.analysis.finder import short
+from reeltalk.analysis.leaderboard import shown
+from reeltalk.analysis.verdicts import ShownVerdict
+from reeltalk.pages.site import Page, Site, write_static
+from reeltalk.schema.answers import AnswerState
+from reeltalk.schema.scoring import ScoreState
+
+ROWS: Final = 500
+"""Rows on a page of the list."""
+REASON_CHARACTERS: Final = 240
+MISSING_NAMED: Final = 50
+"""Missing turns of a model that are named; all are counted."""
+FIRST: Final = "failures.html"
+
+
+@dataclass(frozen=True)
+class FailureRow:
+    """One thing that is not there."""
+
+    kind: str
+    """`answer`, or the measure that has no score."""
+    model: int
+    unit_id: str
+    where: str
+    """Which turn, in words."""
+    href: str
+    reason: str
+    replies: int = 0
+    """Raw replies of the judge, which stand where `href` leads."""
+
+
+@dataclass
+class FailureGroup:
+    """All that failed for one reason."""
+
+    kind: str
+    reason: str
+    counts: Counter[int] = field(default_factory=Counter)
+    """By model."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.counts.total()
+
+
+@dataclass(frozen=True)
+class WithheldNumber:
+    """A number of the leaderboard that is not shown."""
+
+    model: int
+    title: str
+    over_scored: str
+    n: int
+    unscored: int
+
+
+@dataclass(frozen=True)
+class MissingTurns:
+    """Turns that a model should have answered."""
+
+    model: int
+    count: int
+    named: tuple[str, ...]
+    not_scored: tuple[tuple[str, int], ...]
+    """Answers left out of the text metrics, by reason."""
+
+
+@dataclass
+class Failures:
+    """All that a report's runs lack."""
+
+    rows: list[FailureRow]
+    withheld: list[WithheldNumber]
+    missing: list[MissingTurns]
+
+    def groups(self, *, answers: bool) -> list[FailureGroup]:
+        """The rows by reason, the most frequent first.
+
+        Args:
+            answers: Of failed answers; of judgings where False.
+        """
+        found: dict[tuple[str, str], FailureGroup] = {}
+        for row in self.rows:
+            if (row.kind == ANSWER) == answers:
+                group = found.setdefault((row.kind, row.reason), FailureGroup(row.kind, row.reason))
+                group.counts[row.model] += 1
+        return sorted(found.values(), key=lambda group: (-group.count, group.kind, group.reason))
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.withheld or self.missing)
+
+
+ANSWER: Final = "answer"
+GROUPS: Final = 100
+"""Reasons shown; those of fewer turns are in the list alone."""
+
+
+def collect_failures(site: Site) -> Failures:
+    """All that failed or is missing, in the order of dialogues and turns.
+
+    Args:
+        site: The report.
+    """
+    board = site.board
+    withheld = [
+        WithheldNumber(
+            index,
+            title_of(metric),
+            "–" if cell.row.over_scored is None else shown(cell.row.over_scored, metric),
+            cell.row.n,
+            cell.row.unscored,
+        )
+        for index, model in enumerate(board.models)
+        for metric in board.metrics
+        if (cell := model.cells[metric]) is not None and cell.withheld
+    ]
+    missing = [
+        MissingTurns(
+            index,
+            len(model.info.missing),
+            tuple(short(name, REASON_CHARACTERS) for name in model.info.missing[:MISSING_NAMED]),
+            tuple(sorted(model.info.not_scored.items())),
+        )
+        for index, model in enumerate(board.models)
+        if model.info.missing or model.info.not_scored
+    ]
+    return Failures(list(_rows(site)), withheld, missing)
+
+
+def _rows(site: Site) -> Iterator[FailureRow]:
+    for dialogue in site.dialogues:
+        for index, verdicts in enumerate(dialogue.verdicts):
+            place = (index, dialogue.unit_id, "as a whole", f"dialogues/{dialogue.file}#as-a-whole")
+            yield from _unscored(place, verdicts)
+        for turn in dialogue.turns:
+            for index, answer in enumerate(turn.answers):
+                place = (index, dialogue.unit_id, f"turn {turn.number}", _href(turn))
+                # What was asked for the history alone is there unless it has a reason.
+                if answer.state is not AnswerState.ANSWERED and (
+                    answer.state is not AnswerState.NOT_SCORED or answer.reason
+                ):
+                    words = answer.state.value.replace("_", " ")
+                    reason = f"{words}: {answer.reason}" if answer.reason else words
+                    yield FailureRow(ANSWER, *place, short(reason, REASON_CHARACTERS))
+                yield from _unscored(place, answer.verdicts)
+
+
+def _unscored(place: tuple[int, str, str, str], verdicts: Sequence[ShownVerdict]) -> Iterator[FailureRow]:
+    for verdict in verdicts:
+        for score in verdict.scores:
+            if score.failed:
+                why = [given.said or "not said" for given in score.given if given.state is ScoreState.UNSCORED]
+                reason = short("; ".join(dict.fromkeys(why)), REASON_CHARACTERS)
+                yield FailureRow(score.title, *place, reason, len(verdict.replies))
+
+
+def _href(turn: ShownTurn) -> str:
+    return f"dialogues/{turn.file}#{turn.anchor}"
+
+
+def has_failures(site: Site) -> bool:
+    """True where something failed, is withheld or is missing."""
+    return bool(failures_of(site))
+
+
+def failures_of(site: Site) -> Failures:
+    """What `collect_failures` finds, found once for a report."""
+    found = site.memory.get("failures")
+    if not isinstance(found, Failures):
+        found = site.memory["failures"] = collect_failures(site)
+    return found
+
+
+def write_failures(site: Site) -> None:
+    """Write `failures.html` with as many pages as its list needs.
+
+    Args:
+        site: The report.
+    """
+    write_static(site.folder, ["browser.css"])
+    failures = failures_of(site)
+    files = [
+        FIRST if place == 0 else f"failures-{place + 1}.html" for place in range(max(1, -(-len(failures.rows) // ROWS)))
+    ]
+    groups = {answers: failures.groups(answers=answers) for answers in (True, False)}
+    for place, file in enumerate(files):
+        site.render(
+            FIRST,
+            file,
+            failures=failures,
+            answers=groups[True],
+            judgings=groups[False],
+            most=GROUPS,
+            rows=failures.rows[place * ROWS : (place + 1) * ROWS],
+            files=files,
+            place=place,
+        )
+
+
+PAGE: Final = Page("Failures", FIRST, has_failures, write_failures)

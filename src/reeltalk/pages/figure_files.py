@@ -1,0 +1,188 @@
+"""The figures of a report as files of their own: SVG that needs no style sheet, PDF that scales, and PNG."""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+from xml.etree import ElementTree
+
+from reeltalk.analysis.table_files import code, escape_markdown
+from reeltalk.analysis.visible import escaped
+from reeltalk.pages.charts import light
+
+FigureFormat = Literal["svg", "pdf", "png"]
+FIGURE_FORMATS: Final[tuple[FigureFormat, ...]] = ("svg", "pdf", "png")
+FIGURE_NAMES: Final[dict[FigureFormat, str]] = {"svg": "SVG", "pdf": "PDF", "png": "PNG"}
+SCALE: Final = 2.0
+"""Pixels of a PNG for one unit of its figure."""
+
+
+@dataclass(frozen=True)
+class FigureFile:
+    """A figure that is written beside its page."""
+
+    file: str
+    """Name without ending."""
+    title: str
+    svg: str
+    signatures: tuple[str, ...] = ()
+
+
+def write_figure(svg: str, path: Path, *, title: str = "") -> None:
+    """Write a figure as a file; equal figures give equal bytes.
+
+    Args:
+        svg: The drawing as it stands on a page.
+        path: Where; its ending, `.svg`, `.pdf` or `.png`, says as what. A PNG has two pixels for a unit of the figure.
+        title: What it shows; the drawing's own label by default.
+
+    Raises:
+        ValueError: The ending is none of these, or the drawing has no `viewBox`.
+    """
+    format = path.suffix.removeprefix(".")
+    if format not in FIGURE_FORMATS:
+        raise ValueError(f"{path.name} ends with none of .svg, .pdf and .png")
+    found = standalone(svg, title)
+    if format == "svg":
+        path.write_text(found + "\n", encoding="utf-8", newline="\n")
+        return
+    import vl_convert
+
+    if format == "png":
+        white = '</title><rect width="100%" height="100%" fill="#fff"/>'
+        path.write_bytes(vl_convert.svg_to_png(found.replace("</title>", white, 1), scale=SCALE))
+    else:
+        path.write_bytes(_in_order(vl_convert.svg_to_pdf(found), html.unescape(_title(found))))
+
+
+def write_figures(
+    folder: Path, figures: Sequence[FigureFile], formats: Sequence[FigureFormat], *, key: Sequence[str] = ()
+) -> None:
+    """Write figures, and `index.md`, which lists them with what they were drawn from.
+
+    Args:
+        folder: Is made.
+        figures: Which.
+        formats: As which files each.
+        key: What the letters in the figures mean, for their captions, as `A: first model`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["# Figures", ""]
+    if key:
+        lines += ["For captions: " + "; ".join(map(escape_markdown, key)) + ".", ""]
+    for figure in figures:
+        links = []
+        for format in formats:
+            path = folder / f"{figure.file}.{format}"
+            write_figure(figure.svg, path, title=figure.title)
+            links.append(f"[{FIGURE_NAMES[format]}]({path.name})")
+        lines += [f"## {escape_markdown(figure.title)}", "", " · ".join(links), ""]
+        if "pdf" in formats and (lacking := unprintable(figure.svg)):
+            lines += [f"The PDF lacks {len(lacking)} characters, for which no font was found: {code(lacking)}", ""]
+        lines += [
+            *(f"- {code(' '.join(signature.split()))}" for signature in figure.signatures),
+            *([""] if figure.signatures else []),
+        ]
+    (folder / "index.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8", newline="\n")
+
+
+def unprintable(svg: str) -> str:
+    """Characters of a drawing for which there is no font that a PDF could hold, each once."""
+    root = ElementTree.fromstring(svg)
+    # What a tooltip says is not drawn.
+    words = "".join((element.text or "") for element in root.iter() if element.tag in ("text", "tspan"))
+    return "".join(letter for letter in dict.fromkeys(words) if ord(letter) > 0x24F and not _is_drawn(letter))
+
+
+@cache
+def _is_drawn(letter: str) -> bool:
+    """True where some font has a shape for a character: other than that for a character that nobody may use."""
+    return letter.isspace() or _shape(letter) != _shape("\U0010fffd")
+
+
+@cache
+def _shape(letter: str) -> bytes:
+    import vl_convert
+
+    drawn: bytes = vl_convert.svg_to_png(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+        '<text x="8" y="28" font-size="20" font-family="Liberation Sans, sans-serif">'
+        f"{html.escape(letter)}</text></svg>"
+    )
+    return drawn
+
+
+def _title(file: str) -> str:
+    return file[file.index("<title>") + len("<title>") : file.index("</title>")]
+
+
+def standalone(svg: str, title: str = "") -> str:
+    """A drawing that needs no page around it: with a name space, a size, its title, and the colours of paper.
+
+    Args:
+        svg: The drawing as it stands on a page.
+        title: What it shows; the drawing's own label by default.
+
+    Raises:
+        ValueError: The drawing has no `viewBox`.
+    """
+    opened, _, inner = svg.partition(">")
+    attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', opened))
+    box = attributes.pop("viewBox", "").split()
+    if len(box) != 4:
+        raise ValueError(f"a figure needs a viewBox of four numbers, not {opened!r}")
+    label = escaped(title) if title else attributes.get("aria-label", "")
+    attributes.setdefault("font-family", "Liberation Sans, sans-serif")
+    kept = "".join(
+        f' {name}="{value}"'
+        for name, value in attributes.items()
+        if name not in ("class", "role", "aria-label", "xmlns", "width", "height")
+    )
+    size = f'width="{box[2]}" height="{box[3]}" viewBox="{" ".join(box)}"'
+    return light(f'<svg xmlns="http://www.w3.org/2000/svg" {size}{kept}><title>{label}</title>{inner}')
+
+
+def _in_order(pdf: bytes, title: str) -> bytes:
+    """A PDF with its title and its objects in the order in which they are named.
+
+    svg2pdf writes fonts and other resources in the order of a table of hashes, another one each time.
+    """
+    places = map(int, re.findall(rb"^(\d{10}) \d{5} n", pdf[pdf.rindex(b"xref\n0 ") :], re.MULTILINE))
+    found = [pdf[at : pdf.index(b"endobj\n", at)] for at in sorted(places)]
+    objects = {int(number): body for number, _, body in (one.partition(b" 0 obj\n") for one in found)}
+    trailer = pdf[pdf.rindex(b"trailer\n") :]
+    root, about = (int(re.search(name + rb" (\d+) 0 R", trailer)[1]) for name in (rb"/Root", rb"/Info"))  # type: ignore[index]
+    objects[about] = objects[about].replace(
+        b"<<", b"<<\n  /Title <feff%s>" % title.encode("utf-16-be").hex().encode(), 1
+    )
+    numbers: dict[int, int] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        wanted.append(int(found[1]))
+        return b"%d 0 R" % numbers.setdefault(int(found[1]), len(numbers) + 1)
+
+    wanted, written = [root, about], [b"%PDF-1.7\n%\x80\x80\x80\x80\n"]
+    numbers |= {root: 1, about: 2}
+    done: set[int] = set()
+    table = []
+    while wanted:
+        old = wanted.pop(0)
+        if old in done:
+            continue
+        done.add(old)
+        head, *stream = re.split(rb"(?=\nstream\n)", objects[old], maxsplit=1)
+        head = re.sub(
+            rb"(?:\n +/[A-Za-z]+\d+ \d+ 0 R)+", lambda run: b"\n" + b"\n".join(sorted(run[0].split(b"\n")[1:])), head
+        )
+        head = re.sub(rb"\b(\d+) 0 R", number, head)
+        table.append((numbers[old], sum(map(len, written))))
+        written.append(b"%d 0 obj\n%sendobj\n" % (numbers[old], b"".join([head, *stream])))
+    start = sum(map(len, written))
+    rows = b"".join(b"%010d 00000 n\r\n" % at for _, at in sorted(table))
+    written.append(b"xref\n0 %d\n0000000000 65535 f\r\n%s" % (len(table) + 1, rows))
+    written.append(b"trailer\n<<\n  /Size %d\n  /Root 1 0 R\n  /Info 2 0 R\n>>\n" % (len(table) + 1))
+    written.append(b"startxref\n%d\n%%%%EOF" % start)
+    return b"".join(written)

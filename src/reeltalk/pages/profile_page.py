@@ -1,0 +1,312 @@
+"""The page of profiles: radars, 19 tags, rare tags, differences, other labels, and tags joined with those."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from markupsafe import Markup
+
+from reeltalk.analysis.columns import differing_parts
+from reeltalk.analysis.leaderboard import DOES_NOT_TELL_MODELS_APART, key_of
+from reeltalk.analysis.table_files import Quantity, TableCell
+from reeltalk.analysis.tagged import title_of_vocabulary
+from reeltalk.metrics.profile import RARE_PERCENT, TAGS
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.pages import charts
+from reeltalk.pages.charts import MOST_POLYGONS, Axis, Dot, Estimate, Polygon, frequency_plot, radar
+from reeltalk.pages.profiles import (
+    COMPONENTS,
+    Frequency,
+    Matrix,
+    TagDifference,
+    best_of,
+    frequencies,
+    matrix_of,
+    tag_differences,
+)
+from reeltalk.pages.quantities import quantity
+from reeltalk.pages.site import Site, write_static
+
+PAGE = "profiles.html"
+STYLE = "profiles.css"
+SAME_QUESTIONS = DOES_NOT_TELL_MODELS_APART | {"data"}
+"""Signature parts that may differ between models that are compared on the turns they share."""
+
+
+@dataclass(frozen=True)
+class MeasureLine:
+    """What says how right answers are, for some of the models."""
+
+    metric: str
+    models: list[int]
+    signatures: list[str]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models, tag by tag."""
+
+    one: int
+    two: int
+    rows: list[TagDifference]
+
+    @property
+    def differing(self) -> int:
+        """Tags at which they differ."""
+        return sum(row.differs for row in self.rows)
+
+
+def has_profiles(site: Site) -> bool:
+    """True where some answer with a score is to a question that carries CogME's tags.
+
+    Args:
+        site: The report.
+    """
+    return site.turns.has_tags
+
+
+def write_profiles(site: Site) -> None:
+    """Write `profiles.html`.
+
+    Args:
+        site: The report.
+    """
+    write_static(site.folder, [STYLE])
+    models = shown_models(site)
+    often = frequencies(site.turns)
+    pairs = [_pair(site, one, two) for one, two in combinations(models, 2) if comparable(site, one, two)]
+    first, second = _first_two(site)
+    vocabularies = list(site.turns.groups)
+    videos = len({video for video, tagged in zip(site.turns.videos, site.turns.tagged, strict=True) if tagged})
+    site.render(
+        "profiles.html",
+        PAGE,
+        profiles=site.profiles,
+        turns=site.turns,
+        videos=videos,
+        few_videos=few_videos_warning([videos]),
+        few=charts.FEW,
+        rare_percent=RARE_PERCENT,
+        frequencies=often,
+        components=COMPONENTS,
+        measures=measures(site),
+        scored=[index for index, measure in enumerate(site.turns.measures) if measure is not None],
+        shown_models=models,
+        radars=radars(site, models, PAGE),
+        plots=[(index, plot) for index in models if (plot := rare_plot(site, index, PAGE))],
+        files=_files(site),
+        pairs=sorted(pairs, key=lambda pair: (-pair.differing, pair.one, pair.two)),
+        apart=[(one, two) for one, two in combinations(models, 2) if not comparable(site, one, two)],
+        labels=vocabularies,
+        title_of_vocabulary=title_of_vocabulary,
+        matrices=matrices(site, first, None) if first is not None else [],
+        compared=matrices(site, first, second) if first is not None and second is not None else [],
+        first=first,
+        second=second,
+    )
+
+
+def radars(site: Site, models: Sequence[int], page: str) -> list[tuple[str, Markup]]:
+    """A radar for each of the three components: title and SVG; none where no model has a value.
+
+    Args:
+        site: The report.
+        models: Whose polygons are drawn.
+        page: On which file they stand.
+    """
+    often = frequencies(site.turns)
+    drawn = []
+    for title, tags in COMPONENTS:
+        axes = [Axis(tag, _note(often[tag])) for tag in tags]
+        polygons = [
+            Polygon(index, site.board.models[index].name, [site.profiles[index].weighted[tag] for tag in tags])
+            for index in models
+        ]
+        words = f"Achievement by {title.lower()} in per cent, a polygon for each model"
+        svg = radar(axes, polygons, title=words)
+        if svg:
+            signatures = signatures_of(site, models)
+            drawn.append((title, site.figure(page, f"radar-{title.lower()}", svg, words, signatures)))
+    return drawn
+
+
+def rare_plot(site: Site, index: int, page: str) -> Markup:
+    """One model's achievement at each tag over how frequent the tag is.
+
+    Args:
+        site: The report.
+        index: The model's place.
+        page: On which file it stands.
+    """
+    often, mine = frequencies(site.turns), site.profiles[index]
+    dots = [
+        Dot(tag, share.percent, value)
+        for tag, share in often.items()
+        if (value := mine.weighted[tag]) is not None and share.percent
+    ]
+    title = f"What {site.board.models[index].name} achieves at each tag over how frequent the tag is"
+    overall = mine.overall.value if mine.overall is not None else None
+    svg = frequency_plot(index, dots, title=title, rare_percent=RARE_PERCENT, overall=overall)
+    name = f"rare-tags-{key_of(index).lower()}"
+    return site.figure(page, name, svg, title, signatures_of(site, [index]))
+
+
+def signatures_of(site: Site, models: Sequence[int]) -> list[str]:
+    """Signatures of the numbers by which some models' answers are measured, each once.
+
+    Args:
+        site: The report.
+        models: Their places.
+    """
+    found: dict[str, None] = {}
+    for index in models:
+        metric = site.turns.measures[index]
+        cell = site.board.models[index].cells.get(metric) if metric is not None else None
+        if cell is not None:
+            found[cell.row.signature] = None
+    return list(found)
+
+
+def matrices(site: Site, one: int, two: int | None) -> list[Matrix]:
+    """Tags joined with every other vocabulary of the tagged turns.
+
+    Args:
+        site: The report.
+        one: Place of a model.
+        two: Place of another whose values are subtracted.
+    """
+    found = [matrix_of(site.turns, vocabulary, one, two) for vocabulary in site.turns.groups]
+    return [matrix for matrix in found if any(cell is not None for _, cells in matrix.rows for cell in cells)]
+
+
+def measures(site: Site) -> list[MeasureLine]:
+    """What says how right the answers are, with its signatures and the models it speaks of.
+
+    Args:
+        site: The report.
+    """
+    lines: dict[str, MeasureLine] = {}
+    for index, metric in enumerate(site.turns.measures):
+        if metric is None:
+            continue
+        line = lines.setdefault(metric, MeasureLine(metric, [], []))
+        line.models.append(index)
+        cell = site.board.models[index].cells.get(metric)
+        if cell is not None and cell.row.signature not in line.signatures:
+            line.signatures.append(cell.row.signature)
+    return list(lines.values())
+
+
+def comparable(site: Site, one: int, two: int) -> bool:
+    """True where two models are measured alike: by one measure, from signatures that differ in nothing that moves it.
+
+    Args:
+        site: The report.
+        one: Place of the first model.
+        two: Place of the second.
+    """
+    metric = site.turns.measures[one]
+    if metric is None or site.turns.measures[two] != metric:
+        return False
+    models = [site.board.models[index] for index in (one, two)]
+    cells = [(model.info, cell.row) for model in models if (cell := model.cells.get(metric)) is not None]
+    return not differing_parts(cells, SAME_QUESTIONS)
+
+
+def best_model(site: Site, *, beside: int | None = None) -> int | None:
+    """The model with the highest mean over tagged turns; people, references and oracles only without others.
+
+    Args:
+        site: The report.
+        beside: Only among those that compare with this one, and not itself.
+    """
+    there = [index for index, model in enumerate(site.board.models) if model.floor is None and index != beside]
+    if beside is not None:
+        there = [index for index in there if comparable(site, beside, index)]
+    told = [
+        index
+        for index in there
+        if (model := site.board.models[index]).is_human or model.is_reference or model.info.source.startswith("oracle")
+    ]
+    quoted = [index for index in there if index not in told and _quoted(site, index)]
+    return best_of(site.profiles, quoted or [index for index in there if index not in told] or told)
+
+
+def floor_model(site: Site, *, beside: int | None = None) -> int | None:
+    """The best of the players that know nothing; None where there is none.
+
+    Args:
+        site: The report.
+        beside: Only among those that compare with this one, and not itself.
+    """
+    there = [index for index, model in enumerate(site.board.models) if model.floor is not None and index != beside]
+    if beside is not None:
+        there = [index for index in there if comparable(site, beside, index)]
+    return best_of(site.profiles, there)
+
+
+def shown_models(site: Site) -> list[int]:
+    """The models of the radars: all that have a profile; of many the best and the floor.
+
+    Args:
+        site: The report.
+    """
+    scored = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
+    if len(scored) <= MOST_POLYGONS:
+        return scored
+    floor = floor_model(site)
+    models = [index for index in scored if site.board.models[index].floor is None] or scored
+    models.sort(key=lambda index: (-_overall(site, index), index))
+    kept = models[: MOST_POLYGONS - (floor is not None and floor not in models)]
+    return sorted({*kept, *([floor] if floor is not None else [])})
+
+
+def _files(site: Site) -> Markup:
+    """Links to the table of 19 tags as files, where these are asked for."""
+    models = [index for index, mine in enumerate(site.profiles) if mine.overall is not None]
+    often = frequencies(site.turns)
+    header = ["Tag", "Questions", "Per cent", *(site.board.models[index].name for index in models)]
+    rows: list[list[TableCell]] = [
+        [
+            tag,
+            often[tag].questions,
+            Quantity(often[tag].percent, metric="cogme", missing="none"),
+            *(quantity(site.profiles[index].weighted[tag], "cogme") for index in models),
+        ]
+        for tag in TAGS
+    ]
+    return site.table(
+        PAGE, "tags", header, rows, "Weighted achievement at CogME's 19 tags in per cent", signatures_of(site, models)
+    )
+
+
+def _quoted(site: Site, index: int) -> bool:
+    """False where the measure's number is withheld, as too much of it has no score."""
+    metric = site.turns.measures[index]
+    cell = site.board.models[index].cells.get(metric) if metric is not None else None
+    return cell is None or not cell.withheld
+
+
+def _overall(site: Site, index: int) -> float:
+    found: Estimate | None = site.profiles[index].overall
+    return found.value if found is not None else -1.0
+
+
+def _first_two(site: Site) -> tuple[int | None, int | None]:
+    first = best_model(site)
+    if first is None:
+        return floor_model(site), None
+    return first, best_model(site, beside=first)
+
+
+def _pair(site: Site, one: int, two: int) -> Pair:
+    """Two models, the better first."""
+    if _overall(site, two) > _overall(site, one):
+        one, two = two, one
+    return Pair(one, two, tag_differences(site.turns, one, two))
+
+
+def _note(share: Frequency) -> str:
+    if not share.questions:
+        return "no question"
+    return f"n = {share.questions:,}" + (" · rare" if share.rare else "")

@@ -1,0 +1,276 @@
+"""Pages about scenarios: activities and events on a time line, states of objects, and all relations at a moment.
+
+A moment opens by a link into the page, so the pages need no script.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.graph.activity import ActivityGraph
+from reeltalk.graph.phrases import listed, noun, phrase
+from reeltalk.graph.source import graph_of_clip, read_graphs
+from reeltalk.graph.story import Story, StoryEvent
+from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import CLIPS, VIDEOS
+
+WIDTH: Final = 1000
+LEFT: Final = 150
+ROW: Final = 22
+TOP: Final = 62
+SHOWN_STATES: Final = {"GRABED": "m0", "ON": "m1", "OPEN": "m2", "DIRTY": "m3"}
+"""States that get a bar, and the class of its colour."""
+STATE_NAMES: Final = {"GRABED": "held", "ON": "on", "OPEN": "open", "DIRTY": "dirty"}
+RELATION_WORDS: Final = {"close": "next to", "facing": "facing", "on": "on", "inside": "inside"}
+
+
+@dataclass
+class ShownScenario:
+    """One scenario and its page."""
+
+    name: str
+    graphs: list[ActivityGraph]
+    file: str
+    split: str | None = None
+    summary: str | None = None
+    story: Story = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.story = Story(self.graphs)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is known of an object at a moment."""
+
+    name: str
+    values: str
+    relations: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A situation: before an event, or after the last of an activity."""
+
+    key: str
+    title: str
+    time_s: float | None
+    facts: tuple[Fact, ...]
+
+
+def has_scenarios(benchmark: Benchmark) -> bool:
+    """True if the benchmark's clips have graphs."""
+    return any(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files)
+
+
+def scenarios_of(benchmark: Benchmark) -> list[ShownScenario]:
+    """The scenarios of a benchmark: its videos with the graphs of their clips.
+
+    Raises:
+        InputError: A graph or table is malformed.
+        BenchmarkError: No video has a clip with a graph.
+    """
+    graphs = read_graphs(benchmark.path)
+    clips: dict[str, list[tuple[float, str]]] = {}
+    for clip in benchmark.read(CLIPS):
+        if (name := graph_of_clip(clip, graphs)) is not None:
+            clips.setdefault(clip.video_id, []).append((clip.interval.start_s if clip.interval else 0.0, name))
+    shown: list[ShownScenario] = []
+    for video in benchmark.read(VIDEOS):
+        if video.id in clips:
+            names = [name for _, name in sorted(clips[video.id], key=lambda found: found[0])]
+            file = f"{len(shown) + 1:04d}.html"
+            known = [graphs[name] for name in names]
+            shown.append(ShownScenario(video.id, known, file, video.split, video.summaries.get("template")))
+    if not shown:
+        raise BenchmarkError(f"{benchmark.path} has graphs and no video whose clips they describe")
+    return shown
+
+
+def write_scenarios(
+    title: str,
+    shown: Sequence[ShownScenario],
+    folder: Path,
+    environment: Environment,
+    *,
+    links: Sequence[tuple[str, str]] = (),
+) -> Path:
+    """Write the pages: `index.html`, and one for each scenario.
+
+    Args:
+        title: What the scenarios belong to.
+        shown: The scenarios.
+        folder: An existing, empty folder.
+        environment: Where the templates are.
+        links: What else the site shows: words and pages.
+
+    Returns:
+        Path of `index.html`.
+    """
+    (folder / "scenarios").mkdir()
+    template = environment.get_template("scenario.html")
+    for number, scenario in enumerate(shown):
+        html = template.render(
+            root="../",
+            scenario=scenario,
+            drawn=Markup(timeline(scenario.story)),
+            moments=moments(scenario.story),
+            legend=SHOWN_STATES,
+            state_names=STATE_NAMES,
+            before=shown[number - 1] if number else None,
+            after=shown[number + 1] if number + 1 < len(shown) else None,
+            title_of_activity=title_of_activity,
+        )
+        (folder / "scenarios" / scenario.file).write_text(html, encoding="utf-8", newline="\n")
+    html = environment.get_template("scenarios.html").render(
+        root="", name=title, shown=shown, links=links, title_of_activity=title_of_activity
+    )
+    (folder / "index.html").write_text(html, encoding="utf-8", newline="\n")
+    return folder / "index.html"
+
+
+def title_of_activity(graph: ActivityGraph) -> str:
+    """`Drink milk` for `Drink_milk3_scene2`."""
+    return graph.name.rsplit("_scene", 1)[0].rstrip("0123456789").replace("_", " ")
+
+
+def tell_event(event: StoryEvent) -> str:
+    """What the person does, as a sentence without its full stop."""
+    return f"He {phrase(event.action, event.main, event.targets, 'does')}"
+
+
+def _positions(story: Story) -> list[float]:
+    """Where each event begins on the time line, and where the last ends: by time, or evenly where none is known."""
+    inner = WIDTH - LEFT - 10
+    total = story.duration_s
+    if total:
+        ends = [event.interval.end_s for event in story.events if event.interval is not None]
+        return [float(LEFT), *(LEFT + inner * end / total for end in ends)]
+    count = len(story.events)
+    return [LEFT + inner * n / count for n in range(count + 1)]
+
+
+def timeline(story: Story) -> str:
+    """The figure as SVG."""
+    at = _positions(story)
+    objects = [name for name in _objects(story) if class_of(name) not in ROOMS]
+    height = TOP + ROW * len(objects) + 26
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {height}" class="scenario" role="img" '
+        f'aria-label="{len(story.graphs)} activities and {len(story.events)} events on a time line">'
+    ]
+    for part, graph in enumerate(story.graphs):
+        own = [event for event in story.events if event.part == part]
+        left, right = at[own[0].order], at[own[-1].order + 1]
+        title = escape(title_of_activity(graph))
+        shown = title if len(title) * 5.6 < right - left - 6 else title[: max(0, int((right - left - 12) / 5.6))] + "…"
+        parts.append(
+            f'<g><title>{title}</title><rect class="activity{part % 2}" x="{left:.1f}" y="2" '
+            f'width="{right - left:.1f}" height="{height - 24}"/>'
+            f'<text x="{left + 4:.1f}" y="17">{shown if right - left > 24 else ""}</text></g>'
+        )
+    parts.append(f'<text class="tick end" x="{LEFT - 8}" y="44">events</text>')
+    for event in story.events:
+        left, right = at[event.order], at[event.order + 1]
+        parts.append(
+            f'<a href="#m{event.order}"><title>{escape(_when(event))}{escape(tell_event(event))}</title>'
+            f'<rect class="event" x="{left + 0.6:.1f}" y="30" width="{max(right - left - 1.2, 1):.1f}" height="20" '
+            'rx="2"/></a>'
+        )
+    for row, name in enumerate(objects):
+        parts += _object_row(story, name, TOP + ROW * row, at)
+    parts += _axis(story, at, height)
+    return "".join(parts) + "</svg>"
+
+
+def _when(event: StoryEvent) -> str:
+    return f"{event.interval.start_s:.1f} s: " if event.interval is not None else f"event {event.order}: "
+
+
+def _objects(story: Story) -> list[str]:
+    """Objects that events act on or towards, in the order in which they first do."""
+    names = (name for event in story.events for name in ((event.main,) if event.main else ()) + event.targets)
+    return list(dict.fromkeys(names))
+
+
+def _object_row(story: Story, name: str, y: float, at: Sequence[float]) -> list[str]:
+    middle = y + ROW / 2
+    parts = [
+        f'<text class="tick end" x="{LEFT - 8}" y="{middle + 4:.1f}">{escape(plain_name(name))}</text>',
+        f'<line class="grid" x1="{LEFT}" x2="{at[-1]:.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
+    ]
+    for value, colour in SHOWN_STATES.items():
+        start: float | None = None
+        for event in story.events:
+            # A state after an event holds until the next one ends.
+            holds = value in story.graphs[event.part].values_at(name, event.index)
+            left = at[event.order]
+            if holds and start is None:
+                start = left
+            if not holds and start is not None:
+                parts.append(_bar(colour, start, left, middle, name, value))
+                start = None
+        if start is not None:
+            parts.append(_bar(colour, start, at[-1], middle, name, value))
+    for event in story.events:
+        if name == event.main or name in event.targets:
+            x = (at[event.order] + at[event.order + 1]) / 2
+            parts.append(
+                f'<a href="#m{event.order}"><title>{escape(_when(event))}{escape(tell_event(event))}</title>'
+                f'<circle class="touch" cx="{x:.1f}" cy="{middle:.1f}" r="3.6"/></a>'
+            )
+    return parts
+
+
+def _bar(colour: str, start: float, end: float, middle: float, name: str, value: str) -> str:
+    return (
+        f'<rect class="state {colour}" x="{start:.1f}" y="{middle - 6:.1f}" width="{max(end - start, 1):.1f}" '
+        f'height="12" rx="2"><title>{escape(plain_name(name))}: {STATE_NAMES[value]}</title></rect>'
+    )
+
+
+def _axis(story: Story, at: Sequence[float], height: int) -> list[str]:
+    y = height - 6
+    total = story.duration_s
+    if not total:
+        return [f'<text class="tick" x="{LEFT}" y="{y}">events in order; the graphs hold no times</text>']
+    step = next(s for s in (5, 10, 20, 30, 60, 120, 300, 600, 3600) if total / s <= 10 or s == 3600)
+    ticks = range(0, int(total) + 1, step)
+    inner = at[-1] - LEFT
+    return [f'<text class="tick middle" x="{LEFT + inner * t / total:.1f}" y="{y}">{t} s</text>' for t in ticks]
+
+
+def moments(story: Story) -> list[Moment]:
+    """The situation before each event and after the last: every object's states and relations."""
+    found = []
+    objects = [name for name in _objects(story) if class_of(name) not in ROOMS]
+    for event in story.events:
+        facts = tuple(_fact(story.graphs[event.part], name, event.index) for name in objects)
+        start = event.interval.start_s if event.interval is not None else None
+        found.append(Moment(f"m{event.order}", f"Before h{tell_event(event)[1:]}", start, _known(facts)))
+    last = story.events[-1]
+    facts = tuple(_fact(story.graphs[last.part], name, last.index + 1) for name in objects)
+    found.append(Moment(f"m{last.order + 1}", "At the end", story.duration_s, _known(facts)))
+    return found
+
+
+def _known(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if fact.values or fact.relations)
+
+
+def _fact(graph: ActivityGraph, name: str, situation: int) -> Fact:
+    by_kind: dict[str, list[str]] = {}
+    for placed in graph.placed_at(name, situation):
+        if placed.kind in SPATIAL:
+            person = class_of(placed.target.object) == "character"
+            by_kind.setdefault(placed.kind, []).append("the person" if person else noun(placed.target.object))
+    relations = [f"{RELATION_WORDS[kind]} {listed(sorted(set(by_kind[kind])))}" for kind in SPATIAL if kind in by_kind]
+    values = [value.lower().replace("grabed", "held").replace("_", " ") for value in graph.values_at(name, situation)]
+    return Fact(plain_name(name), ", ".join(values), "; ".join(relations))

@@ -1,0 +1,307 @@
+"""Write runs or a benchmark as a static site that opens from disk."""
+
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment
+
+from reeltalk.analysis.dialogues import collect
+from reeltalk.analysis.leaderboard import build
+from reeltalk.analysis.verdicts import verdicts_of
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.pages.about_page import is_described, write_about
+from reeltalk.pages.along_page import has_curves, write_along
+from reeltalk.pages.breakdowns_page import applies as breakdowns_apply
+from reeltalk.pages.breakdowns_page import write_breakdowns
+from reeltalk.pages.calibration_page import PAGE as CALIBRATION_PAGE
+from reeltalk.pages.calibration_page import calibration_of, write_calibration
+from reeltalk.pages.comparisons_page import has_comparisons, write_comparisons
+from reeltalk.pages.construction import PAGE as CONSTRUCTION_PAGE
+from reeltalk.pages.construction import is_constructed, write_construction
+from reeltalk.pages.curation import write_curation
+from reeltalk.pages.dataset_page import PAGE as DATASET_PAGE
+from reeltalk.pages.dataset_page import has_dataset, write_dataset, write_dataset_page
+from reeltalk.pages.dialogue_pages import write_dialogues
+from reeltalk.pages.export import TableFormat, render_table
+from reeltalk.pages.failures import PAGE as FAILURES_PAGE
+from reeltalk.pages.finder_page import PAGE as FINDER_PAGE
+from reeltalk.pages.leaderboard_page import write_leaderboard
+from reeltalk.pages.looking import without_controls
+from reeltalk.pages.looking_page import PAGE as LOOKING_PAGE
+from reeltalk.pages.model_pages import write_models
+from reeltalk.pages.objects import PAGE as OBJECTS_PAGE
+from reeltalk.pages.objects import has_objects, write_objects
+from reeltalk.pages.profile_page import PAGE as PROFILES_PAGE
+from reeltalk.pages.profile_page import has_profiles, write_profiles
+from reeltalk.pages.published_page import PAGE as PUBLISHED_PAGE
+from reeltalk.pages.published_page import write_published
+from reeltalk.pages.scenarios import ShownScenario, write_scenarios
+from reeltalk.pages.settings import ReportSettings
+from reeltalk.pages.site import Page, Site, make_environment, write_static
+from reeltalk.pages.sweeps_page import has_sweeps, write_sweeps
+from reeltalk.pages.times_page import has_times, write_times
+from reeltalk.parallel import Executor
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import Run
+from reeltalk.store.tables import VIDEOS
+
+__all__ = [
+    "TableFormat",
+    "render_table",
+    "write_construction_report",
+    "write_curation_report",
+    "write_dataset_report",
+    "write_object_report",
+    "write_report",
+    "write_scenario_report",
+]
+
+PAGES: Final = (
+    Page("Leaderboard", "index.html", lambda site: True, write_leaderboard),
+    Page("Comparisons", "comparisons.html", has_comparisons, write_comparisons),
+    Page("Profiles", PROFILES_PAGE, has_profiles, write_profiles),
+    Page("", "models/", lambda site: True, write_models),
+    LOOKING_PAGE,
+    Page("Along the dialogue", "along.html", has_curves, write_along),
+    Page("Breakdowns", "breakdowns.html", breakdowns_apply, write_breakdowns),
+    Page("Settings", "settings.html", has_sweeps, write_sweeps),
+    Page("Models", "models.html", is_described, write_about),
+    Page("Times", "times.html", has_times, write_times),
+    Page("Calibration", CALIBRATION_PAGE, lambda site: site.calibration is not None, write_calibration),
+    Page("Dialogues", "dialogues.html", lambda site: True, write_dialogues),
+    FINDER_PAGE,
+    FAILURES_PAGE,
+    Page(
+        "Dataset", DATASET_PAGE, lambda site: site.benchmark is not None and has_dataset(site.benchmark), write_dataset
+    ),
+    Page("Beside published numbers", PUBLISHED_PAGE, lambda site: bool(site.settings.published), write_published),
+)
+"""The pages of a report on runs, in the order of its navigation."""
+
+
+def write_report(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    settings: ReportSettings | None = None,
+    benchmark: Benchmark | None = None,
+    executor: Executor | None = None,
+) -> Path:
+    """Write the site.
+
+    The same runs give the same bytes. Figures, style and script are inside; no page asks for anything from a network.
+
+    Args:
+        runs: Runs side by side, in the order of their models on the pages.
+        folder: An existing, empty folder.
+        settings: What to show beyond the runs; nothing by default.
+        benchmark: What the runs were played on; its videos, evidence and tags are shown where it is given.
+        executor: Decodes and cuts its videos; by default processes of this machine.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: The runs hold no scores, one contradicts itself, or none of their videos is in the benchmark.
+        InputError: A run's file is damaged.
+        SettingError: What is said about models is about none of these, or people's ratings match none of the runs.
+    """
+    settings = settings or ReportSettings()
+    runs, controls = without_controls(runs)
+    board = build(runs)
+    with _nothing_discarded():
+        verdicts = {id(run): verdicts_of(run) for run in runs}
+        site = Site(folder, board, collect(board, verdicts), verdicts, settings, benchmark, executor)
+    if settings.about and not any(site.about):
+        raise SettingError(
+            f"nothing is said about any model of these runs ({', '.join(model.name for model in board.models)}), only "
+            f"about {', '.join(settings.about)}; name models as the runs do"
+        )
+    site.controls = controls
+    site.calibration = calibration_of(runs, settings.human)
+    if benchmark is not None:
+        _check_benchmark(benchmark, site)
+    site.pages = tuple(page for page in PAGES if page.applies(site))
+    write_static(folder)
+    for page in site.pages:
+        page.write(site)
+    site.write_files()
+    return folder / "index.html"
+
+
+def _check_benchmark(benchmark: Benchmark, site: Site) -> None:
+    """Refuse a benchmark that the runs were not played on."""
+    known = {video.id for video in benchmark.read(VIDEOS)}
+    asked = {dialogue.video_id for dialogue in site.dialogues}
+    if known and asked and not known & asked:
+        raise BenchmarkError(
+            f"none of the {len(asked):,} videos that the runs are about, as {min(asked)!r}, is in {benchmark.path}; "
+            "give the benchmark that they were played on"
+        )
+
+
+@contextlib.contextmanager
+def _nothing_discarded() -> Iterator[None]:
+    """While millions of objects come to stay, looking for those that can be discarded costs more than it frees."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def write_curation_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about a curation, and those about objects where they were sighted.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: What `reeltalk curate` wrote.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: The benchmark was not curated.
+        InputError: A table is damaged.
+    """
+    write_static(folder)
+    environment = _environment_of(benchmark)
+    page = write_curation(benchmark, folder, environment, links=_links(benchmark))
+    _write_more(benchmark, folder, environment)
+    return page
+
+
+def write_scenario_report(
+    title: str, scenarios: Sequence[ShownScenario], folder: Path, *, benchmark: Benchmark | None = None
+) -> Path:
+    """Write the pages about scenarios: time lines, states and relations.
+
+    Args:
+        title: What the scenarios belong to.
+        scenarios: Which.
+        folder: An existing, empty folder.
+        benchmark: Where they come from; the pages about its objects are added where they were sighted.
+
+    Returns:
+        Path of `index.html`.
+    """
+    write_static(folder)
+    environment = _environment_of(benchmark) if benchmark is not None else make_environment()
+    page = write_scenarios(title, scenarios, folder, environment, links=_links(benchmark) if benchmark else ())
+    if benchmark is not None:
+        _write_more(benchmark, folder, environment)
+    return page
+
+
+def write_object_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about objects as a site of their own.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: In whose videos objects were sighted.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: No objects were sighted.
+        InputError: A table is damaged.
+    """
+    write_static(folder)
+    environment = _environment_of(benchmark, OBJECTS_PAGE)
+    page = write_objects(benchmark, folder, environment, page="index.html")
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)
+    return page
+
+
+def write_dataset_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the page about what a benchmark consists of as a site of its own: of one that was merely imported.
+
+    The same benchmark gives the same bytes.
+
+    Args:
+        benchmark: Any that holds videos or questions.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        BenchmarkError: It holds neither.
+        InputError: A table or graph is damaged.
+    """
+    write_static(folder)
+    return write_dataset_page(benchmark, folder, make_environment(), page="index.html")
+
+
+def write_construction_report(benchmark: Benchmark, folder: Path) -> Path:
+    """Write the pages about construction as a site of their own, with those about objects where they were sighted.
+
+    Args:
+        benchmark: What `reeltalk construct` wrote.
+        folder: An existing, empty folder.
+
+    Returns:
+        Path of `index.html`.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    write_static(folder)
+    environment = _environment_of(benchmark, CONSTRUCTION_PAGE)
+    links = _links(benchmark)[1:]
+    page = write_construction(benchmark, folder, environment, page="index.html", links=links)
+    if has_objects(benchmark):
+        write_objects(benchmark, folder, environment)
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)
+    return page
+
+
+def _links(benchmark: Benchmark) -> tuple[tuple[str, str], ...]:
+    """What else the site shows: words and pages."""
+    links = []
+    if is_constructed(benchmark):
+        links.append(("Chains, dialogues and what the checks found", CONSTRUCTION_PAGE))
+    if has_objects(benchmark):
+        links.append(("Objects along the time line", OBJECTS_PAGE))
+    return tuple(links)
+
+
+def _environment_of(benchmark: Benchmark, first: str | None = None) -> Environment:
+    """Templates whose pages all have the navigation of a benchmark's site.
+
+    Args:
+        benchmark: What the site is about.
+        first: The page that is its `index.html`, where that is none of an overview.
+    """
+    pages = [("Overview", "index.html")]
+    if is_constructed(benchmark):
+        pages.append(("Construction", CONSTRUCTION_PAGE))
+    if has_objects(benchmark):
+        pages.append(("Objects", OBJECTS_PAGE))
+    if has_dataset(benchmark):
+        pages.append(("Dataset", DATASET_PAGE))
+    environment = make_environment()
+    environment.globals["pages"] = [{"title": title, "file": file} for title, file in pages if file != first]
+    return environment
+
+
+def _write_more(benchmark: Benchmark, folder: Path, environment: Environment) -> None:
+    """The pages that `_links` names."""
+    if is_constructed(benchmark):
+        write_construction(benchmark, folder, environment)
+    if has_objects(benchmark):
+        write_objects(benchmark, folder, environment)
+    if has_dataset(benchmark):
+        write_dataset_page(benchmark, folder, environment)

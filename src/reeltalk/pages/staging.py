@@ -1,0 +1,255 @@
+"""What stands around the turns on a dialogue's page: its video, time line and evidence, and the frames models saw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from markupsafe import Markup
+
+from reeltalk.analysis.dialogues import ShownDialogue, ShownTurn
+from reeltalk.analysis.leaderboard import key_of
+from reeltalk.analysis.unit_context import BenchmarkContext, context_of
+from reeltalk.pages.site import Site
+from reeltalk.pages.site_media import SiteMedia, Wanted
+from reeltalk.pages.timeline import MOST_TURNS, LineFrames, LineTurn, draw_timeline
+from reeltalk.schema.intervals import Interval
+from reeltalk.video.sampling import evenly
+
+MOST_FRAME_ROWS: Final = 8
+
+
+@dataclass(frozen=True)
+class Player:
+    """A video on a page."""
+
+    src: str
+    begins: float
+    """The moment of the source video at which the file begins, in seconds."""
+    words: str
+    poster: str | None = None
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A way to where the answer can be seen."""
+
+    href: str
+    start: float
+    end: float
+    words: str
+
+
+@dataclass(frozen=True)
+class SeenFrame:
+    """A frame that models saw."""
+
+    file: str
+    at: str
+    models: str
+    """Letters of those that saw it; empty where all did."""
+
+
+@dataclass
+class SeenTurn:
+    """What is shown of the video at one turn."""
+
+    evidence: list[Jump] = field(default_factory=list)
+    frames: list[SeenFrame] = field(default_factory=list)
+    more: str = ""
+    """How many frames are left out."""
+
+
+@dataclass
+class Stage:
+    """What is shown of the video on one page."""
+
+    player: Player | None = None
+    why: str = ""
+    """Why there is no video, or no frames, where they were asked for."""
+    line: Markup | None = None
+    line_words: str = ""
+    turns: dict[str, SeenTurn] = field(default_factory=dict)
+    """By the turn's anchor."""
+
+
+class Staging:
+    """Prepares the media of a whole report, and tells of each dialogue what to show.
+
+    Args:
+        site: The report; where its settings ask for media, they are written now.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.settings = site, site.settings
+        self.context = context_of(site.benchmark) if site.benchmark is not None else BenchmarkContext()
+        self.media: SiteMedia | None = None
+        self.clips: dict[Wanted, tuple[str, float]] = {}
+        self.frames: dict[tuple[str, float], str] = {}
+        self.without: set[str] = set()
+        """Files of the dialogues for which no frames were left."""
+        if site.benchmark is not None and self.settings.media != "none":
+            self.media = SiteMedia(site.folder, site.benchmark.media, self.context.videos, site.executor)
+            if self.settings.media == "cut":
+                parts = (self._part(dialogue) for dialogue in site.dialogues if self.media.here(dialogue.video_id))
+                self.clips = self.media.cut(part for part in parts if part is not None)
+            self._write_frames()
+
+    def of(self, dialogue: ShownDialogue) -> Stage:
+        """What to show of one dialogue's video."""
+        stage = Stage()
+        seen_any = any(answer.frames_s for turn in dialogue.turns for answer in turn.answers)
+        evidence = {
+            turn.anchor: self.context.evidence(turn.unit, dialogue.unit_id, turn.index) for turn in dialogue.turns
+        }
+        if self.media is not None:
+            self._play(dialogue, stage)
+        for turn in dialogue.turns:
+            if not evidence[turn.anchor] and not self.frames:
+                continue
+            seen = SeenTurn()
+            if stage.player is not None:
+                seen.evidence = [_jump(stage.player, interval) for interval in evidence[turn.anchor]]
+            self._show_frames(dialogue, turn, seen)
+            if seen.evidence or seen.frames:
+                stage.turns[turn.anchor] = seen
+        if seen_any or any(evidence.values()) or any(turn.asked_at_s is not None for turn in dialogue.turns):
+            self._draw(dialogue, evidence, stage)
+        return stage
+
+    def pictures(self, dialogue: ShownDialogue, turns: Sequence[ShownTurn], count: int) -> list[tuple[float, bytes]]:
+        """Frames for a figure of some turns: moments and JPEG, of those that were written for the pages.
+
+        Args:
+            dialogue: Whose video.
+            turns: Some of its turns.
+            count: Most of them.
+        """
+        times = {time_s for turn in turns for time_s in self._times(turn)}
+        found = [time_s for time_s in sorted(times) if (dialogue.video_id, time_s) in self.frames]
+        return [
+            (time_s, (self.site.folder / self.frames[dialogue.video_id, time_s]).read_bytes())
+            for time_s in evenly(found, count)
+        ]
+
+    def _part(self, dialogue: ShownDialogue) -> Wanted | None:
+        """The part of its video that a dialogue is about, the moments of its questions included."""
+        video = self.context.videos.get(dialogue.video_id)
+        about = self.context.about(dialogue.turns[0].unit, dialogue.unit_id, dialogue.video_id)
+        asked = [turn.asked_at_s for turn in dialogue.turns if turn.asked_at_s is not None]
+        if about is None:
+            end_s = video.duration_s if video is not None and video.duration_s else max(asked, default=0.0)
+            about = Interval(start_s=0.0, end_s=end_s)
+        if video is not None and video.duration_s:
+            about = Interval(start_s=min(about.start_s, video.duration_s), end_s=min(about.end_s, video.duration_s))
+        return (dialogue.video_id, about) if about.duration_s > 0 else None
+
+    def _play(self, dialogue: ShownDialogue, stage: Stage) -> None:
+        assert self.media is not None
+        if self.media.here(dialogue.video_id) is None:
+            stage.why = "The benchmark does not hold this video's file."
+            return
+        part = self._part(dialogue)
+        poster = self._poster(dialogue, part)
+        if self.settings.media == "cut":
+            if part is None or part not in self.clips:
+                why = self.media.failed.get(part, "it has no length") if part is not None else "it has no length"
+                stage.why = f"The clip cannot be cut: {why}"
+                return
+            file, begins = self.clips[part]
+            words = f"{part[1].start_s:.1f} to {part[1].end_s:.1f} s of video {dialogue.video_id}"
+            stage.player = Player(f"../{file}", begins, words, poster)
+            return
+        video_id = dialogue.video_id
+        if self.settings.media == "link":
+            src = self.media.link(video_id, below="dialogues")
+        else:
+            src = f"../{self.media.copy(video_id)}"
+        words = f"Video {video_id}"
+        if part is not None:
+            src += f"#t={part[1].start_s:g},{part[1].end_s:g}"
+            words += f"; the dialogue is about {part[1].start_s:.1f} to {part[1].end_s:.1f} s"
+        stage.player = Player(src, 0.0, words, poster)
+
+    def _poster(self, dialogue: ShownDialogue, part: Wanted | None) -> str | None:
+        """A frame that stands for the video until it plays: the first one of the part that the dialogue is about."""
+        times = sorted({time_s for turn in dialogue.turns for time_s in self._times(turn)})
+        files = {time_s: file for time_s in times if (file := self.frames.get((dialogue.video_id, time_s)))}
+        inside = [time_s for time_s in files if part is None or part[1].start_s <= time_s < part[1].end_s]
+        return f"../{files[(inside or list(files))[0]]}" if files else None
+
+    def _times(self, turn: ShownTurn) -> list[float]:
+        """The moments of the frames that are shown at a turn: those the models saw, spread evenly where many."""
+        return evenly(sorted({time_s for answer in turn.answers for time_s in answer.frames_s}), self.settings.frames)
+
+    def _write_frames(self) -> None:
+        assert self.media is not None
+        wanted: dict[str, set[float]] = {}
+        left = self.settings.most_frames
+        for dialogue in self.site.dialogues:
+            if self.media.here(dialogue.video_id) is None:
+                continue
+            times = {time_s for turn in dialogue.turns for time_s in self._times(turn)}
+            new = times - wanted.get(dialogue.video_id, set())
+            if len(new) > left:
+                self.without.add(dialogue.file)
+                continue
+            left -= len(new)
+            wanted.setdefault(dialogue.video_id, set()).update(new)
+        self.frames = self.media.frames({video_id: times for video_id, times in wanted.items() if times})
+
+    def _show_frames(self, dialogue: ShownDialogue, turn: ShownTurn, seen: SeenTurn) -> None:
+        looking = [index for index, answer in enumerate(turn.answers) if answer.frames_s]
+        times = self._times(turn)
+        for time_s in times:
+            file = self.frames.get((dialogue.video_id, time_s))
+            if file is not None:
+                models = [index for index in looking if time_s in turn.answers[index].frames_s]
+                letters = "" if models == looking else " ".join(map(key_of, models))
+                seen.frames.append(SeenFrame(f"../{file}", f"{time_s:.1f} s", letters))
+        whole = len({time_s for answer in turn.answers for time_s in answer.frames_s})
+        if seen.frames and whole > len(times):
+            seen.more = f"{len(times)} of the {whole:,} frames that the models saw."
+
+    def _draw(self, dialogue: ShownDialogue, evidence: dict[str, tuple[Interval, ...]], stage: Stage) -> None:
+        by_times: dict[tuple[float, ...], list[int]] = {}
+        for index in range(len(self.site.board.models)):
+            times = tuple(sorted({time_s for turn in dialogue.turns for time_s in turn.answers[index].frames_s}))
+            if times:
+                by_times.setdefault(times, []).append(index)
+        rows = [LineFrames(tuple(models), times) for times, models in by_times.items()][:MOST_FRAME_ROWS]
+        video = self.context.videos.get(dialogue.video_id)
+        known = [turn.asked_at_s for turn in dialogue.turns if turn.asked_at_s is not None]
+        known += [interval.end_s for intervals in evidence.values() for interval in intervals]
+        known += [row.times_s[-1] for row in rows]
+        end_s = video.duration_s if video is not None and video.duration_s else max(known)
+        turns = [
+            LineTurn(
+                turn.number,
+                f"#{turn.anchor}" if turn.file == dialogue.file else f"{turn.file}#{turn.anchor}",
+                turn.asked_at_s,
+                evidence[turn.anchor],
+            )
+            for turn in dialogue.turns
+        ]
+        clips = self.context.clips.get(dialogue.video_id, ())
+        title = f"Time line of dialogue {dialogue.unit_id} on video {dialogue.video_id}"
+        stage.line = Markup(draw_timeline(title, end_s, clips=clips, turns=turns, frames=rows))
+        told = ["triangles: when a question is asked"] if known else []
+        told += ["bars: where its answer can be seen"] if any(evidence.values()) else []
+        told += ["ticks: the frames that models saw, by their letters"] if rows else []
+        told += [f"turns after the first {MOST_TURNS} are left out"] if len(turns) > MOST_TURNS else []
+        stage.line_words = "; ".join(told).capitalize() + "."
+        if self.media is not None and not stage.why:
+            if dialogue.file in self.without:
+                stage.why = (
+                    f"No frames are shown here: the report has its {self.settings.most_frames:,} already "
+                    "(--most-frames)."
+                )
+            elif dialogue.video_id in self.media.failed:
+                stage.why = f"Not all frames could be decoded: {self.media.failed[dialogue.video_id]}"
+
+
+def _jump(player: Player, interval: Interval) -> Jump:
+    start, end = interval.start_s, interval.end_s
+    inside = f"#t={max(start - player.begins, 0):g},{max(end - player.begins, 0):g}"
+    return Jump(player.src.split("#")[0] + inside, start, end, f"{start:.1f}–{end:.1f} s")

@@ -1,0 +1,86 @@
+"""Typed answers: reads what an answer says by the type of its key, and compares it with what is due.
+
+Neither a language model nor the video takes part: only the question, the key, and a closed vocabulary.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.questions import answer_acts, answer_claims, answer_numbers, answer_values
+from reeltalk.questions.answer_values import Said
+from reeltalk.questions.answer_words import in_the_end, is_unable, lexicon, plain, spoken, tokens_of
+from reeltalk.schema.dialogue import AnswerKey
+
+RULES: Final = "v1"
+"""Version of the rules; raised whenever they change."""
+UNREAD: Final = "no value read"
+"""The explanation of an answer without a value begins with this."""
+_READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], Said]]] = {
+    "room": answer_values.room,
+    "object": answer_values.thing,
+    "place": answer_values.place,
+    "colour": answer_values.colour,
+    "state": answer_values.state,
+    "person": answer_values.person,
+    "comparison": answer_values.comparison,
+    "count": answer_numbers.count,
+    "seconds": answer_numbers.seconds,
+    "action": answer_acts.action,
+    "order": answer_acts.order,
+    "yes_no": answer_claims.yes_no,
+    "refusal": answer_claims.refusal,
+}
+_PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal"})
+"""Types in which *no* in the midst of an answer takes nothing back."""
+_ELSE: Final = re.compile(
+    r"\bor (?:\w+ ){0,4}?(?:not|else|elsewhere|another|other|different)\b(?! (?:time|hand))|\bif not\b"
+)
+_NO: Final = re.compile(r"(?<=[a-z0-9])[.,;] no[,.] ")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The result of reading an answer."""
+
+    said: tuple[str, ...]
+    """The values that it gives; none where none could be read."""
+    right: bool
+    why: str
+    """In words: what was read, what is due, and what is wrong with it."""
+
+    @property
+    def unread(self) -> bool:
+        """True where no value could be read."""
+        return not self.said
+
+
+def rules_signature() -> str:
+    """Version of the rules and hash of the vocabulary, as `v1-1a2b3c4d`."""
+    return f"{RULES}-{lexicon().signature}"
+
+
+def read_answer(question: str, key: AnswerKey, answer: str) -> Reading:
+    """Read an answer by the type of its key.
+
+    Args:
+        question: As it was asked.
+        key: What is due.
+        answer: As it was given, of any length.
+    """
+    due = " and ".join(key.values)
+    if is_unable(plain(spoken(answer))):
+        return Reading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
+    text = in_the_end(answer, question, hedged=key.type == "refusal")
+    if not any(letter.isalnum() for letter in text):
+        return Reading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
+    if key.type != "refusal" and _ELSE.search(text):
+        return Reading((), False, f"{UNREAD}: it leaves open whether it is so; due: {due}")
+    if key.type not in _PLAIN:
+        # "In the kitchen, no, in the bedroom."
+        text = _NO.split(text)[-1].removeprefix("no, ")
+    said = _READERS[key.type](tokens_of(text), plain(question), key)
+    shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
+    why = f"; {said.why}" if said.why else ""
+    return Reading(said.values, said.right, f"{shown}; due: {due}{why}")

@@ -1,0 +1,442 @@
+"""Readers of answers that name something: rooms, things, places, colours, states, persons, comparisons.
+
+Each reader gets words without what was taken back, and gives the values that are left standing; two that differ are two
+answers, and so none.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reeltalk.questions.answer_words import (
+    ARTICLES,
+    PUNCTUATION,
+    Mention,
+    clause_end,
+    clause_start,
+    is_denied_after,
+    is_negated,
+    lexicon,
+    names_in,
+    tokens_of,
+    verbs_in,
+)
+from reeltalk.schema.dialogue import AnswerKey
+
+
+@dataclass(frozen=True)
+class Said:
+    """The values in an answer."""
+
+    values: tuple[str, ...]
+    """Values in the order in which they are said; none where none could be read."""
+    right: bool = False
+    why: str = ""
+    """Why the values are not right, if that needs words."""
+
+
+NOTHING: Final = Said(())
+_ON: Final = frozenset({"on", "onto", "upon", "atop", "on top of", "over", "from on", "from on top of", "from atop"})
+_IN: Final = frozenset(
+    {"in", "into", "inside", "within", "inside of", "from in", "from inside", "from within", "out of"}
+)
+_FROM: Final = frozenset(
+    {"from", "out of", "off", "off of", "from inside", "from within", "from on", "from in", "away from"}
+)
+_TO: Final = frozenset({"to", "into", "onto", "towards", "toward", "back to", "over to"})
+_BESIDE: Final = frozenset(
+    {
+        "under", "beneath", "below", "underneath", "behind", "beside", "next to", "near", "by", "above", "between",
+        "in front of", "close to", "against", "from under", "from behind", "outside", "around", "from beneath",
+        "from below", "from beside", "from next to", "outside of", "opposite", "from above", "alongside",
+    }
+)  # fmt: skip
+_LOCAL: Final = _ON | _IN | _FROM | _TO | _BESIDE | {"at", "before", "after", "following", "of"}
+_PREPOSITIONS: Final = frozenset(word for words in _LOCAL for word in words.split()) | {
+    "with",
+    "without",
+    "using",
+    "front",
+    "top",
+}
+_BEGINNING: Final = frozenset(
+    "start starts started begin begins began beginning first initially starting begun".split()
+)
+_ENDING: Final = frozenset("end ends ended ending finally last eventually finishes finally finish".split())
+_LATER: Final = frozenset("later then afterwards next subsequently after followed finally second secondly".split())
+_EARLIER: Final = frozenset("before previously earlier initially".split())
+_WORD: Final = frozenset("is are was were be been it he she they and or but also what which that who".split())
+
+
+def preposition(tokens: Sequence[str], at: int) -> str:
+    """The preposition that governs a name, `out of`; empty where there is none.
+
+    Args:
+        tokens: Words of an answer.
+        at: Where the name begins.
+    """
+    place = at - 1
+    skipped = 0
+    colours = lexicon().names["colour"]
+    while place >= 0 and (
+        tokens[place] in ARTICLES - {"of"}
+        or (tokens[place],) in colours
+        or (skipped < 1 and tokens[place].isalpha() and _is_adjective(tokens, place))
+    ):
+        skipped += tokens[place] not in ARTICLES
+        place -= 1
+    if place > 0 and tokens[place] == "of" and tokens[place - 1] == "top":
+        return "from on top of" if "from" in tokens[max(0, place - 3) : place] else "on top of"
+    for length in (4, 3, 2, 1):
+        words = " ".join(tokens[max(0, place - length + 1) : place + 1])
+        if words in _LOCAL or words in ("with", "using", "by using", "without"):
+            return words
+    return ""
+
+
+def _is_adjective(tokens: Sequence[str], place: int) -> bool:
+    word = tokens[place]
+    if word in _PREPOSITIONS or word in PUNCTUATION or word in _WORD or word in lexicon().verbs:
+        return False
+    return place > 0 and (tokens[place - 1] in ARTICLES or tokens[place - 1] in _PREPOSITIONS)
+
+
+def _segment(tokens: Sequence[str], mention: Mention) -> tuple[int, int]:
+    """The part of a clause between joining *and*s in which a name stands."""
+    start, end = clause_start(tokens, mention.start), clause_end(tokens, mention.end)
+    for place in range(mention.start - 1, start - 1, -1):
+        if tokens[place] == "and":
+            start = place + 1
+            break
+    for place in range(mention.end, end):
+        if tokens[place] == "and":
+            end = place
+            break
+    if start and tokens[start - 1] in ("then", "but", "so"):
+        start -= 1
+    return start, end
+
+
+def _words(tokens: Sequence[str], mention: Mention) -> frozenset[str]:
+    start, end = _segment(tokens, mention)
+    return frozenset(tokens[start:end])
+
+
+def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) -> list[Mention]:
+    """Those of several names that are told of the moment that the question asks about."""
+    asked = frozenset(tokens_of(question))
+    standing = list(mentions)
+    if asked & _ENDING:
+        late = [m for m in standing if _words(tokens, m) & (_ENDING | _LATER)]
+        early = [m for m in standing if _words(tokens, m) & (_BEGINNING | _EARLIER)]
+        return late or [m for m in standing if m not in early]
+    if asked & _BEGINNING:
+        first = [m for m in standing if _words(tokens, m) & _BEGINNING]
+        return first or [m for m in standing if not _words(tokens, m) & (_ENDING | _LATER)]
+    kept = [m for m in standing if not _words(tokens, m) & (_LATER - {"after", "next"})]
+    return kept if kept and standing and kept[0] == standing[0] else standing
+
+
+def compare(said: Sequence[frozenset[str]], key: AnswerKey) -> Said:
+    """Compares readings whose words can mean several values."""
+    shown = tuple(dict.fromkeys("/".join(sorted(values)) for values in said))
+    if not said:
+        return NOTHING
+    for wanted in (key.values, *((other,) for other in key.also)):
+        if all(set(wanted) & values for values in said) and all(any(v in values for values in said) for v in wanted):
+            return Said(tuple(wanted), right=True)
+    due = set(key.values) | set(key.also)
+    if len(said) > 1 and any(due & values for values in said):
+        return Said(
+            shown, why="it says something else as well" if len(said) > len(key.values) else "something is missing"
+        )
+    return Said(shown)
+
+
+def room(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """The room that an answer names."""
+    found = [m for m in names_in(tokens, "noun", "room") if m.kind == "room"]
+    standing = []
+    for m in found:
+        before = tokens[clause_start(tokens, m.start) : m.start]
+        near = before[-3:]
+        left = any("leaving" in v.values for v in verbs_in(near)) and "to" not in near and "for" not in near
+        left = left or "way" in near
+        if "before" in before and "," not in before:
+            continue
+        opener = tokens[clause_start(tokens, m.start) - 1] if clause_start(tokens, m.start) else ""
+        if opener in ("although", "though") and _words(tokens, m) & (_LATER | _EARLIER):
+            continue
+        back = preposition(tokens, m.start) in _FROM | {"before", "after"} and not question.startswith("from ")
+        if not (left or back or is_negated(tokens, m) or is_denied_after(tokens, m, found)):
+            standing.append(m)
+    return compare([m.values for m in _timed(tokens, standing, question)], key)
+
+
+def thing(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """The things that an answer names."""
+    nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
+    verbs = [v for v in verbs_in(tokens, nouns) if v.values]
+    asked = {action for verb in verbs_in(tokens_of(question)) for action in verb.values}
+    cleaning = bool(re.search(r"\bclean(?:s|ed|ing)?\b", question))
+    about = set(key.about) - set(key.values)
+    standing: list[Mention] = []
+    tools: list[Mention] = []
+    for m in nouns:
+        governor = next((v for v in reversed(verbs) if clause_start(tokens, m.start) <= v.start < m.start), None)
+        local = preposition(tokens, m.start)
+        used = local in ("with", "using", "by using") or is_used(tokens, m)
+        if cleaning and used:
+            tools.append(m)
+        if is_negated(tokens, m) or is_denied_after(tokens, m, nouns) or (about & m.values and not cleaning):
+            continue
+        if standing and _is_purpose(tokens, m):
+            continue
+        if local in _LOCAL and not (local == "of" or (local == "by" and cleaning)) and not _reached(tokens, m):
+            continue
+        start = clause_start(tokens, m.start)
+        if _ASIDE & set(tokens[start : m.start]) and not _comes_after(tokens, start, m, verbs, asked):
+            continue
+        if governor is not None and not cleaning and "grab" in asked and governor.values <= {"put", "putIn"}:
+            continue
+        if cleaning and governor is not None and governor.values & {"wipe", "scrub"} and not used:
+            continue
+        standing.append(m)
+    if cleaning and tools:
+        standing = [m for m in standing if m in tools]
+    standing = _timed(tokens, standing, question) if len(key.values) == 1 else standing
+    between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
+    if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
+        return Said(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
+    return _told_apart(compare([m.values for m in standing], key), standing, key)
+
+
+def _told_apart(said: Said, mentions: Sequence[Mention], key: AnswerKey) -> Said:
+    """A reading that is wrong if its name also fits a wrong choice: *the table* if there are two tables."""
+    others = set(key.among) - set(key.values) - set(key.also)
+    for value in said.values if said.right else ():
+        named = [m.values for m in mentions if value in m.values]
+        if named and all(values & others for values in named):
+            return Said(said.values, why="it does not tell apart which one")
+    return said
+
+
+def _is_purpose(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for the cereal in *a bowl for his cereal*."""
+    place = mention.start - 1
+    while place > 0 and tokens[place] in ARTICLES:
+        place -= 1
+    return place > 0 and tokens[place] == "for"
+
+
+_ASIDE: Final = frozenset("after before once when while until having".split())
+
+
+def _comes_after(
+    tokens: Sequence[str], start: int, mention: Mention, verbs: Sequence[Mention], asked: set[str]
+) -> bool:
+    """True where the main clause has begun again before a name, as in *after he sits down he takes the phone*."""
+    cue = next(n for n in range(start, mention.start) if tokens[n] in _ASIDE)
+    inside = [v for v in verbs if cue < v.start < mention.start]
+    if inside and tokens[inside[-1].start - 1] in _SUBJECTS and inside[-1].values & asked:
+        # "After the toothpaste he grabs the toothbrush": a thing was named before the subject.
+        named = names_in(tokens[cue : inside[-1].start], "noun")
+        return bool(named) or len(inside) > 1
+    return len(inside) > 1 and bool(inside[-1].values & asked) and not inside[-1].values & inside[0].values
+
+
+_SUBJECTS: Final = frozenset("he she they person man woman".split())
+
+
+def is_used(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for the towel in *he uses the towel*."""
+    return bool({"use", "uses", "used", "using"} & set(tokens[max(0, mention.start - 3) : mention.start]))
+
+
+def _reached(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for *reaches for the mug*."""
+    return any(word.startswith("reach") for word in tokens[max(0, mention.start - 4) : mention.start])
+
+
+_SOURCE: Final = re.compile(r"\bfrom\b|\b(?:get|find|comes? for)\b|\bkept\b|\b(?:before|was (?:it|he)|were they)\b")
+_GOAL: Final = re.compile(r"\b(?:put|puts|leave|left|set|end|ends|placed|after)\b")
+
+
+def place(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """Reads the place that a thing is put in or taken from."""
+    text = re.sub(r"picks? (?:it|them|up)|puts? (?:it|them) before", "", question)
+    source = bool(re.search(r"\bfrom\b", text)) or (bool(_SOURCE.search(text)) and not _GOAL.search(text))
+    nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
+    verbs = [v for v in verbs_in(tokens, nouns) if v.values]
+    standing: list[tuple[Mention, str]] = []
+    last = ""
+    for m in nouns:
+        relation = preposition(tokens, m.start)
+        if not relation and m.start and tokens[m.start - 1] in ("the", "a", "or", "and", "his"):
+            back = m.start - 2 if tokens[m.start - 1] in ("the", "a", "his") else m.start - 1
+            relation = last if back >= 0 and tokens[back] in ("or", "and") and standing else ""
+        last = relation
+        if set(key.about) & m.values and not set(key.values) & m.values:
+            continue
+        start, _ = _segment(tokens, m)
+        governor = next((v for v in reversed(verbs) if start <= v.start < m.start), None)
+        placed = governor is not None and bool(governor.values & {"put", "putIn"}) and not governor.values & {"grab"}
+        if is_negated(tokens, m):
+            continue
+        if standing and standing[-1][1] in _ON | _IN | _FROM and relation in _ON | _IN:
+            # "From the rack on the wall" tells where the rack is.
+            between = [word for word in tokens[standing[-1][0].end : m.start] if word not in ARTICLES]
+            if " ".join(between) == relation:
+                continue
+        if not source and relation in _FROM:
+            continue
+        if source and (relation in _TO or (placed and relation not in _FROM)):
+            continue
+        standing.append((m, relation))
+    firm = [found for found in standing if found[1] not in _BESIDE]
+    due = [m for m, relation in standing if relation in _BESIDE and set(key.values) & m.values]
+    if due and not any(set(key.values) & m.values for m, _ in firm):
+        return Said((f"beside {key.values[0]}",), why="it lies elsewhere than in or on it")
+    if firm and any(relation for _, relation in firm):
+        # Beside places with a preposition, names without one are what is put there or opened.
+        firm = [f for f in firm if f[1]] if not any(set(key.values) & m.values for m, r in firm if not r) else firm
+        firm = [f for f in firm if f[1] or set(key.values) & f[0].values]
+    found = _told_apart(compare([m.values for m, _ in firm], key), [m for m, _ in firm], key)
+    if found.right and key.relation is not None and not set(key.values) & lexicon().either:
+        said = {("on" if r in _ON else "in" if r in _IN else "") for m, r in firm}
+        wrong = "in" if key.relation == "on" else "on"
+        if wrong in said and key.relation not in said:
+            return Said((f"{wrong} {key.values[0]}",), why=f"it lies {key.relation} it")
+    return found
+
+
+_PARTS: Final = {"clothespants": "trousers", "clothesshirt": "shirt"}
+
+
+def colour(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """The colour that an answer gives to the thing in question."""
+    nouns = [m for m in names_in(tokens, "noun", "colour", "room") if m.kind == "noun"]
+    shades = {m.start for m in names_in(tokens, "colour")}
+    nouns = [m for m in nouns if not (tokens[m.start] == "light" and m.end in shades)]
+    inside = {p for m in nouns for p in range(m.start, m.end)}
+    colours = [m for m in names_in(tokens, "colour") if m.start not in inside]
+    topic = {_PARTS.get(name, name) for name in key.about}
+    topic |= {v for m in names_in(tokens_of(question), "noun") for v in m.values}
+    standing = []
+    for m in colours:
+        owner = next((n for n in nouns if 0 <= n.start - m.end <= 1 and "and" not in tokens[m.end : n.start]), None)
+        if owner is not None and any(t in PUNCTUATION or t in _WORD for t in tokens[m.end : owner.start]):
+            owner = None
+        if owner is None:
+            start, _ = _segment(tokens, m)
+            before = [n for n in nouns if start <= n.start < m.start]
+            owner = before[0] if before else None
+        if owner is not None and not owner.values & topic:
+            continue
+        if is_negated(tokens, m) or is_denied_after(tokens, m, colours):
+            continue
+        values = m.values if "blond" in key.values or "blond" in key.among else m.values - {"blond"}
+        values = values - {"yellow"} if "blond" in key.values and values & {"blond"} else values
+        standing.append((m, values or m.values))
+    # "light grey", "dark brown" and a shade beside its colour are one.
+    return compare([values for _, values in standing], key)
+
+
+_NOT_SWITCHED: Final = frozenset("the a an his top it its their this that and".split())
+
+
+def state(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """The state or posture that an answer tells."""
+    wanted = (*key.values, *key.among)
+    found = [m for m in names_in(tokens, "state") if m.values & set(wanted)]
+    if set(wanted) & {"on", "off"}:
+        found += [m for m in names_in(tokens, "running") if m.values & set(wanted)]
+        for at, word in enumerate(tokens):
+            following = tokens[at + 1] if at + 1 < len(tokens) else ""
+            if (word == "off" and following != "to") or (
+                word == "on" and (following not in _NOT_SWITCHED or following == "and")
+            ):
+                found.append(Mention("state", frozenset({word}), at, at + 1))
+    found.sort(key=lambda m: m.start)
+    known = [m for m in found if not _is_lazy(tokens, m)]
+    said = [m for m in known if not is_negated(tokens, m) and not is_denied_after(tokens, m, known)]
+    if not said and len(wanted) > 1:
+        denied = {v for m in known if is_negated(tokens, m) for v in m.values}
+        left = set(wanted) - denied
+        return compare([frozenset(left)], key) if denied and len(left) == 1 else NOTHING
+    # "Closed, it was open before."
+    past = [m for m in said if "was" in _words(tokens, m) and _words(tokens, m) & (_EARLIER | _BEGINNING)]
+    said = [m for m in said if m not in past] or said
+    values = [m.values for m in said]
+    if len(set(values)) > 1 and len(wanted) == 2:
+        between = tokens[said[-2].end : said[-1].start]
+        joined = tokens[said[0].end : said[-1].start]
+        if "or" not in joined and (_AT_LAST & set(between) or _AT_LAST & set(tokens[said[-1].end :])):
+            values = values[-1:]
+    return compare(values, key)
+
+
+_AT_LAST: Final = frozenset("so again finally end eventually then afterwards later now before".split())
+
+
+def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
+    """True for words of posture that tell none, as *lies* of a thing or *stand* in *TV stand*."""
+    before = tokens[mention.start - 1] if mention.start else ""
+    return before in ("tv", "television") or (tokens[mention.start] == "seat" and before != "a")
+
+
+def person(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """Reads the person."""
+    found = names_in(tokens, "person")
+    known = [m for m in found if not is_negated(tokens, m)]
+    known = [m for m in known if tokens[max(0, clause_start(tokens, m.start) - 1)] not in ("while", "whereas")] or known
+    by = [m for m in known if preposition(tokens, m.start) == "by"]
+    given = re.search(r"\b(?:give|gives|gave|hand|hands|pass|passes)\b", question)
+    from_ = [m for m in known if given and preposition(tokens, m.start) in _FROM]
+    if by or from_:
+        return compare([m.values for m in (by or from_)], key)
+    subjects: list[Mention] = []
+    for m in known:
+        verbs = verbs_in(tokens[clause_start(tokens, m.start) : m.start])
+        linked = tokens[m.start - 1] in ("is", "was") or (m.start > 1 and tokens[m.start - 2] in ("is", "was"))
+        after_who = {"who", "whom", "that"} & set(tokens[clause_start(tokens, m.start) : m.start])
+        if (not verbs or linked) and not after_who and preposition(tokens, m.start) not in _LOCAL | {"for", "with"}:
+            subjects.append(m)
+    # "He does, the man": a pronoun stands for what is named.
+    named = [m for m in subjects if tokens[m.start] not in ("he", "she", "him", "her", "male", "female")] or subjects
+    asked = {action for verb in verbs_in(tokens_of(question)) for action in verb.values}
+    doing = [m for m in named if any(v.values & asked for v in verbs_in(tokens[m.end : clause_end(tokens, m.end)]))]
+    # "The man picks it up, the woman watches."
+    return compare([m.values for m in (doing or named)], key)
+
+
+_COMPARED: Final = re.compile(r"\b(?:earlier|before|previous|previously|first scene|prior)\b")
+
+
+def comparison(tokens: list[str], question: str, key: AnswerKey) -> Said:
+    """Reads more, fewer or as many."""
+    found = names_in(tokens, "comparison")
+    swapped = {"more": "fewer", "fewer": "more", "as many": "as many"}
+    standing, denied = [], set()
+    for m in found:
+        (value,) = m.values
+        start, end = clause_start(tokens, m.start), clause_end(tokens, m.end)
+        if value == "as many" and tokens[m.start] == "as" and m.start:
+            # "twice as many", "not as many"
+            before = tokens[m.start - 1]
+            if before in ("twice", "thrice", "double", "triple", "times", "half", "not", "third", "quarter"):
+                standing.append("more" if before in ("twice", "thrice", "double", "triple", "times") else "fewer")
+                continue
+        rest = tokens[m.end : end]
+        scene = " ".join(tokens[start:end])
+        earlier = _COMPARED.search(scene) is not None and not {"than", "as"} & set(rest) and "compared" not in scene
+        value = swapped[value] if earlier and "here" not in rest and "now" not in rest else value
+        if (is_negated(tokens, m) and value != "as many") or ("not" in tokens[start : m.start] and "no" not in rest):
+            denied.add(value)
+        else:
+            standing.append(value)
+    if not standing and len(denied) == 2:
+        standing = [value for value in swapped if value not in denied]
+    return compare([frozenset({value}) for value in dict.fromkeys(standing)], key)

@@ -1,0 +1,151 @@
+"""Dialogues about a benchmark's videos, written from their graphs and checked by SPARQL before they are stored."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, BrokenInvariantError
+from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.source import graph_of_clip
+from reeltalk.graph.story import Story
+from reeltalk.progress import CountProgress
+from reeltalk.questions.checking import Checker
+from reeltalk.questions.wording import SPLITS, dialogue
+from reeltalk.schema.dialogue import Dialogue
+from reeltalk.schema.ids import DialogueId, derive_id
+from reeltalk.schema.media import Clip, Video
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.tables import CLIPS, DIALOGUES, VIDEOS
+
+STAGE: Final = "graph questions"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    dialogues: int
+    turns: int
+    types: dict[str, int]
+    """Turns by VDAct's question type; a turn may have several."""
+    answer_types: dict[str, int]
+    forms: dict[str, int]
+    """Surface forms that occur, by split."""
+    checked: int
+    """Turns that SPARQL answered again; all agree, or nothing is written."""
+    without_graphs: int
+    """Videos that are left out, having no clip with a graph."""
+
+
+def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
+    """Each video with its clips in order and their graphs as N-Quads by name; none where a video has no graphs.
+
+    Args:
+        benchmark: Where they lie.
+        limit: Stop after this many videos; all by default.
+
+    Raises:
+        InputError: A table is damaged.
+    """
+    names = set(benchmark.graphs())
+    clips: dict[str, list[tuple[Clip, str]]] = defaultdict(list)
+    for clip in benchmark.read(CLIPS):
+        if (name := graph_of_clip(clip, names)) is not None:
+            clips[clip.video_id].append((clip, name))
+    for video in islice(benchmark.read(VIDEOS), limit):
+        # Clips without times are in the order of the table, as in VDAct's recovered scenarios.
+        ordered = sorted(clips[video.id], key=lambda found: found[0].interval.start_s if found[0].interval else 0.0)
+        texts = {name: benchmark.graph(name) for _, name in ordered}
+        yield video, [clip for clip, _ in ordered], texts
+
+
+def write_dialogues(
+    benchmark: Benchmark,
+    *,
+    per_video: int = 3,
+    turns: int = 10,
+    seed: int = 17,
+    overwrite: bool = False,
+    progress: CountProgress | None = None,
+) -> Written:
+    """Write dialogues about every video that has graphs.
+
+    Args:
+        benchmark: Receives the table of dialogues.
+        per_video: Dialogues a video; VDAct has 3.
+        turns: Turns a dialogue; VDAct's have 10 to 15.
+        seed: Decides what is asked.
+        overwrite: Replace the dialogues that are there.
+        progress: Called with videos done of videos.
+
+    Raises:
+        BenchmarkError: The benchmark has dialogues already, no graphs, or a split that has no forms.
+        BrokenInvariantError: SPARQL finds another answer to a question; nothing is written then.
+    """
+    settings = {"per_video": per_video, "turns": turns, "seed": seed}
+    entry = benchmark.manifest.files.get(DIALOGUES.file_name)
+    if entry is not None and entry.stage != STAGE:
+        # Answers, scores and reviews may rest on them.
+        raise BenchmarkError(f"{benchmark.path} holds dialogues of '{entry.stage}', which are not replaced")
+    if entry is not None and not overwrite:
+        raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(DIALOGUES):,} dialogues; pass --overwrite")
+    rows: list[Dialogue] = []
+    types: Counter[str] = Counter()
+    answer_types: Counter[str] = Counter()
+    forms: dict[str, set[str]] = defaultdict(set)
+    total, without, checked = benchmark.rows(VIDEOS), 0, 0
+    for done, (video, clips, texts) in enumerate(stories(benchmark), 1):
+        if not clips:
+            without += 1
+            continue
+        graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
+        story, checker = Story(graphs), Checker(texts)
+        split = video.split or SPLITS[0]
+        if split not in SPLITS:
+            # Forms are divided among these; another split would share its forms with one of them.
+            raise BenchmarkError(
+                f"video '{video.id}' is of split {split!r}; forms are divided among {', '.join(SPLITS)}"
+            )
+        draw = random.Random(f"{seed} {video.id}")
+        for number in range(per_video):
+            written, _ = dialogue(
+                story, split=split, seed=draw.getrandbits(32), turns=turns, asked_at_s=video.duration_s
+            )
+            for wrong in checker.disagreements(written):
+                raise BrokenInvariantError(
+                    f"{video.id}: {wrong.question!r} has the answer {wrong.written!r} but SPARQL finds {wrong.found!r}"
+                )
+            checked += len(written)
+            for turn in written:
+                types.update(turn.labels["vdact.question_type"])
+                answer_types[str(turn.extra["answer_type"])] += 1
+                forms[split].add(str(turn.extra["form"]))
+            rows.append(
+                Dialogue(
+                    id=DialogueId(derive_id("dialogue", video.id, seed, number)),
+                    video_id=video.id,
+                    clip_ids=tuple(clip.id for clip in clips),
+                    turns=tuple(written),
+                )
+            )
+        if progress is not None:
+            progress(done, total)
+    if not rows:
+        raise BenchmarkError(f"{benchmark.path} has no video with graphs; 'reeltalk world film' makes some")
+    shared = [(a, b) for a in forms for b in forms if a < b and forms[a] & forms[b]]
+    if shared:
+        raise BrokenInvariantError(f"splits share surface forms: {shared}")
+    with benchmark.writing(stage=STAGE, settings=settings) as writer:
+        writer.add(DIALOGUES, rows)
+    return Written(
+        dialogues=len(rows),
+        turns=sum(len(row.turns) for row in rows),
+        types=dict(types.most_common()),
+        answer_types=dict(answer_types.most_common()),
+        forms={split: len(found) for split, found in sorted(forms.items())},
+        checked=checked,
+        without_graphs=without,
+    )

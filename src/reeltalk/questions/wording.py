@@ -1,0 +1,322 @@
+"""Questions put into words: surface forms, the dialogue they make, and the turns of a benchmark.
+
+Forms (`forms.toml`) are divided among the splits, so that no form of train occurs in test. Facts come from
+`questions.py`, which knows nothing of how they are asked for.
+"""
+
+import random
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.graph import phrases
+from reeltalk.graph.story import Story
+from reeltalk.graph.vocabulary import ROOMS, plain_name
+from reeltalk.questions.keys import answer_key
+from reeltalk.questions.question import Question
+from reeltalk.questions.questions import questions
+from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Turn
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.record import Json
+
+FORMS: Final = Path(__file__).parent / "forms.toml"
+LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
+LESSON_FORMS: Final = Path(__file__).parent / "lesson_forms.toml"
+SPLITS: Final = ("train", "dev", "test")
+LESSONS: Final = "lessons"
+"""In place of a split: the forms of train, and more of them that no benchmark uses, to teach a model from nothing."""
+FOLLOW_UP_SHARE: Final = 0.45
+"""How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
+MOST_OF_A_KIND: Final = 2
+"""Questions of one kind in a dialogue."""
+
+
+class Otherwise(BaseModel):
+    """Labels of some wordings of a kind that ask for something else than the others; None where they are the same."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    words: tuple[str, ...] = ()
+    """Wordings that hold one of these; all where there are none."""
+    names_object: bool | None = None
+    """Only wordings that name an object, or that name none; either where None."""
+    types: tuple[str, ...] | None = None
+    target: tuple[str, ...] | None = None
+    content: tuple[str, ...] | None = None
+    thinking: str | None = None
+
+
+class Form(BaseModel):
+    """The surface forms of one kind, and the labels of its questions, after the vocabularies' definitions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    types: tuple[str, ...]
+    target: tuple[str, ...]
+    content: tuple[str, ...]
+    thinking: str
+    otherwise: tuple[Otherwise, ...] = ()
+    forms: tuple[str, ...]
+    ref: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+
+
+@cache
+def forms() -> Mapping[str, Form]:
+    """Surface forms by kind of question."""
+    return _read(FORMS)
+
+
+@cache
+def linked_forms() -> Mapping[str, Form]:
+    """Surface forms of the questions about two scenes, by kind."""
+    return _read(LINKED_FORMS)
+
+
+@cache
+def lesson_forms() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """More surface forms, `forms` and `ref` by kind, written without a look at those of dev and test."""
+    raw: dict[str, dict[str, list[str]]] = tomllib.loads(LESSON_FORMS.read_text(encoding="utf-8"))
+    return raw
+
+
+def form_of(kind: str) -> Form:
+    """What is known of a kind of question, about one scene or two."""
+    return forms()[kind] if kind in forms() else linked_forms()[kind]
+
+
+def _read(path: Path) -> dict[str, Form]:
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {kind: Form.model_validate(form) for kind, form in raw.items()}
+
+
+def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
+    """The forms that a split, or `LESSONS`, may use, each with its name, as `where_put/ref/3`."""
+    given = form_of(kind).ref if ref else form_of(kind).forms
+    part = "ref" if ref else "forms"
+    own = SPLITS[0] if split == LESSONS else split
+    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of(n) == own]
+    if split == LESSONS:
+        more = lesson_forms().get(kind, {}).get(part, ())
+        found += [(f"{kind}/{part}/lesson-{n}", text) for n, text in enumerate(more)]
+    return found
+
+
+def split_of(number: int) -> str:
+    """The split that may use the form with this place in its list."""
+    return {2: "dev", 3: "test"}.get(number % 4, "train")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question put into words."""
+
+    question: Question
+    form: str
+    template: str
+    """The surface form itself."""
+    text: str
+    answer: str
+    rests: bool
+    """True where it rests on the turn before."""
+
+
+def dialogue(
+    story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
+) -> tuple[list[Turn], list[Asked]]:
+    """One dialogue about a scenario.
+
+    Args:
+        story: The scenario.
+        split: Whose surface forms are used.
+        seed: Decides what is asked and how.
+        turns: How many turns; fewer where the story does not give as many.
+        asked_at_s: The moment of the questions; the end of the video by default.
+
+    Returns:
+        The turns, and how each came about.
+    """
+    draw = random.Random(f"dialogue {seed}")
+    pool = questions(story, seed=seed)
+    chosen: list[Asked] = []
+    used: set[tuple[str, str]] = set()
+    kinds: Counter[str] = Counter()
+    while len(chosen) < turns:
+        last = chosen[-1].question if chosen else None
+        open_ = [q for q in pool if (q.kind, identity(q)) not in used and kinds[q.kind] < MOST_OF_A_KIND]
+        follow = [q for q in open_ if last is not None and rests_on(q, last) and forms_of(q.kind, split, ref=True)]
+        fresh = [q for q in open_ if forms_of(q.kind, split, ref=False)]
+        rests = bool(follow) and draw.random() < FOLLOW_UP_SHARE
+        options = follow if rests else fresh
+        if not options:
+            break
+        weights = [1.0 / (1 + kinds[q.kind]) / sum(o.kind == q.kind for o in options) for q in options]
+        question = draw.choices(options, weights)[0]
+        kinds[question.kind] += 1
+        used.add((question.kind, identity(question)))
+        chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
+    at = story.duration_s if asked_at_s is None else asked_at_s
+    return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
+
+
+def identity(question: Question) -> str:
+    """Tells a question apart from others of its kind."""
+    return repr(sorted(question.params.items()))
+
+
+def rests_on(question: Question, last: Question) -> bool:
+    """True where *it* or *that* in a question can mean what the turn before was about."""
+    if question.anchor is None:
+        return False
+    return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
+
+
+def word(question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False) -> Asked:
+    """Put a question and its answer into words.
+
+    Args:
+        question: What is asked.
+        split: Whose surface forms are used.
+        draw: Chooses among them.
+        first: True in the first turn of a dialogue, where nobody was spoken of yet.
+        rests: Use a form that rests on the turn before.
+    """
+    name, template = draw.choice(forms_of(question.kind, split, ref=rests))
+    spec = form_of(question.kind)
+    answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
+    text = fill(template, question.slots, named=first or draw.random() < 0.3)
+    answer = fill(draw.choice(answers), question.slots, named=False)
+    return Asked(question, name, template, phrases.sentence(text), phrases.sentence(answer), rests)
+
+
+def fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
+    """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
+    mentioned = not named
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal mentioned
+        slot = match[1]
+        person = {"he": "the person", "him": "the person", "his": "the person's"}
+        if slot.lower() in ("he", "he2", "him", "his"):
+            plain = slot.lower().rstrip("2")
+            text = person[plain] if not mentioned else plain
+            mentioned = True
+        else:
+            text = slots[slot.lower()] if slot.lower() in slots else slots[slot]
+        return text[:1].upper() + text[1:] if slot[0].isupper() else text
+
+    return re.sub(r"\{(\w+)\}", put, template)
+
+
+def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
+    """A question as a turn of a benchmark.
+
+    Args:
+        asked: The question in words.
+        story: Where it comes from.
+        draw: Orders the options.
+        asked_at_s: The moment of the question.
+    """
+    question = asked.question
+    shown = [event.interval for event in question.evidence if event.interval is not None]
+    if not question.evidence and question.answer_type != "refusal" and story.interval is not None:
+        shown = [story.interval]
+    options, correct = None, None
+    if question.distractors:
+        right = question.slots["option"]
+        shuffled = [right, *question.distractors]
+        draw.shuffle(shuffled)
+        options, correct = tuple(shuffled), shuffled.index(right)
+    extra: dict[str, Json] = {
+        "kind": question.kind,
+        "form": asked.form,
+        "answer_type": question.answer_type,
+        "answer_key": question.key,
+        "params": dict(question.params),
+        REFERS_TO: _name(question.anchor, story) if asked.rests else None,
+        SPEAKS_OF: [name for name in (question.focus_object, _name(question.focus_event, story)) if name is not None],
+    }
+    return Turn(
+        question=asked.text,
+        references=(asked.answer,),
+        asked_at_s=asked_at_s,
+        evidence=_merged(shown),
+        options=options,
+        correct_option=correct,
+        labels=labels_of(question, asked.template, rests=asked.rests),
+        key=answer_key(question, story),
+        extra=extra,
+    )
+
+
+def labels_of(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
+    """VDAct's question types and CogME's tags of a question.
+
+    Args:
+        question: What is asked.
+        template: The surface form that asks for it.
+        rests: The question rests on the turn before.
+    """
+    spec = form_of(question.kind)
+    types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
+    named = names_object(template, question.slots)
+    for other in spec.otherwise:
+        said = not other.words or any(words in template for words in other.words)
+        if said and other.names_object in (None, named):
+            types, target, content = other.types or types, other.target or target, other.content or content
+            thinking = other.thinking or thinking
+    if rests and "REF" not in types:
+        types = (*types, "REF")
+    return {
+        "vdact.question_type": types,
+        "cogme.target": target,
+        "cogme.content": content,
+        "cogme.thinking": ("Grasping" if rests and thinking == "Recall" else thinking,),
+    }
+
+
+def names_object(template: str, slots: Mapping[str, str]) -> bool:
+    """True where a surface form, filled in, names a thing; a room is none.
+
+    Args:
+        template: The surface form.
+        slots: What fills it.
+    """
+    used = {slot.lower() for slot in re.findall(r"\{(\w+)\}", template)} & slots.keys()
+    return bool(used & _THINGS) or any(_THING.search(slots[slot]) for slot in used if slot.startswith(_ACTS))
+
+
+_THINGS: Final = frozenset({"o", "t", "absent"})
+"""Slots that hold an object."""
+_ACTS: Final = ("do", "other")
+"""How slots begin that hold an act, perhaps on an object."""
+_THING: Final = re.compile(rf"\bthe (?!(?:{'|'.join(map(plain_name, sorted(ROOMS)))}|splits)$)")
+
+
+def _name(what: str | int | None, story: Story) -> str | None:
+    """An object's name, or that of the event with this place in a story: the same in every story that holds it."""
+    if not isinstance(what, int):
+        return what
+    event = story.events[what]
+    return f"{story.graphs[event.part].name}#{event.index}"
+
+
+def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
+    """Intervals in order, those that touch as one."""
+    merged: list[Interval] = []
+    for interval in sorted(intervals, key=lambda i: i.start_s):
+        if merged and interval.start_s <= merged[-1].end_s + 1e-6:
+            end_s = max(merged[-1].end_s, interval.end_s)
+            merged[-1] = Interval(start_s=merged[-1].start_s, end_s=end_s)
+        else:
+            merged.append(interval)
+    return tuple(merged)

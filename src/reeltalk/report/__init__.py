@@ -1,1 +1,0 @@
-"""Runs in, a static site or a table out."""

@@ -1,0 +1,112 @@
+"""Addresses of models' servers: what cannot be one is refused before anything is read."""
+
+import os
+import re
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from reeltalk.errors import SettingError
+
+EXAMPLE: Final = "http://localhost:8000/v1"
+OPENAI_HOST: Final = "api.openai.com"
+BASE_URL: Final = "OPENAI_BASE_URL"
+"""Environment variable that the `openai` package reads where no address is given."""
+_ROUTES: Final = re.compile(r"/(?:chat/completions|completions|responses|models|embeddings)/*$")
+# As https://platform.openai.com/docs/models lists them; gpt-oss is for servers of one's own.
+_OPENAI_MODEL: Final = re.compile(r"(?!gpt-oss)(?:gpt-|chatgpt-|o\d|ft:|codex-|computer-use-)", re.IGNORECASE)
+_USER: Final = re.compile(r"(?<![^/\s'\"])[^/@\s'\"]+@")
+_OF_PROVIDERS: Final = ("inspect:", "transformers:")
+
+
+def check_address(address: str, option: str) -> None:
+    """Refuse what is no address of an OpenAI-compatible server.
+
+    Args:
+        address: As it was given.
+        option: Where it was given, as `--base-url`, for the error.
+
+    Raises:
+        SettingError: It has no scheme, no host, no such port, a space, or goes on beyond the part that is wanted.
+    """
+    if (problem := _problem(address)) is not None:
+        raise SettingError(f"{option} {without_user(address)!r}: {problem}")
+
+
+def without_user(text: str) -> str:
+    """A text in which addresses have no user and password."""
+    return _USER.sub("", text)
+
+
+def _problem(address: str) -> str | None:
+    if re.search(r"[\s\x00-\x1f\x7f]", address):
+        return f"an address holds no spaces; give it as {EXAMPLE}"
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        return f"{str(error)[:1].lower()}{str(error)[1:]}; give it as {EXAMPLE}"
+    if parts.scheme not in ("http", "https") or not address.partition(":")[2].startswith("//"):
+        return f"an address begins with http:// or https://; give it as {_with_scheme(address)}"
+    if not parts.hostname or port == 0:
+        return f"it names no {'port' if parts.hostname else 'host'}; give it as {EXAMPLE}"
+    if route := _ROUTES.search(parts.path):
+        shorter = parts._replace(path=parts.path[: route.start()], query="", fragment="")
+        return f"leave out {route[0]}, which is added; give {without_user(shorter.geturl())}"
+    return None
+
+
+def _with_scheme(address: str) -> str:
+    """An address as it may have been meant."""
+    rest = re.sub(r"^\w*:?/*(?=[^/])", "", address) if "//" in address else address
+    found = re.match(r"[\w.-]+(:\d{1,5})?(/[\w./-]*)?$", rest.rpartition("@")[2])
+    return f"http://{found[0]}" if found else EXAMPLE
+
+
+def _checked(address: str) -> str:
+    if (problem := _problem(address)) is not None:
+        raise ValueError(problem)
+    return address
+
+
+ServerAddress = Annotated[str, AfterValidator(_checked)]
+"""Address of an OpenAI-compatible server, up to `/v1`. What is none is refused, with what to give."""
+
+
+def check_server(
+    model: str,
+    address: str | None,
+    key_variable: str | None,
+    *,
+    name: str = "--model",
+    option: str = "--base-url",
+) -> None:
+    """Refuse a model that nobody can be asked for: no address where OpenAI has none of its name, or no key.
+
+    Args:
+        model: Name of the model at an address; those of inspect_ai's providers and local ones are let through.
+        address: Of its server; None for the one in `OPENAI_BASE_URL`, else OpenAI's own.
+        key_variable: Environment variable that holds the key; None where replies are kept, so that none may be needed.
+        name: Where the model is named, for the error.
+        option: Where the address is given.
+
+    Raises:
+        SettingError: It is refused; says what to give.
+    """
+    if model.startswith(_OF_PROVIDERS):
+        return
+    if address is None and (address := os.environ.get(BASE_URL)):
+        check_address(address, BASE_URL)
+    if address is None and _OPENAI_MODEL.match(model) is None:
+        raise SettingError(
+            f"{name} {model}: OpenAI has no model of this name, and no address of another server is given; give it as "
+            f"{option} {EXAMPLE}"
+        )
+    at_openai = address is None or urlsplit(address).hostname == OPENAI_HOST
+    if at_openai and key_variable is not None and not os.environ.get(key_variable):
+        key_option = option.replace("base-url", "api-key-env")
+        raise SettingError(
+            f"{name} {model}: {OPENAI_HOST} needs a key, and the environment variable {key_variable} holds none; set "
+            f"it, name another one as {key_option}, or give the address of another server as {option} {EXAMPLE}"
+        )

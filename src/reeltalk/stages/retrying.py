@@ -1,0 +1,122 @@
+"""Retry: what failed in a run is asked again, by the command that the run's folder keeps."""
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.preset import Preset
+from reeltalk.evaluate.settings import RetrySettings
+from reeltalk.progress import Progress, Tell, silent, unseen
+from reeltalk.schema.runs import CONTROLS
+from reeltalk.stages.evaluating import evaluate
+from reeltalk.stages.finishing import RunReport
+from reeltalk.stages.judging import judge
+from reeltalk.stages.kept_command import KeptEvaluation, KeptJudgement, changed, read_command
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER
+
+NO_PRESETS: Final[Mapping[str, Preset]] = {}
+
+
+def retry(
+    path: Path | str,
+    *,
+    settings: RetrySettings | None = None,
+    benchmark: Path | str | None = None,
+    presets: Mapping[str, Preset] = NO_PRESETS,
+    progress: Progress = unseen,
+    tell: Tell = silent,
+) -> RunReport:
+    """Ask again what failed in a run of `evaluate` or `judge`; an unfinished one goes on. The rest is not asked again.
+
+    The run that is there stays until the new one is whole. It is what calling `evaluate` or `judge` again with the same
+    settings does.
+
+    Args:
+        path: The run's folder.
+        settings: What may be another than before.
+        benchmark: Where the benchmark is now, if it was moved.
+        presets: Published designs by name, as `reeltalk.benchmarks.PRESETS`, for runs that were played by one.
+        progress: Told after each turn.
+        tell: Told in a sentence what is asked again.
+
+    Raises:
+        BenchmarkError: `path` is no run, keeps no command, or what it was made from is not there any more.
+        SettingError: An address was given with a password, which is not kept; or the preset is none of `presets`.
+        ReeltalkError: As `evaluate` and `judge`.
+    """
+    path, settings = Path(path).resolve(), settings or RetrySettings()
+    command = read_command(path)
+    given = [(name, getattr(settings, name)) for name in RetrySettings.model_fields]
+    for name in command.without_passwords:
+        if getattr(settings, name) is None:
+            raise SettingError(
+                f"the address was given with a user or a password, which {path.name} does not keep; give it again: "
+                f"--{name.replace('_', '-')}"
+            )
+    limits, judge_model = changed(command.limits, given), changed(command.judge_model, given)
+    moved = Path(benchmark).resolve() if benchmark is not None else None
+    folder = (path / command.folder).resolve()
+    if not folder.is_dir():
+        raise BenchmarkError(
+            f"{path / COMMAND} says that the run was made from the folder {command.folder!r}, as seen from the run; "
+            f"that would be {folder}, which is not there. If the run was moved or copied alone, put it back; or give "
+            f"the command that made it again with --out {path}: it asks only what failed"
+        )
+    # Paths of the command, and those that are part of what was asked, as python:FILE.py:CLASS, are seen from there.
+    with contextlib.chdir(folder):
+        if isinstance(command, KeptJudgement):
+            about = moved or command.benchmark
+            return judge(
+                *command.sources,
+                out=path,
+                judging=command.judging,
+                judge_model=judge_model,
+                limits=limits,
+                benchmark=_opened(about, path) if about is not None else None,
+                format=command.format,
+                limit=command.limit,
+                beside=command.beside,
+                progress=progress,
+                tell=tell,
+            )
+        beside = [name for name in CONTROLS if name in command.controls or (path / CONTROLS_FOLDER / name).is_dir()]
+        return evaluate(
+            _opened(moved or command.benchmark, path),
+            model=command.model,
+            out=path,
+            preset=_preset(command, presets),
+            play=command.play,
+            judging=command.judging,
+            asking=changed(command.asking, given),
+            judge_model=judge_model,
+            limits=limits,
+            limit=command.limit,
+            train=_opened(command.train, path, option="--train") if command.train is not None else None,
+            answers_format=command.answers_format,
+            skip_missing=command.skip_missing,
+            workers=settings.workers or command.workers,
+            processes=settings.processes or command.processes,
+            controls=beside,
+            progress=progress,
+            tell=tell,
+        )
+
+
+def _opened(path: Path, run: Path, *, option: str = "--bench") -> Benchmark:
+    """A benchmark of the command; relative paths are seen from the current folder."""
+    if path.is_dir():
+        return Benchmark.open(path)
+    kept = "" if path.is_absolute() else f", which {run / COMMAND} names as {str(path)!r} seen from {Path.cwd()}"
+    way = "name its place with --bench" if option == "--bench" else f"give the whole command again with its {option}"
+    raise BenchmarkError(f"there is no benchmark {path.resolve()}{kept}; if the run or the benchmark was moved, {way}")
+
+
+def _preset(command: KeptEvaluation, presets: Mapping[str, Preset]) -> Preset | None:
+    if command.preset is None:
+        return None
+    if command.preset not in presets:
+        raise SettingError(f"the run was played by the preset {command.preset!r}, which is not among those given")
+    return presets[command.preset]

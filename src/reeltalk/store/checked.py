@@ -1,0 +1,143 @@
+"""Which files were hashed, and stand as they did then: so that a file that nobody touched is hashed once.
+
+The record lies in your own cache folder, by the absolute path of the folder that holds the files. Beside the files it
+could come with them from somebody who edited both.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from reeltalk.errors import BenchmarkError
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.manifest import hash_file
+
+RECENT_NS: Final = 100_000_000
+"""File systems tell times in ticks of up to 10 ms: what changed within this time may change again and look the same."""
+OPENINGS: Final = 5
+"""How often a file or a run is opened that another process replaces each time meanwhile."""
+SPARE_LINES: Final = 1000
+"""Lines beyond one for each file, of what changed since, after which the record is written anew."""
+
+Mark = tuple[int, int, int, int]
+"""Size, times of the last change of content and of entry, in ns, and inode."""
+
+
+def cache_folder() -> Path:
+    """Where we keep what can be made anew: `$XDG_CACHE_HOME/reeltalk`, or `~/.cache/reeltalk`.
+
+    Raises:
+        RuntimeError: You have no home folder.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reeltalk"
+
+
+class Checked:
+    """Hashes of the files of one folder.
+
+    Args:
+        folder: A benchmark's or run's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[Mark, str]] | None = None
+        self._record: Path | None = None
+
+    def sha256(self, name: str) -> str:
+        """Hash of a file's content, read again only where the file may have changed since it was hashed.
+
+        Args:
+            name: Path in the folder.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        path = self._folder / name
+        known, mark = self._load(), mark_of(path)
+        if name in known and known[name][0] == mark:
+            return known[name][1]
+        sha256, _ = hash_file(path)
+        if mark is not None and mark == mark_of(path) and time.time_ns() - max(mark[1], mark[2]) > RECENT_NS:
+            known[name] = mark, sha256
+            self._keep(name)
+        return sha256
+
+    def _load(self) -> dict[str, tuple[Mark, str]]:
+        if self._known is not None:
+            return self._known
+        self._known, lines = {}, []
+        # Without a home folder, or where it cannot be read, everything is hashed each time.
+        with contextlib.suppress(OSError, RuntimeError):
+            folder = os.fspath(self._folder.resolve())
+            digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+            self._record = cache_folder() / "checked" / f"{digest}.jsonl"
+            lines = self._record.read_bytes().splitlines()
+        for line in lines:
+            # A process that was killed leaves half a line.
+            with contextlib.suppress(ValueError, TypeError):
+                name, size_bytes, changed_ns, entered_ns, inode, sha256 = json.loads(line)
+                self._known[str(name)] = (size_bytes, changed_ns, entered_ns, inode), str(sha256)
+        if self._record is not None and len(lines) > len(self._known) + SPARE_LINES:
+            with contextlib.suppress(Exception):
+                write_bytes(self._record, b"".join(_line(name, *found) for name, found in self._known.items()))
+        return self._known
+
+    def _keep(self, name: str) -> None:
+        if self._record is None or self._known is None:
+            return
+        try:
+            self._record.parent.mkdir(parents=True, exist_ok=True)
+            with self._record.open("ab") as stream:
+                stream.write(_line(name, *self._known[name]))
+        except OSError:
+            self._record = None
+
+
+def mark_of(path: Path) -> Mark | None:
+    """Tells a file from what it was before, and from another one that took its place; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+class ReplacedError(BenchmarkError):
+    """Another process wrote a folder while it was read.
+
+    Args:
+        folder: Of the benchmark or run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"another process wrote {folder} while it was read; run the command again")
+
+
+@contextlib.contextmanager
+def standing(last: Path, mark: Mark | None, *, begun: Path) -> Iterator[None]:
+    """Refuse what was read in the block, or failed in it, where another process replaced the folder's files meanwhile.
+
+    Args:
+        last: The file that is replaced last.
+        mark: What `mark_of` told of it before; None where nobody replaces anything.
+        begun: Is there from before the first file is replaced until after the last.
+
+    Raises:
+        ReplacedError: `begun` is there, or `last` is another file.
+    """
+    try:
+        yield
+    finally:
+        # In this order: `begun` goes once `last` is in place.
+        if mark is not None and (begun.exists() or mark_of(last) != mark):
+            raise ReplacedError(last.parent)
+
+
+def _line(name: str, mark: Mark, sha256: str) -> bytes:
+    return json.dumps([name, *mark, sha256]).encode() + b"\n"

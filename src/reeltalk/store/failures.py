@@ -1,0 +1,296 @@
+"""What failed in a run, and why; and whether a run is whole and still about the benchmark that it was made on.
+
+Reasons that differ only in addresses, identifiers and numbers are counted as one.
+"""
+
+import contextlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from reeltalk.errors import ReeltalkError
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.checks import Check
+from reeltalk.schema.runs import CONTROLS, SummaryRow
+from reeltalk.schema.scoring import NOTHING_TO_JUDGE, JudgedScore, ScoreState
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.runs import (
+    ANSWERS,
+    CONTROLS_FOLDER,
+    Run,
+    check_run_folder,
+    is_unfinished,
+    read_run,
+    retried,
+    told_of_unfinished,
+)
+from reeltalk.store.tables import read_rows
+
+MOST_REASONS: Final = 5
+"""Reasons that are told, of turns and of judgings each."""
+REASON_CHARS: Final = 300
+UNTOLD: Final = "no reason is known"
+ANSWERS_WITHOUT_ASKING: Final = ("answers:", "human:", "baseline:", "oracle")
+"""How models begin of which nothing comes of asking again."""
+READ_BY: Final = 2
+"""A judging that had so many replies was read twice in vain: they are kept, and asking again gives them again."""
+
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\",;)]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
+_STATUS: Final = re.compile(r"\b(answered|status|code|error|http)(\W{1,3})(\d{3})\b", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(
+    r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|"
+    # Of random hexadecimal digits all may be decimal; a date behind a name is of a model's name.
+    r"\b[a-z]{2,12}[-_]+(?=\w*\d)(?!(?:19|20)\d{6}\b)\w{8,}",
+    re.IGNORECASE,
+)
+_NUMBER: Final = re.compile(r"(?<![\w<])\d[\d.,:]*(?!\w)")
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Turns without an answer and judgings without a score."""
+
+    due: int = 0
+    """Turns that were to be answered."""
+    answered: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why turns have no answer."""
+    judgings: Mapping[str, int] = field(default_factory=dict)
+    """Judgings by a model, by protocol."""
+    unjudged: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """Why there is no score, by protocol."""
+    unread: int = 0
+    """Judgings of `unjudged` whose replies are kept and cannot be read."""
+    judged: int = 0
+    """Judgings that gave some score, or said that there is none to give."""
+
+    @property
+    def judged_nothing(self) -> bool:
+        """True where a model was to judge and nothing came of it, not even a reply that cannot be read."""
+        return bool(self.judgings) and not self.judged and not self.unread
+
+    def lines(self) -> Iterator[str]:
+        """The most frequent reasons with their counts, turns first."""
+        yield from _told(self.reasons, f"of {self.due:,} turns")
+        for protocol, reasons in self.unjudged.items():
+            yield from _told(reasons, f"of {self.judgings.get(protocol, 0):,} judgings by {protocol}")
+
+
+def failures_of(
+    turns: Iterable[AnsweredTurn], judged: Mapping[str, Iterable[JudgedScore]], summary: Sequence[SummaryRow] = ()
+) -> Failures:
+    """What failed, and why.
+
+    Args:
+        turns: All turns.
+        judged: Scores by protocol.
+        summary: Numbers of the run; those of empty answers, which are no turns, tell which of their judgings failed.
+    """
+    reasons: Counter[str] = Counter()
+    models: set[str] = set()
+    without: set[tuple[str, str, int | None]] = set()
+    due = answered = 0
+    for turn in turns:
+        models.add(turn.model)
+        due += turn.state.is_due or turn.has_failed
+        if turn.has_failed:
+            reasons[turn.reason or UNTOLD] += 1
+            without.add((turn.model, turn.unit_id, turn.turn_index))
+        else:
+            answered += turn.state.is_due
+    counts: dict[str, int] = {}
+    unjudged: dict[str, Counter[str]] = {}
+    unread = scored = 0
+    for protocol, rows in judged.items():
+        # One question to the judge gives rows of several criteria.
+        asked: set[tuple[object, ...]] = set()
+        given: set[tuple[object, ...]] = set()
+        failing: dict[tuple[object, ...], str] = {}
+        replies: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        for row in rows:
+            if row.judge == "none" or (row.model, row.unit_id, row.turn_index) in without:
+                continue
+            if row.reason in NOTHING_TO_JUDGE or (row.reason or "").startswith("the official script"):
+                continue
+            place = (row.model, row.unit, row.unit_id, row.turn_index, row.sample)
+            asked.add(place)
+            replies[place] = max(replies[place], len(row.replies))
+            if row.state is ScoreState.UNSCORED:
+                failing.setdefault(place, row.reason or UNTOLD)
+            else:
+                given.add(place)
+        scored += len(given)
+        if asked:
+            counts[protocol] = len(asked)
+        if failing:
+            unjudged[protocol] = Counter(failing.values())
+            unread += sum(replies[place] >= READ_BY for place in failing)
+    for number in summary:
+        told = Counter({why: count for why, count in number.reasons.items() if why not in NOTHING_TO_JUDGE})
+        if number.model not in models and told:
+            what = f"{number.metric} of {number.model} answers"
+            counts[what], unjudged[what] = number.n + number.unscored, told
+    return Failures(due, answered, reasons, counts, unjudged, unread, scored)
+
+
+def failures_in(run: Run) -> Failures:
+    """What failed in a run that was written: of turns where it played them, and of judgings.
+
+    Args:
+        run: Of any kind.
+
+    Raises:
+        InputError: A file of it is damaged.
+    """
+    return failures_of(run.answers(), {name: run.judged(name) for name in run.protocols()}, run.summary)
+
+
+def asking_helps(failures: Failures, *, kind: str, model: object) -> bool:
+    """True where what failed may come out otherwise when it is asked again.
+
+    Args:
+        failures: Of the run.
+        kind: The verb that wrote the run.
+        model: Who answered, as on the command line.
+    """
+    played = kind == "evaluate" and not str(model).startswith(ANSWERS_WITHOUT_ASKING)
+    unjudged = sum(reasons.total() for reasons in failures.unjudged.values())
+    return (played and bool(failures.reasons)) or unjudged > failures.unread
+
+
+Outlook = Literal["whole", "worth a retry", "as it is"]
+
+
+def outlook_of(path: Path) -> Outlook:
+    """What a retry makes of a run and its controls: nothing failed, it may mend what failed, or it changes nothing.
+
+    Args:
+        path: Folder of a whole run.
+
+    Raises:
+        InputError: A file of it is damaged.
+    """
+    run = read_run(path)
+    whole = True
+    for one in (run, *run.controls().values()):
+        failures = failures_in(one)
+        if asking_helps(failures, kind=one.info.kind, model=one.info.settings.get("model")):
+            return "worth a retry"
+        whole = whole and not failures.reasons and not any(row.unscored for row in one.summary)
+    if any(is_unfinished(path / CONTROLS_FOLDER / name) for name in CONTROLS):
+        return "worth a retry"
+    return "whole" if whole else "as it is"
+
+
+def grouped(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Reasons with their counts, the most frequent first; those that mean the same are one.
+
+    Args:
+        reasons: How often each was given, as it was worded.
+    """
+    groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for reason, count in reasons.items():
+        words = " ".join(reason.split())
+        groups[_likened(words)][words[:REASON_CHARS]] += count
+    found = [(group.most_common(1)[0][0], group.total()) for group in groups.values()]
+    return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+
+
+def _told(reasons: Mapping[str, int], of: str) -> Iterator[str]:
+    found = grouped(reasons)
+    for reason, count in found[:MOST_REASONS]:
+        yield f"{count:,} {of}: {reason}"
+    if rest := found[MOST_REASONS:]:
+        yield f"{sum(count for _, count in rest):,} {of}: and {len(rest):,} more reasons"
+
+
+def _likened(reason: str) -> str:
+    """A reason without what differs from request to request; the status of a reply stays."""
+    likened = _ADDRESS.sub("<address>", reason)
+    likened = _STATUS.sub(lambda found: f"{found[1]}{found[2]}<status{found[3]}>", likened)
+    likened = _IDENTIFIER.sub("<identifier>", likened)
+    return _NUMBER.sub("<number>", likened)
+
+
+HASH: Final = "benchmark"
+"""Where a run's settings hold the hash of its benchmark."""
+
+
+def check_run(path: Path, benchmarks: Sequence[Benchmark] = ()) -> Iterator[Check]:
+    """Read every row of a run once.
+
+    Args:
+        path: The run's folder.
+        benchmarks: Those that it may be about.
+    """
+    try:
+        check_run_folder(path)
+        if is_unfinished(path):
+            yield from _unfinished(path)
+            return
+        run = read_run(path)
+        answers = sum(1 for _ in run.answers())
+        scored = sum(1 for _ in run.item_scores())
+        judged = {protocol: sum(1 for _ in run.judged(protocol)) for protocol in run.protocols()}
+        len(run.groups())
+        failures = failures_in(run)
+    except (ReeltalkError, OSError) as error:
+        advice = "make the run again, or take it from a copy"
+        yield Check(area="runs", subject=str(path), status="problem", found=str(error), advice=advice)
+        return
+    if answers != scored:
+        found = f"it has {answers:,} answers, and scores of {scored:,}"
+        yield Check(area="runs", subject=str(path), status="problem", found=found, advice="score or judge it again")
+    else:
+        also = "".join(f", {count:,} scores of {protocol}" for protocol, count in judged.items())
+        found = f"{answers:,} answers{also}, {len(run.summary):,} numbers, all readable"
+        yield Check(area="runs", subject=str(path), status="ok", found=found)
+    yield from _failed(run, failures)
+    for control in run.controls().values():
+        yield from check_run(control.path)
+    for name in CONTROLS:
+        if is_unfinished(path / CONTROLS_FOLDER / name):
+            yield from _unfinished(path / CONTROLS_FOLDER / name)
+    if benchmarks:
+        yield _about(run, benchmarks)
+
+
+def _unfinished(path: Path) -> Iterator[Check]:
+    far, _, advice = told_of_unfinished(path).partition("; ")
+    yield Check(area="runs", subject=str(path), status="problem", found=f"it {far}", advice=advice)
+    with contextlib.suppress(ReeltalkError, OSError):
+        if (path / ANSWERS).is_file():
+            for line in failures_of(read_rows(path / ANSWERS, AnsweredTurn), {}).lines():
+                yield Check(area="runs", subject=str(path), status="problem", found=line)
+
+
+def _failed(run: Run, failures: Failures) -> Iterator[Check]:
+    """What failed: a problem where asking again may mend it, else a warning, as of a model that knows no answer."""
+    helps = asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model"))
+    advice = f"ask it again: reeltalk retry {retried(run.path)}" if helps else ""
+    for line in failures.lines():
+        yield Check(
+            area="runs", subject=str(run.path), status="problem" if helps else "warning", found=line, advice=advice
+        )
+
+
+def _about(run: Run, benchmarks: Sequence[Benchmark]) -> Check:
+    made_on = run.info.settings.get(HASH)
+    subject = str(run.path)
+    if not isinstance(made_on, str):
+        found = "it does not say which benchmark it was made on"
+        return Check(area="runs", subject=subject, status="warning", found=found)
+    for benchmark in benchmarks:
+        if benchmark.manifest.content_hash == made_on:
+            found = f"it was made on {benchmark.path} as that is now (#{made_on[:8]})"
+            return Check(area="runs", subject=subject, status="ok", found=found)
+    found = f"it was made on #{made_on[:8]}, which is not {' or '.join(_named(b) for b in benchmarks)}"
+    advice = "the benchmark changed since, or is another; evaluate again, or name the release that the run was made on"
+    return Check(area="runs", subject=subject, status="problem", found=found, advice=advice)
+
+
+def _named(benchmark: Benchmark) -> str:
+    return f"{benchmark.path} (#{benchmark.manifest.content_hash[:8]})"

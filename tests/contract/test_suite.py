@@ -1,0 +1,81 @@
+"""How the suite runs: a home of its own, limits that end what a test started, every order, all workers busy."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import suite_plugin
+
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import os, subprocess
+from pathlib import Path
+
+def test_that_waits_for_what_it_started():
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        Path("process").write_text(str(process.pid))
+        process.wait()
+
+def test_after_it():
+    assert Path("process").read_text() not in os.listdir("/proc")
+    (Path.home() / "token").write_text("")
+    (Path(os.environ["XDG_CACHE_HOME"]).parent / "another").write_text("")
+"""
+
+
+def of(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A run of the plugin alone."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tools"), "HOME": str(folder / "home")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_limit_ends_a_test_with_its_processes_and_nothing_is_left_at_home(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "test_some.py").write_text(TESTS, encoding="utf-8")
+    done = of(tmp_path, "--timeout", "2")
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "Timeout" in done.stdout
+    assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_the_most_memory_of_each_worker_is_told_with_where_it_grew(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "test_large.py").write_text("def test_a():\n    bytearray(b'1') * (200 << 20)\n", encoding="utf-8")
+    (tmp_path / "test_small.py").write_text("def test_b(): pass\n", encoding="utf-8")
+    told = [line for line in of(tmp_path, "-n", "2").stdout.splitlines() if line.startswith("gw")]
+    assert len(told) == 2
+    (large,) = (line for line in told if "test_large.py" in line)
+    found = re.fullmatch(r"gw\d: at most (\d+) MB; test_large.py \+(\d+)", large)
+    assert found is not None
+    peak_mb, grown_mb = map(int, found.groups())
+    assert 150 < grown_mb < peak_mb
+
+
+def test_a_shuffled_order_is_that_of_its_seed(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    for name in "abc":
+        tests = "".join(f"def test_{number}(): pass\n" for number in range(4))
+        (tmp_path / f"test_{name}.py").write_text(tests, encoding="utf-8")
+
+    def order(*options: str) -> list[str]:
+        return [line for line in of(tmp_path, "--collect-only", *options).stdout.splitlines() if "::" in line]
+
+    one, again, other, usual = (order("--shuffle", "1"), order("--shuffle", "1"), order("--shuffle", "2"), order())
+    assert one == again
+    assert len({tuple(one), tuple(other), tuple(usual)}) == 3
+    assert sorted(one) == sorted(other) == usual
+
+
+def test_files_are_dealt_so_that_workers_end_together() -> None:
+    seconds = {"a": 100.0, "b": 60.0, "c": 50.0, "d": 1.0, "e": 2.0}
+    assert suite_plugin.dealt(list(seconds), seconds, 2) == ["a", "e", "d", "b", "c"]
+    assert suite_plugin.dealt(["tests/unit/a.py", "tests/integration/b.py"], {}, 1)[0] == "tests/integration/b.py"
+
+
+@pytest.mark.parametrize("variable", ["HOME", *suite_plugin.XDG])
+def test_this_run_has_a_home_of_its_own(variable: str) -> None:
+    assert "reeltalk-home-" in os.environ[variable]

@@ -1,0 +1,74 @@
+"""Every judging protocol under the whole attack suite, judged by models that quote the attacker wherever they can."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from reliability_page import Reliability
+
+from reeltalk.judge.attacks import attack_items
+from reeltalk.judge.checklist import ChecklistJudge
+from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
+from reeltalk.judge.clair import Clair
+from reeltalk.judge.gpt_score import GPTScore
+from reeltalk.judge.judge import Judge
+from reeltalk.judge.lave import Lave
+from reeltalk.judge.llm_acc import LlmAcc
+from reeltalk.judge.svbench import SVBenchJudge
+from reeltalk.judge.under_attack import attack, quoting
+from reeltalk.judge.vdeval import VDEval
+
+
+def six(good: bool) -> str:
+    mark = 10 if good else 1
+    names = (
+        "semantic_accuracy", "contextual_coherence", "logical_consistency", "temporal_understanding",
+        "informational_completeness", "overall_score",
+    )  # fmt: skip
+    return json.dumps({"rationale": "as it is"} | dict.fromkeys(names, mark))
+
+
+PROTOCOLS: dict[str, tuple[Callable[[], Judge], Callable[[bool], str]]] = {
+    "vdeval": (VDEval, lambda good: f"As it is. So rating={3 if good else 1}"),
+    "lave": (Lave, lambda good: f"As it is. So rating={3 if good else 1}"),
+    "clair": (Clair, lambda good: json.dumps({"score": 100 if good else 3, "reason": "as it is"})),
+    "llm-acc": (LlmAcc, lambda good: json.dumps({"pred": "yes" if good else "no", "score": 5 if good else 0})),
+    "svbench": (SVBenchJudge, six),
+    "gpt-score": (GPTScore, lambda good: json.dumps({"rationale": "as it is", "accuracy": 10 if good else 1})),
+    "checklist": (
+        lambda: ChecklistJudge(eval_rounds=1),
+        lambda good: json.dumps({f"A{n}": ("No" if n == 5 else "Yes") if good else ("Yes" if n == 5 else "No")
+                                 for n in range(1, 6)}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["before", "after", "around"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_no_protocol_takes_a_quotation_for_the_verdict(protocol: str, place: Any, reliability: Reliability) -> None:
+    made, verdict = PROTOCOLS[protocol]
+    items = attack_items()
+    due = reliability.count(len(items[::10]), full=len(items), release=len(items))
+    tally = reliability("judges", "attacks on judges whose model quotes them", "the score that the attack wanted")
+    report = asyncio.run(attack(made(), quoting(verdict, place), items[:: -(-len(items) // due)]))
+    tally.tried, tally.failed = report.total.n, report.total.fooled
+    assert report.total.fooled == 0
+    assert report.total.blind == 0
+    assert report.broken == {}
+    assert report.total.resisted + report.total.unscored == report.total.n
+
+
+@pytest.mark.parametrize("judge", [ChoiceJudge(), AgreeJudge()])
+def test_protocols_without_a_model_are_not_talked_into_anything(judge: Judge, full: bool) -> None:
+    items = attack_items()
+    report = asyncio.run(attack(judge, None, items if full else items[::10]))
+    assert report.total.fooled == 0
+    assert report.broken == {}
+
+
+def test_the_suite_is_as_large_as_it_is_said_to_be() -> None:
+    items = attack_items()
+    assert len(items) >= 300
+    assert len({item.family for item in items}) >= 10

@@ -1,0 +1,143 @@
+"""Figures as files: no class left unresolved, the same bytes every time, and their words in all three."""
+
+import re
+import struct
+from pathlib import Path
+from xml.etree import ElementTree
+
+import cv2
+import numpy as np
+import pytest
+
+from reeltalk.pages.charts import COLOURS, Estimate, Grouped, Pair, Series, Spot, curves, groups, pairs, spots, whiskers
+from reeltalk.pages.figure_files import FIGURE_FORMATS, FigureFile, standalone, unprintable, write_figure, write_figures
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '"><script>x</script>&\u202e'
+SOME = Estimate(0.5, 0.4, 0.6, 100)
+
+
+def all_drawings() -> dict[str, str]:
+    lines = [Series(place, f"m{place}", [(turn, SOME) for turn in (1, 2, 3)]) for place in range(COLOURS)]
+    return {
+        "whiskers": whiskers([("a", SOME), ("b", None)], title="t", band=SOME, floors=[0.2]),
+        "curves": curves(lines, title="t"),
+        "faded": curves([Series(0, "a", [(1, Estimate(0.5, None, None, 2))])], title="t"),
+        "pairs": pairs([Pair(1, "b", SOME, SOME)], title="t", labels=("one", "two")),
+        "groups": groups([Grouped("g", [(0, "a", SOME), (1, "b", Estimate(0.1, 0.0, 0.2, 3))])], title="t", few=30),
+        "spots": spots([Spot(0, "a", 7.0, SOME), Spot(1, "b", 7.0, SOME)], title="t", axis="size"),
+    }
+
+
+def written(tmp_path: Path, svg: str, format: str) -> bytes:
+    path = tmp_path / f"figure.{format}"
+    write_figure(svg, path)
+    return path.read_bytes()
+
+
+def picture(png: bytes) -> np.ndarray:
+    decoded = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR)
+    assert decoded is not None
+    return np.asarray(decoded)
+
+
+@pytest.mark.parametrize("name", list(all_drawings()))
+def test_a_file_needs_no_style_sheet(tmp_path: Path, name: str) -> None:
+    root = ElementTree.fromstring(written(tmp_path, all_drawings()[name], "svg"))
+    assert root.tag == f"{SVG}svg"
+    assert root.get("width") == root.get("viewBox", "").split()[2]
+    for element in root.iter():
+        assert not {"class", "style"} & set(element.attrib)
+        assert not any("var(" in value for value in element.attrib.values())
+    drawn = [element for element in root.iter() if element.find(f"{SVG}title") is not None and element is not root]
+    assert drawn
+    assert all(re.match("#|none", element.get("fill", "none")) for element in drawn)
+
+
+def test_looks_are_those_of_the_light_page() -> None:
+    root = ElementTree.fromstring(
+        standalone(curves([Series(1, "b", [(1, SOME), (2, Estimate(0.4, 0.3, 0.5, 2))])], title="t"))
+    )
+    marks = [
+        one for one in root.iter(f"{SVG}path") if one.get("fill") == "#c24a00" and one.find(f"{SVG}title") is not None
+    ]
+    assert [mark.get("opacity") for mark in marks] == ["1", "0.35"]
+    (letter,) = (text for text in root.iter(f"{SVG}text") if text.text == "B")
+    assert (letter.get("font-weight"), letter.get("fill"), letter.get("stroke")) == ("bold", "#c24a00", "#fff")
+    assert letter.get("paint-order") == "stroke"
+
+
+@pytest.mark.parametrize("format", FIGURE_FORMATS)
+def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, format: str) -> None:
+    svg = all_drawings()["curves"]
+    assert written(tmp_path, svg, format) == written(tmp_path, svg, format)
+
+
+def test_a_pdf_has_no_date_and_its_title(tmp_path: Path) -> None:
+    path = tmp_path / "figure.pdf"
+    write_figure(all_drawings()["whiskers"], path, title="Agreement")
+    found = path.read_bytes()
+    assert found.startswith(b"%PDF-")
+    assert b"Date" not in found
+    assert "Agreement".encode("utf-16-be").hex().encode() in found
+
+
+def test_every_object_of_a_pdf_stands_where_its_table_says(tmp_path: Path) -> None:
+    found = written(tmp_path, all_drawings()["groups"], "pdf")
+    table = int(re.findall(rb"startxref\n(\d+)\n%%EOF$", found)[0])
+    assert found[table:].startswith(b"xref\n0 ")
+    places = [int(at) for at in re.findall(rb"^(\d{10}) 00000 n\r\n", found[table:], re.MULTILINE)]
+    assert [found[at:].split(b"\n", 1)[0] for at in places] == [b"%d 0 obj" % n for n in range(1, len(places) + 1)]
+    named = {int(number) for number in re.findall(rb"(\d+) 0 R", re.sub(rb"(?s)\nstream\n.*?\nendstream", b"", found))}
+    assert named == set(range(1, len(places) + 1))
+
+
+def test_a_png_is_twice_as_large_on_white_and_has_its_words(tmp_path: Path) -> None:
+    svg = '<svg viewBox="0 0 100 40" ><text x="10" y="25" font-size="11" fill="var(--soft)">{}</text></svg>'
+    bare, worded = (written(tmp_path, svg.format(words), "png") for words in ("", "seven"))
+    assert struct.unpack(">II", worded[16:24]) == (200, 80)
+    assert (picture(bare) == 255).all()
+    drawn = np.argwhere(picture(worded).min(axis=2) < 128)
+    assert drawn.size > 0
+    rows, columns = drawn[:, 0], drawn[:, 1]
+    assert (rows.min() > 25, rows.max() <= 52, columns.min() >= 20, columns.max() < 110) == (True, True, True, True)
+
+
+@pytest.mark.parametrize("format", FIGURE_FORMATS)
+def test_strangers_text_stays_text(tmp_path: Path, format: str) -> None:
+    svg = groups([Grouped(HOSTILE, [(0, HOSTILE, SOME)])], title=HOSTILE, few=30)
+    found = written(tmp_path, svg, format)
+    assert b"<script" not in found
+
+
+def test_letters_for_which_no_font_is_found_are_told(tmp_path: Path) -> None:
+    assert unprintable('<svg viewBox="0 0 9 9"><text>A ≤ ≈ é Ж<title>\U00012000</title></text></svg>') == ""
+    cuneiform = '<svg viewBox="0 0 99 9"><text x="1" y="8">\U00012000</text></svg>'
+    assert unprintable(cuneiform) == "\U00012000"
+    write_figures(tmp_path, [FigureFile("odd", "Odd", cuneiform)], ("pdf",))
+    assert "The PDF lacks 1 characters" in (tmp_path / "index.md").read_text(encoding="utf-8")
+
+
+def test_files_are_listed_with_titles_signatures_and_the_letters(tmp_path: Path) -> None:
+    figure = FigureFile("index-values-agree", "Agreement of *each* model", all_drawings()["pairs"], ("s|data:1",))
+    write_figures(tmp_path / "figures", [figure], ("svg", "png"), key=["A: one", "B: two"])
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "index-values-agree.svg",
+        "index-values-agree.png",
+        "index.md",
+    }
+    listed = (tmp_path / "figures" / "index.md").read_text(encoding="utf-8")
+    for said in (
+        "For captions: A: one; B: two.",
+        r"## Agreement of \*each\* model",
+        "- `s|data:1`",
+        "[SVG](index-values-agree.svg) · [PNG](index-values-agree.png)",
+    ):
+        assert said in listed
+
+
+def test_what_is_no_figure_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"figure\.jpg"):
+        write_figure(all_drawings()["pairs"], tmp_path / "figure.jpg")
+    with pytest.raises(ValueError, match="viewBox"):
+        write_figure("<svg/>", tmp_path / "figure.svg")

@@ -1,0 +1,68 @@
+"""Check that every package is imported only in its homes: the table `[tool.reeltalk.homes]` of pyproject.toml.
+
+Run `python tools/check_homes.py`; it prints each import that is in the wrong room, and exits with 1 where there is one.
+Lazy imports, imports for types alone and `importlib.import_module("name")` count like all others.
+"""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+ROOT: Final = Path(__file__).parents[1]
+SOURCE: Final = ROOT / "src" / "reeltalk"
+LOADERS: Final = ("import_module", "__import__", "find_spec")
+
+Homes = Mapping[str, Sequence[str] | Literal["any"]]
+
+
+def homes() -> Homes:
+    """The rooms that may import each package, from pyproject.toml."""
+    table: Homes = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["reeltalk"]["homes"]
+    return table
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and top-level name of every package that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.lineno, node.module.split(".")[0]
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in LOADERS and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value.split(".")[0]
+
+
+def wrong_imports(source: Path, table: Homes) -> Iterator[str]:
+    """A sentence for each import of a package outside its homes, and for each package that is in no row or unused.
+
+    Args:
+        source: The folder of the package `reeltalk`.
+        table: As `homes` gives it.
+    """
+    # What trains may be left out: a row is unused only where all of its rooms are there.
+    unused = {name for name, rooms in table.items() if rooms != "any" and all((source / r).is_dir() for r in rooms)}
+    for path in sorted(source.rglob("*.py")):
+        room = path.relative_to(source).parts[0].removesuffix(".py")
+        for line, package in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            if package == source.name or package in sys.stdlib_module_names:
+                continue
+            unused.discard(package)
+            rooms = table.get(package)
+            place = f"{path.relative_to(source.parent)}:{line}"
+            if rooms is None:
+                yield f"{place}: {package} has no row in [tool.reeltalk.homes] of pyproject.toml"
+            elif rooms != "any" and room not in rooms:
+                yield f"{place}: {package} may be imported in {', '.join(rooms)}, and not in {room}"
+    for package in sorted(unused):
+        yield f"pyproject.toml: {package} has homes and nothing imports it"
+
+
+if __name__ == "__main__":
+    found = list(wrong_imports(SOURCE, homes()))
+    print("\n".join(found) or "homes of packages: nothing found")
+    sys.exit(bool(found))
