@@ -15,11 +15,11 @@ from reeltalk.analysis.columns import kind_of, scale_of, title_of
 from reeltalk.cli import run
 from reeltalk.judge import protocol as registry
 from reeltalk.judge.attacks import attacked_unit, neutral_dialogues
-from reeltalk.judge.cascade import cascade
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import Protocol, measure_info, protocols
 from reeltalk.judge.recorded_requests import EchoModel
 from reeltalk.judge.settings import JudgeSettings
+from reeltalk.judge.turns import cascade
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run
@@ -31,8 +31,8 @@ from typing import Final
 
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import Criterion, Protocol
-from reeltalk.judge.rows import scored
-from reeltalk.judge.single_turn import SingleTurnJudge
+from reeltalk.judge.judge import scored
+from reeltalk.judge.turns import SingleTurnJudge
 from reeltalk.judge.turns import NOBODY
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import MetricInfo

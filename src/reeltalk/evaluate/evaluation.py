@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
@@ -87,5 +87,5 @@ def counted_as(turn: AnsweredTurn) -> str:
     return AnswerState.FAILED.value if turn.has_failed else turn.state.value
 
 
-def _place(unit: JudgeUnit) -> null_row.Unit:
+def _place(unit: JudgeUnit) -> reference_checks.UnitKey:
     return unit.kind, unit.id

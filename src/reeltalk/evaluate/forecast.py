@@ -17,7 +17,7 @@ from reeltalk.evaluate.playing.player import Player, ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import Judge
 from reeltalk.judge.units import Background, judged_units, units_of
 from reeltalk.llm.budget import Prices
@@ -126,7 +126,7 @@ def forecast(
     turns = told_only = 0
     plays = [settings, *(settings.model_copy(update={"control": control}) for control in controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
-    nothing = null_row.sampled(every, null_units, seed=seed)
+    nothing = reference_checks.sample_units(every, null_units, seed=seed)
 
     async def run() -> None:
         nonlocal turns, told_only
@@ -142,7 +142,7 @@ def forecast(
                 for unit in judged_units(one, units, background):
                     await one.judge(unit, counting[one.name])
                     if one.needs_model and (unit.kind, unit.id) in nothing:
-                        await one.judge(null_row.emptied(unit), counting[one.name])
+                        await one.judge(reference_checks.with_empty_answers(unit), counting[one.name])
             due.append((asked.calls - answers, sum(one.calls for one in counting.values()) - judgings))
 
     asyncio.run(run())

@@ -21,7 +21,7 @@ from reeltalk.evaluate.playing.player import Player, Said
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.units import Background, judged_units, units_of
@@ -80,14 +80,14 @@ class Played:
         *,
         at_a_time: int,
         progress: Progress | None = None,
-        nulled: frozenset[null_row.Unit] | None = None,
+        nulled: frozenset[reference_checks.UnitKey] | None = None,
     ) -> None:
         self.collected: Final = Collected()
         """What has come of the scripts so far."""
         self._logs, self._judging, self._background = logs, judging, background
         self._at_a_time, self._progress = at_a_time, progress or _silent
         self._due, self._done, self._recalled = 0, 0, False
-        self._null_begun: set[tuple[str, null_row.Unit]] = set()
+        self._null_begun: set[tuple[str, reference_checks.UnitKey]] = set()
         self._nulled = nulled
 
     def run(
@@ -222,12 +222,12 @@ class Played:
 
     async def _judge_nothing(self, judge: Judge, unit: JudgeUnit) -> None:
         """Judge empty answers in place of a unit's, once for all models that answered it."""
-        place: null_row.Unit = (unit.kind, unit.id)
+        place: reference_checks.UnitKey = (unit.kind, unit.id)
         wanted = place in (self._nulled or ()) if judge.needs_model else self._judging.settings.null_units > 0
-        if not wanted or unit.model == null_row.NAME or (judge.name, place) in self._null_begun:
+        if not wanted or unit.model == reference_checks.NULL_MODEL or (judge.name, place) in self._null_begun:
             return
         self._null_begun.add((judge.name, place))
-        nothing = Null([null_row.emptied(unit)])
+        nothing = Null([reference_checks.with_empty_answers(unit)])
         self.collected.null.setdefault(judge.name, []).append(nothing)
         nothing.scores += await judge.judge(nothing.units[0], self._judging.model)
 
@@ -266,7 +266,7 @@ class Played:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges])
 
 
-def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[null_row.Unit]:
+def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
     """The units of some scripts whose empty answers a model judges.
 
     Args:
@@ -276,8 +276,8 @@ def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[nu
     return _drawn({(step.unit, step.unit_id) for script in scripts for step in script.steps}, judging)
 
 
-def _drawn(units: Iterable[null_row.Unit], judging: JudgeSettings) -> frozenset[null_row.Unit]:
-    return null_row.sampled(units, judging.null_units, seed=judging.seed)
+def _drawn(units: Iterable[reference_checks.UnitKey], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
+    return reference_checks.sample_units(units, judging.null_units, seed=judging.seed)
 
 
 def _note(turn: AnsweredTurn, notes: Notes) -> None:

@@ -14,11 +14,11 @@ from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.summary import Parts, Tables, summarise
-from reeltalk.judge import null_row
-from reeltalk.judge.cascade import cascade
+from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import find_protocol
+from reeltalk.judge.turns import cascade
 from reeltalk.judge.units import Background, judged_units, units_of
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -97,12 +97,12 @@ def tables_of(
         answered = [turn for turn in evaluation.turns if turn.model == model]
         add(model, asked_hash(answered), latency(answered, durations))
     models = [_info(answer_set, evaluation.turns) for answer_set in sets]
-    if null_row.NAME not in signed:
+    if reference_checks.NULL_MODEL not in signed:
         nothing = Tables()
         for judge in judging.judges:
             null = evaluation.null.get(judge.name, Null())
             summarise(
-                null_row.NAME,
+                reference_checks.NULL_MODEL,
                 judge.measures(null.units, null.scores) if null.units else [],
                 subject=subject,
                 signed=(("data", judged_hash(null.units, judge)), *judging.signature(judge)),
@@ -113,9 +113,9 @@ def tables_of(
             turns = {turn.item_id for null in evaluation.null.values() for unit in null.units for turn in unit.turns}
             models.append(
                 ModelInfo(
-                    model=null_row.NAME,
-                    source=null_row.SOURCE[0],
-                    sha256=null_row.SOURCE[1],
+                    model=reference_checks.NULL_MODEL,
+                    source=reference_checks.NULL_SOURCE[0],
+                    sha256=reference_checks.NULL_SOURCE[1],
                     rows=len(turns),
                     items=len(turns),
                 )

@@ -15,12 +15,11 @@ from reeltalk.errors import SettingError
 from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist_compat import official_answer, official_replies, official_run_accuracy
 from reeltalk.judge.checklist_measures import COMPAT, MTV, checklist_measures, has_items
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import PER_CENT, Criterion, Need, OfficialSampling, Part, Protocol, per_cent
 from reeltalk.judge.published import checklist_fields
-from reeltalk.judge.rows import not_applicable, scored, unscored
-from reeltalk.judge.turns import no_answer, who
+from reeltalk.judge.turns import no_answer_reason, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompt_folder import Prompts
@@ -117,7 +116,7 @@ class ChecklistJudge:
         Raises:
             BudgetError: A limit would be passed.
         """
-        judging = who(NAME, model)
+        judging = require_model(NAME, model)
         rows: list[JudgedScore] = []
         for turn in unit.turns:
             if turn.checklist is None or not has_items(turn):
@@ -137,10 +136,10 @@ class ChecklistJudge:
         return rows
 
     def _missing(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, sample: int) -> JudgedScore:
-        why = no_answer(turn)
+        why = no_answer_reason(turn)
         if self.missing == "zero":
-            return scored(unit, ACCURACY, judge, 0.0, turn=turn, explanation=why, sample=sample)
-        return not_applicable(unit, ACCURACY, judge, why, turn=turn, sample=sample)
+            return score_row(unit, ACCURACY, judge, 0.0, turn=turn, explanation=why, sample=sample)
+        return not_applicable_row(unit, ACCURACY, judge, why, turn=turn, sample=sample)
 
     async def _fixed(
         self, unit: JudgeUnit, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
@@ -204,13 +203,13 @@ def _official(
     name = f"{ACCURACY}{COMPAT}"
     if said is None:
         reason = "the official script leaves out a round whose answer is not in the file"
-        return unscored(unit, name, judge, reason, turn=turn, sample=sample)
+        return unscored_row(unit, name, judge, reason, turn=turn, sample=sample)
     returned = official_replies(said.verdict) if said.verdict is not None else None
     value = official_run_accuracy(returned or (), [_word(item) for item in items])
     if value is None:
         reason = said.reason or "the official script takes no replies from it"
-        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies, sample=sample)
-    return scored(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
+        return unscored_row(unit, name, judge, reason, turn=turn, replies=said.replies, sample=sample)
+    return score_row(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
 
 
 def _by_key(said: Judging[str], count: int) -> Judging[dict[str, str]]:
@@ -334,7 +333,7 @@ def _counted_or_not(
 ) -> JudgedScore:
     if judged.verdict is None:
         reason = judged.reason or ""
-        return unscored(unit, ACCURACY, judge, reason, turn=turn, replies=judged.replies, sample=sample)
+        return unscored_row(unit, ACCURACY, judge, reason, turn=turn, replies=judged.replies, sample=sample)
     return _counted(unit, turn, items, judged.verdict, judge, judged.replies, sample)
 
 
@@ -348,7 +347,7 @@ def _counted(
     sample: int,
 ) -> JudgedScore:
     wrong = [f"A{n} {said[f'A{n}']}" for n, item in enumerate(items, start=1) if said[f"A{n}"] != _word(item)]
-    return scored(
+    return score_row(
         unit,
         ACCURACY,
         judge,

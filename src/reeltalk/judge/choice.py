@@ -8,11 +8,9 @@ from typing import Final
 
 from reeltalk.judge import in_context
 from reeltalk.judge.in_context import agrees_in_context
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
-from reeltalk.judge.rows import scored, unscored
-from reeltalk.judge.single_turn import SingleTurnJudge, turns_before
-from reeltalk.judge.turns import NOBODY, no_answer
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, no_answer_reason
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.agree import SIGNATURE, chosen_option
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -76,9 +74,9 @@ class ChoiceJudge(SingleTurnJudge):
         """True for a turn that has options, one of them right, and was asked."""
         return bool(turn.options) and turn.correct_option is not None and super().is_due(turn)
 
-    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+    def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
         """That it has no answer; a reference is not needed."""
-        return None if turn.state is AnswerState.ANSWERED else no_answer(turn)
+        return None if turn.state is AnswerState.ANSWERED else no_answer_reason(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
         """The two levels of difficulty."""
@@ -97,15 +95,15 @@ class ChoiceJudge(SingleTurnJudge):
     def _row(self, unit: JudgeUnit, turn: AnsweredTurn) -> JudgedScore:
         shown = shown_options(turn)
         if shown is None:
-            return unscored(
+            return unscored_row(
                 unit, ACCURACY, NOBODY, "the order in which options were shown is no order of these", turn=turn
             )
         order, options = shown
         chosen = chosen_option(turn.text, options)
         if chosen is None:
-            return scored(unit, ACCURACY, NOBODY, 0.0, turn=turn, explanation=NAMES_NO_OPTION)
+            return score_row(unit, ACCURACY, NOBODY, 0.0, turn=turn, explanation=NAMES_NO_OPTION)
         option = order[chosen]
-        return scored(
+        return score_row(
             unit,
             ACCURACY,
             NOBODY,
@@ -145,12 +143,12 @@ class AgreeJudge(SingleTurnJudge):
             index: Its place among the unit's turns.
             model: Is not asked.
         """
-        turn, before = unit.turns[index], turns_before(unit, index)
+        turn, before = unit.turns[index], earlier_turns(unit, index)
         shown = shown_options(turn)
         # A letter means an option as it was shown.
         options = shown[1] if shown is not None else turn.options
         right = agrees_in_context(turn.text, turn.references, turn.question, before, options)
-        return [scored(unit, AGREE, NOBODY, float(right), turn=turn)]
+        return [score_row(unit, AGREE, NOBODY, float(right), turn=turn)]
 
 
 def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:

@@ -12,13 +12,11 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from reeltalk.errors import ModelError
-from reeltalk.judge import turns
 from reeltalk.judge.asking import Judging, ask_verdict, judge_prompts
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, unscored_row
 from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
-from reeltalk.judge.rows import unscored
-from reeltalk.judge.single_turn import PromptedJudge
+from reeltalk.judge.turns import PromptedJudge, read_as_official
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import json_schema
@@ -92,13 +90,13 @@ class Clair(PromptedJudge[Likelihood]):
             try:
                 reply = await judge.ask(self.messages(turn), schema=json_schema(Likelihood), sample=len(tried))
             except ModelError as error:
-                return [unscored(unit, COMPAT, judge.name, str(error), turn=turn, replies=tuple(tried))]
+                return [unscored_row(unit, COMPAT, judge.name, str(error), turn=turn, replies=tuple(tried))]
             tried.append(reply.text.encode("utf-8", "replace").decode())
 
         def read() -> float:
             return (compat_score(tried[-1]) or 0.0) / 100
 
-        return [turns.read_as_official(unit, turn, COMPAT, judge.name, tuple(tried), read)]
+        return [read_as_official(unit, turn, COMPAT, judge.name, tuple(tried), read)]
 
 
 def compat_score(text: str) -> float | None:

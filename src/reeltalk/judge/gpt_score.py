@@ -9,13 +9,11 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Protocol, per_cent
 from reeltalk.judge.published import gpt_score_fields, read_headed
-from reeltalk.judge.rows import scored, unscored
-from reeltalk.judge.single_turn import SingleTurnJudge
 from reeltalk.judge.svbench_compat import COMPAT, official_single_score
-from reeltalk.judge.turns import who
+from reeltalk.judge.turns import SingleTurnJudge, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompt_folder import Prompts
@@ -119,7 +117,7 @@ class GPTScore(SingleTurnJudge):
         Raises:
             BudgetError: A limit would be passed.
         """
-        turn, judge = unit.turns[index], who(NAME, model)
+        turn, judge = unit.turns[index], require_model(NAME, model)
         if self.published:
             said = await ask_text(
                 judge, [Message("user", self.prompts[PUBLISHED].fill(**gpt_score_fields(unit, index)))]
@@ -145,8 +143,8 @@ def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Jud
     value = official_single_score(said.verdict) if said.verdict is not None else None
     if value is None:
         reason = said.reason or "the official pattern finds no number"
-        return unscored(unit, name, judge, reason, turn=turn, replies=said.replies)
-    return scored(unit, name, judge, float(value), turn=turn, replies=said.replies)
+        return unscored_row(unit, name, judge, reason, turn=turn, replies=said.replies)
+    return score_row(unit, name, judge, float(value), turn=turn, replies=said.replies)
 
 
 def _strictly(said: Judging[str]) -> Judging[AccuracyVerdict]:

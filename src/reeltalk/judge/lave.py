@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.judge import turns
 from reeltalk.judge.asking import Judging, ask_rating, judge_prompts
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
 from reeltalk.judge.rating import Rating, lave_compat
-from reeltalk.judge.single_turn import PromptedJudge
+from reeltalk.judge.turns import PromptedJudge, read_as_official, skip_reason
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.metrics.info import MetricInfo
@@ -79,9 +78,9 @@ class Lave(PromptedJudge[Rating]):
             *((key, self.prompts[file].signature) for key, file in (*prompts, ("repair", "rating_repair"))),
         )
 
-    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+    def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
         """As of any turn; and that a caption is wanted and there is none."""
-        why = turns.obstacle(turn)
+        why = skip_reason(turn)
         if why is None and self.caption and not unit.summaries.get(CAPTION_KEY, "").strip():
             why = "there is no refined summary of the video to serve as a caption; judge without one, or add it"
         return why
@@ -125,7 +124,7 @@ class Lave(PromptedJudge[Rating]):
         def read() -> float:
             return (lave_compat(first) - 1) / 2
 
-        return [turns.read_as_official(unit, turn, COMPAT, judge.name, (first,), read)]
+        return [read_as_official(unit, turn, COMPAT, judge.name, (first,), read)]
 
 
 def is_binary(references: Sequence[str]) -> bool:

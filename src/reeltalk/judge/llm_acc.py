@@ -12,12 +12,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from reeltalk.judge import turns
 from reeltalk.judge.asking import Judging, ask_verdict, judge_prompts
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import COMPAT, REFERENCE, Criterion, Protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
-from reeltalk.judge.single_turn import PromptedJudge
+from reeltalk.judge.turns import PromptedJudge, read_as_official
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.metrics.info import MetricInfo
@@ -120,7 +119,7 @@ class LlmAcc(PromptedJudge[Verdict]):
             return compat_verdict(first)[1]
 
         rows = [
-            turns.read_as_official(unit, turn, f"{name}.{COMPAT}", judge.name, (first,), read)
+            read_as_official(unit, turn, f"{name}.{COMPAT}", judge.name, (first,), read)
             for name, read in ((ACCURACY, read_accuracy), (RELEVANCE, read_relevance))
         ]
         if rows[0].state is ScoreState.SCORED and compat_verdict(first)[0] is None:

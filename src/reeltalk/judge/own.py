@@ -9,12 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import SettingError
 from reeltalk.extension import check_has, made_of, told
-from reeltalk.judge import turns
 from reeltalk.judge.asking import ask_verdict
-from reeltalk.judge.judge import Judge, JudgeUnit
+from reeltalk.judge.judge import Judge, JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.protocol import Criterion, Protocol
-from reeltalk.judge.rows import not_applicable, scored, unscored
-from reeltalk.judge.single_turn import SingleTurnJudge
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
@@ -125,20 +123,20 @@ class OwnJudge(SingleTurnJudge):
         turn = unit.turns[index]
         if self._prompt is None:
             return [self._by_rule(unit, turn)]
-        return [await self._by_model(unit, turn, turns.who(self._name, model))]
+        return [await self._by_model(unit, turn, require_model(self._name, model))]
 
     def _by_rule(self, unit: JudgeUnit, turn: AnsweredTurn) -> JudgedScore:
         assert self._rule is not None
         try:
             value = self._rule(turn.question, list(turn.references), turn.text)
         except Exception as error:
-            return unscored(unit, self._name, turns.NOBODY, f"its method score failed: {told(error)}", turn=turn)
+            return unscored_row(unit, self._name, NOBODY, f"its method score failed: {told(error)}", turn=turn)
         if value is None:
-            return not_applicable(unit, self._name, turns.NOBODY, "its method score gave None", turn=turn)
+            return not_applicable_row(unit, self._name, NOBODY, "its method score gave None", turn=turn)
         if not isinstance(value, int | float) or not self._low <= value <= self._high:
             reason = f"its method score gave {value!r}, no number from {self._low:g} to {self._high:g}"
-            return unscored(unit, self._name, turns.NOBODY, reason, turn=turn)
-        return scored(unit, self._name, turns.NOBODY, float(value), turn=turn)
+            return unscored_row(unit, self._name, NOBODY, reason, turn=turn)
+        return score_row(unit, self._name, NOBODY, float(value), turn=turn)
 
     async def _by_model(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
         assert self._prompt is not None
@@ -146,9 +144,9 @@ class OwnJudge(SingleTurnJudge):
             model, [Message("user", self._prompt.fill(items=_items(turn)))], Verdict, check=self._off_scale
         )
         if found.verdict is None:
-            return unscored(unit, self._name, model.name, found.reason or "", turn=turn, replies=found.replies)
+            return unscored_row(unit, self._name, model.name, found.reason or "", turn=turn, replies=found.replies)
         value, why = found.verdict.score, found.verdict.reason
-        return scored(unit, self._name, model.name, value, turn=turn, explanation=why, replies=found.replies)
+        return score_row(unit, self._name, model.name, value, turn=turn, explanation=why, replies=found.replies)
 
     def _off_scale(self, found: Verdict) -> str | None:
         if self._low <= found.score <= self._high:

@@ -14,12 +14,10 @@ from reeltalk.judge.checklist import ask_items
 from reeltalk.judge.choice import shown_options
 from reeltalk.judge.cogme import tagged_questions, weighted
 from reeltalk.judge.in_context import agrees_in_context
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
-from reeltalk.judge.rows import scored, unscored
-from reeltalk.judge.single_turn import SingleTurnJudge, turns_before
-from reeltalk.judge.turns import NOBODY
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompt_folder import Prompts
@@ -118,15 +116,15 @@ class RubricJudge(SingleTurnJudge):
         judged = (
             await _asked(turn, rubric, model, self.prompts)
             if model is not None
-            else _by_words(turn, turns_before(unit, index))
+            else _by_words(turn, earlier_turns(unit, index))
         )
         if judged.verdict is None:
-            return [unscored(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
+            return [unscored_row(unit, self.name, by, judged.reason or "", turn=turn, replies=judged.replies)]
         met = [judged.verdict[f"A{number}"] == "Yes" for number in range(1, len(rubric.items) + 1)]
         missed = [item.says for item, ok in zip(rubric.items, met, strict=True) if not ok]
         explanation = f"not said: {'; '.join(missed)}" if missed else None
         rows = [
-            scored(
+            score_row(
                 unit,
                 self.name,
                 by,
@@ -138,7 +136,7 @@ class RubricJudge(SingleTurnJudge):
         ]
         own = [tag for name in TAG_LABELS for tag in turn.labels.get(name, ())]
         for tag, value in credit_by_tag(rubric, met, own).items():
-            rows.append(scored(unit, f"{self.name}.{tag}", by, value, turn=turn))
+            rows.append(score_row(unit, f"{self.name}.{tag}", by, value, turn=turn))
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:

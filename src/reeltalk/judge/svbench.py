@@ -10,13 +10,12 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import Entry, Measure, mean_of, mean_of_groups
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol, per_cent
 from reeltalk.judge.published import MARK_HEADINGS, read_headed, svbench_fields
-from reeltalk.judge.rows import not_applicable, scored, unscored
 from reeltalk.judge.svbench_compat import COMPAT, official_scores
-from reeltalk.judge.turns import who
+from reeltalk.judge.turns import require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompt_folder import Prompts
@@ -121,7 +120,7 @@ class SVBenchJudge:
         Raises:
             BudgetError: A limit would be passed.
         """
-        judging = who(NAME, model)
+        judging = require_model(NAME, model)
         if unit.official:
             # The script asks about a video without links as well, and shows nothing.
             return self._read_as_official(unit, judging.name, await self._said(unit, judging))
@@ -158,9 +157,9 @@ class SVBenchJudge:
             replies = said.replies if criterion == "OS" else ()
             if value is None:
                 reason = "the official pattern finds no number"
-                rows.append(unscored(unit, name, judge, reason, replies=replies))
+                rows.append(unscored_row(unit, name, judge, reason, replies=replies))
             else:
-                rows.append(scored(unit, name, judge, float(value), replies=replies))
+                rows.append(score_row(unit, name, judge, float(value), replies=replies))
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
@@ -216,9 +215,9 @@ def _fixed(unit: JudgeUnit, judge: str, verdict: Judging[SVBenchVerdict]) -> lis
     if verdict.verdict is None:
         return _unscored(unit, CRITERIA, judge, verdict.reason or "", verdict.replies)
     return [
-        not_applicable(unit, criterion, judge, "the judge said -1: not applicable")
+        not_applicable_row(unit, criterion, judge, "the judge said -1: not applicable")
         if mark == NOT_APPLICABLE
-        else scored(
+        else score_row(
             unit,
             criterion,
             judge,
@@ -289,7 +288,7 @@ def _unscored(
     unit: JudgeUnit, criteria: Sequence[str], judge: str, reason: str, replies: tuple[str, ...] = ()
 ) -> list[JudgedScore]:
     return [
-        unscored(unit, criterion, judge, reason, replies=replies if criterion.startswith("OS") else ())
+        unscored_row(unit, criterion, judge, reason, replies=replies if criterion.startswith("OS") else ())
         for criterion in criteria
     ]
 

@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reeltalk.judge.choice import shown_options
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, score_row
 from reeltalk.judge.measures import Measure, mean_of
 from reeltalk.judge.protocol import PER_CENT, Criterion, Need, Part, Protocol, per_cent
-from reeltalk.judge.rows import scored
-from reeltalk.judge.single_turn import SingleTurnJudge
-from reeltalk.judge.turns import NOBODY, no_answer
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import SHORT
 from reeltalk.questions.answer_reading import UNREAD, read_answer, rules_signature
@@ -64,9 +62,9 @@ class TypedJudge(SingleTurnJudge):
         """True for a turn that has a key and was asked."""
         return turn.key is not None and super().is_due(turn)
 
-    def obstacle(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
+    def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
         """That the model gave no answer; a key needs no reference beside it."""
-        return no_answer(turn) if turn.state is not AnswerState.ANSWERED else None
+        return no_answer_reason(turn) if turn.state is not AnswerState.ANSWERED else None
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
         """By the type of the answer too, and by task."""
@@ -86,7 +84,7 @@ class TypedJudge(SingleTurnJudge):
         assert turn.key is not None
         found = read_answer(turn.question, turn.key, in_words(turn))
         why = f"{turn.key.type}: {found.why}"
-        return [scored(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
+        return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`typed`, the share of right answers, and `typed.unread`, the share in which no value was read, in per cent.

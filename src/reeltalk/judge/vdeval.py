@@ -9,14 +9,21 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from reeltalk.errors import SettingError
-from reeltalk.judge import turns
 from reeltalk.judge.asking import Judging, ask_rating, ask_text, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Entry, Measure, mean_of
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol
 from reeltalk.judge.published import vdeval_block
 from reeltalk.judge.rating import Rating, canonical, read_rating, vdeval_compat
-from reeltalk.judge.single_turn import TurnJudge
+from reeltalk.judge.turns import (
+    GROUPED_BY,
+    TurnJudge,
+    read_as_official,
+    require_model,
+    skip_reason,
+    take_last_answers,
+    unscored_rows,
+)
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompt_folder import Prompts
@@ -161,11 +168,11 @@ class VDEval(TurnJudge):
         Raises:
             BudgetError: A limit would be passed.
         """
-        judge = turns.who(self.name, model)
+        judge = require_model(self.name, model)
         rows = await self._judged(unit, judge)
         if not (self.compat and any(turn.repeats for turn in unit.turns)):
             return rows
-        official = await self._judged(turns.with_last_answers(unit), judge)
+        official = await self._judged(take_last_answers(unit), judge)
         return [row for row in rows if row.criterion != COMPAT] + [row for row in official if row.criterion == COMPAT]
 
     async def _judged(self, unit: JudgeUnit, judge: AsyncModel) -> list[JudgedScore]:
@@ -176,7 +183,7 @@ class VDEval(TurnJudge):
                 row
                 for turn in unit.turns
                 if self.is_due(turn)
-                for row in turns.without_score(unit, turn, self.criteria, judge.name, turns.obstacle(turn) or none)
+                for row in unscored_rows(unit, turn, self.criteria, judge.name, skip_reason(turn) or none)
             ]
         if self.published:
             return await self._as_published(unit, judge, unit.summaries[SUMMARY_KEYS[self.summary]])
@@ -186,9 +193,9 @@ class VDEval(TurnJudge):
         for turn in unit.turns:
             if not turn.state.is_due:
                 shown.skip(turn)
-            elif (why := turns.obstacle(turn)) is not None:
+            elif (why := skip_reason(turn)) is not None:
                 shown.skip(turn)
-                rows += turns.without_score(unit, turn, self.criteria, judge.name, why)
+                rows += unscored_rows(unit, turn, self.criteria, judge.name, why)
             else:
                 judging = await ask_rating(judge, [system, Message("user", shown.ask(turn))], self.prompts)
                 shown.keep(turn, judging.verdict)
@@ -201,9 +208,9 @@ class VDEval(TurnJudge):
         stopped: str | None = None
         rows: list[JudgedScore] = []
         for turn in (turn for turn in unit.turns if turn.state.is_due):
-            why = turns.obstacle(turn) or stopped
+            why = skip_reason(turn) or stopped
             if why is not None:
-                rows += turns.without_score(unit, turn, self.criteria, judge.name, why)
+                rows += unscored_rows(unit, turn, self.criteria, judge.name, why)
                 continue
             asked += f"{before}{vdeval_block(turn)}"
             said = await ask_text(judge, [system, Message("user", asked)])
@@ -229,7 +236,7 @@ class VDEval(TurnJudge):
         """
         found = self._means(CRITERION, self.entries(units, scores, CRITERION))
         by_unit = self.entries(units, scores, CRITERION, by_unit=True)
-        found.append(mean_of(f"{CRITERION}.by_dialogue", by_unit, by=turns.GROUPED_BY))
+        found.append(mean_of(f"{CRITERION}.by_dialogue", by_unit, by=GROUPED_BY))
         if self.compat:
             repeated = any(turn.repeats for unit in units for turn in unit.turns)
             signature = (("mode", "compat"), *((("repeats", "last"),) if repeated else ()))
@@ -243,8 +250,8 @@ class VDEval(TurnJudge):
 
     def _means(self, name: str, entries: list[Entry], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
         return [
-            mean_of(name, entries, by=turns.GROUPED_BY, signature=signature),
-            mean_of(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=turns.GROUPED_BY, signature=signature),
+            mean_of(name, entries, by=GROUPED_BY, signature=signature),
+            mean_of(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=GROUPED_BY, signature=signature),
         ]
 
     def _rows(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, judging: Judging[Rating]) -> list[JudgedScore]:
@@ -255,8 +262,8 @@ class VDEval(TurnJudge):
         if not self.compat:
             return rows
         if not replies:
-            return rows + turns.without_score(unit, turn, [COMPAT], judge, judging.reason)
-        official = turns.read_as_official(unit, turn, COMPAT, judge, replies[:1], lambda: vdeval_compat(replies[0]))
+            return rows + unscored_rows(unit, turn, [COMPAT], judge, judging.reason)
+        official = read_as_official(unit, turn, COMPAT, judge, replies[:1], lambda: vdeval_compat(replies[0]))
         return [*rows, official]
 
 

@@ -13,7 +13,7 @@ from reeltalk.evaluate.evaluation import Evaluation, counted_as
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.tables import item_rows, tables_of
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.judge.protocol import caution_of
 from reeltalk.llm import Budget
 from reeltalk.llm.budget import Spent
@@ -161,7 +161,7 @@ def report_of(run: Run) -> RunReport:
     Raises:
         InputError: Its answers are damaged.
     """
-    counts = Counter(counted_as(turn) for turn in run.answers() if turn.model != null_row.NAME)
+    counts = Counter(counted_as(turn) for turn in run.answers() if turn.model != reference_checks.NULL_MODEL)
     return _report(run, counts, failures_in(run))
 
 

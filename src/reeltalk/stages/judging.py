@@ -13,8 +13,8 @@ from reeltalk.evaluate.settings import LimitSettings
 from reeltalk.evaluate.stage import Played
 from reeltalk.evaluate.summary import Parts
 from reeltalk.formats.registry import load_format
-from reeltalk.judge import null_row
-from reeltalk.judge.beside import beside
+from reeltalk.judge import reference_checks
+from reeltalk.judge.reference_checks import replace_answers
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.progress import Progress, Tell, silent, unseen
@@ -108,7 +108,7 @@ class GivenAnswers:
         if name in self.sources:
             raise SettingError(f"--beside {name}: there is a model of that name in what is given already")
         first = self.turns[0].model
-        self.turns += beside(name, [turn for turn in self.turns if turn.model == first])
+        self.turns += replace_answers(name, [turn for turn in self.turns if turn.model == first])
         self._add(name, (f"baseline:{name}", ""), (("baseline", name),))
 
     def _note_hash(self, path: Path, sha256: str) -> None:
@@ -117,7 +117,7 @@ class GivenAnswers:
 
     def _check_whole(self, run: Run, info: ModelInfo, answers: int) -> None:
         """A file that was cut between two lines reads well; `run.json` knows how many there were."""
-        played = run.info.kind in ("evaluate", "judge") and (answers or info.model != null_row.NAME)
+        played = run.info.kind in ("evaluate", "judge") and (answers or info.model != reference_checks.NULL_MODEL)
         if played and answers != info.rows:
             raise InputError(
                 f"{answers:,} answers of '{info.model}' where run.json counts {info.rows:,}",

@@ -18,7 +18,7 @@ from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
 from reeltalk.evaluate.stage import Judging, Played
 from reeltalk.formats.registry import load_format
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.progress import Progress, Tell
@@ -151,7 +151,7 @@ def play_scripts(
     *,
     frames: FrameServer,
     logs: Path,
-    nulled: frozenset[null_row.Unit],
+    nulled: frozenset[reference_checks.UnitKey],
     progress: Progress,
 ) -> Collected:
     """Play scripts and judge their answers.

@@ -17,7 +17,7 @@ from reeltalk.evaluate.playing.modes import scripts
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.shards import shards_of, turns_of
-from reeltalk.judge import null_row
+from reeltalk.judge import reference_checks
 from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.parallel.side_by_side import side_by_side
 from reeltalk.progress import Progress, Tell, silent
@@ -152,7 +152,7 @@ def play_in_processes(
     *,
     folder: RunFolder,
     budget: Budget,
-    nulled: frozenset[null_row.Unit],
+    nulled: frozenset[reference_checks.UnitKey],
     train: Benchmark | None,
     progress: Progress,
     tell: Tell,

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BudgetError
 from reeltalk.judge.attacks import Attack, attack_items, attacked_unit, neutral_dialogues, told
-from reeltalk.judge.judge import JudgeUnit
+from reeltalk.judge.judge import JudgeUnit, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.recorded_requests import EchoModel
-from reeltalk.judge.rows import unscored
 from reeltalk.judge.under_attack import AttackReport, PerAnswer, attack, echoing, quoting
 from reeltalk.llm import AsyncModel, Message, Reply, ask_for_async
 from reeltalk.llm.fencing import fenced, visible
@@ -50,7 +49,7 @@ class CarefulJudge:
 
         asked = await ask_for_async(model, self.messages(turn), Rating, check=check)
         if asked.record is None:
-            return unscored(unit, "rating", self.name, asked.reasons[-1], turn=turn, replies=asked.replies)
+            return unscored_row(unit, "rating", self.name, asked.reasons[-1], turn=turn, replies=asked.replies)
         return self.score(unit, turn, asked.record.rating)
 
     def score(self, unit: JudgeUnit, turn: AnsweredTurn, value: int) -> JudgedScore:
@@ -279,7 +278,7 @@ def test_a_score_counts_by_where_it_lies_between_the_wrong_answer_and_the_refere
 
         async def judge_turn(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
             if len(turn.text) == 2:
-                return unscored(unit, "rating", self.name, "too short", turn=turn)
+                return unscored_row(unit, "rating", self.name, "too short", turn=turn)
             if len(turn.text) == 1:
                 return self.score(unit, turn, 2)
             return await super().judge_turn(unit, turn, model)

@@ -6,7 +6,7 @@ import pytest
 
 from reeltalk.cli import run as command
 from reeltalk.errors import SettingError
-from reeltalk.judge.beside import BESIDE, beside
+from reeltalk.judge.reference_checks import REFERENCE_CHECKS, replace_answers
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.runs import read_run
@@ -22,7 +22,7 @@ def turn(
 
 
 def test_each_says_what_it_is_named_after() -> None:
-    assert {name: beside(name, [turn(0)])[0].text for name in BESIDE} == {
+    assert {name: replace_answers(name, [turn(0)])[0].text for name in REFERENCE_CHECKS} == {
         "reference": "Tea.",
         "yes": "Yes.",
         "copied-question": "What is in the cup?",
@@ -31,28 +31,28 @@ def test_each_says_what_it_is_named_after() -> None:
 
 def test_the_reference_of_a_choice_is_the_right_option() -> None:
     choice = turn(0).model_copy(update={"options": ("a", "b"), "correct_option": 1})
-    assert beside("reference", [choice])[0].text == "b"
+    assert replace_answers("reference", [choice])[0].text == "b"
 
 
 def test_failed_turns_are_answered_and_those_not_asked_stay_so() -> None:
-    found = beside("yes", [turn(0, state=AnswerState.FAILED), turn(1, state=AnswerState.NOT_ASKED)])
+    found = replace_answers("yes", [turn(0, state=AnswerState.FAILED), turn(1, state=AnswerState.NOT_ASKED)])
     assert [(one.model, one.state) for one in found] == [
         ("yes", AnswerState.ANSWERED),
         ("yes", AnswerState.NOT_ASKED),
     ]
     assert found[0].repeats == ()
-    own = beside("yes", [turn(0, state=AnswerState.NOT_SCORED)])[0]
+    own = replace_answers("yes", [turn(0, state=AnswerState.NOT_SCORED)])[0]
     assert (own.state, own.text) == (AnswerState.NOT_ASKED, "")
 
 
 def test_a_turn_without_a_reference_has_no_answer_and_a_reason() -> None:
-    found = beside("reference", [turn(0, references=())])[0]
+    found = replace_answers("reference", [turn(0, references=())])[0]
     assert (found.state, found.reason) == (AnswerState.FAILED, "the benchmark holds no reference to this turn")
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(SettingError, match="reference, yes, copied-question"):
-        beside("always-no", [turn(0)])
+        replace_answers("always-no", [turn(0)])
 
 
 def test_the_command_judges_them_beside_the_models(

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from reeltalk.judge.cascade import cascade
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
+from reeltalk.judge.turns import cascade
 from reeltalk.schema.answers import AnsweredTurn, Played
 
 
