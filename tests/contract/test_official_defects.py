@@ -29,8 +29,7 @@ from reeltalk.evaluate.playing.player import Past, Seen, ShownFrame
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.formats import mt_video_bench, vdact
 from reeltalk.formats.mt_video_bench_layout import event_of
-from reeltalk.judge.checklist import ChecklistJudge, self_check
-from reeltalk.judge.checklist_compat import official_replies
+from reeltalk.judge.checklist import ChecklistJudge, official_replies, self_check
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.rating import vdeval_compat

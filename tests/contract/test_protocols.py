@@ -17,9 +17,9 @@ from reeltalk.judge import protocol as registry
 from reeltalk.judge.attacks import attacked_unit, neutral_dialogues
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.protocol import Protocol, measure_info, protocols
-from reeltalk.judge.recorded_requests import EchoModel
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.turns import cascade
+from reeltalk.judge.under_attack import EchoModel
 from reeltalk.metrics.scoring import METRICS, TEXT_METRICS
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.store.runs import read_run

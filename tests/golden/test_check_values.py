@@ -8,19 +8,14 @@ from typing import Any
 
 import pytest
 
-from reeltalk.judge.checklist import ChecklistJudge
-from reeltalk.judge.checklist_compat import (
-    official_dialogue,
-    official_overall,
-    official_round,
-    official_run_accuracy,
-)
+from reeltalk.judge.checklist import ChecklistJudge, official_run_accuracy
+from reeltalk.judge.checklist_measures import official_mean, official_overall
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.lave import kept_references
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.rating import read_rating, vdeval_compat
 from reeltalk.judge.svbench import leaderboard_average
-from reeltalk.judge.svbench_compat import official_scores
+from reeltalk.judge.svbench_official import official_scores
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.profile import TaggedAnswer, profile
@@ -114,8 +109,8 @@ VALUES: list[tuple[str, Callable[[], Any], Any]] = [
         lambda: official_run_accuracy([*["Yes"] * 3, "No", "No"], YES_YES_NO),
         0.40,
     ),
-    ("MT-Video-Bench: runs 0.67, 0.67, 1.0", lambda: official_round([0.67, 0.67, 1.0]), 0.78),
-    ("MT-Video-Bench: rounds 0.78, 0.60", lambda: official_dialogue([0.78, 0.60]), 0.69),
+    ("MT-Video-Bench: runs 0.67, 0.67, 1.0", lambda: official_mean([0.67, 0.67, 1.0]), 0.78),
+    ("MT-Video-Bench: rounds 0.78, 0.60", lambda: official_mean([0.78, 0.60]), 0.69),
     ("MT-Video-Bench fixed: runs 2/3, 2/3, 1", lambda: checklists("mtv"), 100 * 7 / 9),
     ("MT-Video-Bench fixed: what an empty answer gets", lambda: checklists("mtv.floor"), 100 / 3),
 ]

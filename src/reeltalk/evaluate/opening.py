@@ -13,8 +13,7 @@ from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import AnswerStyle, ModelSettings
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
 from reeltalk.judge.judge import Judge
-from reeltalk.judge.protocol import OWN, protocols
-from reeltalk.judge.published import official_sampling
+from reeltalk.judge.protocol import OWN, official_sampling, protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import INSPECT

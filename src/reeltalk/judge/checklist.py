@@ -5,6 +5,8 @@ returns.
 """
 
 import dataclasses
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Final, Literal
@@ -13,21 +15,35 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from reeltalk.errors import SettingError
 from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
-from reeltalk.judge.checklist_compat import official_answer, official_replies, official_run_accuracy
 from reeltalk.judge.checklist_measures import COMPAT, MTV, checklist_measures, has_items
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.protocol import PER_CENT, Criterion, Need, OfficialSampling, Part, Protocol, per_cent
-from reeltalk.judge.published import checklist_fields
+from reeltalk.judge.protocol import (
+    PER_CENT,
+    Criterion,
+    Need,
+    OfficialSampling,
+    Part,
+    Protocol,
+    per_cent,
+)
 from reeltalk.judge.turns import no_answer_reason, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompt_folder import Prompts
 from reeltalk.llm.structured import MalformedReplyError, read_record
 from reeltalk.metrics.info import SHORT
-from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.schema.scoring import JudgedScore
+
+ERROR: Final = "[ERROR] "
+"""Begins what the official inference scripts store in place of an answer that failed."""
+
+PLACEHOLDER: Final = "No need for this ability to answer."
+"""What they store for a round that is not asked."""
+
+_FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
 NAME: Final = "checklist"
 ACCURACY: Final = "accuracy"
@@ -396,3 +412,68 @@ PROTOCOL: Final = Protocol(
     source="MT-Video-Bench (arXiv 2510.17722)",
     official=OfficialSampling(),
 )
+
+
+def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistItem]) -> dict[str, str]:
+    """What MT-Video-Bench's prompt is filled with.
+
+    Args:
+        turn: Whose checklist it is.
+        answer: Of the model.
+        items: The questions, which the script numbers from `Q1`.
+    """
+    return {
+        "model_answer": answer,
+        "checklist": "\n".join(f"Q{number}: {item.question}" for number, item in enumerate(items, start=1)),
+        "asked": turn.question,
+        "reference": turn.references[0] if turn.references else "",
+    }
+
+
+def official_answer(turn: AnsweredTurn) -> str | None:
+    """What the official judging script takes for a turn's answer; None where it has none and leaves the round out.
+
+    Texts that stand for an error, or for a round that was not asked, are answers to it.
+
+    Args:
+        turn: Any turn.
+    """
+    if turn.text.strip() or turn.state is AnswerState.ANSWERED:
+        return turn.text
+    if turn.state is AnswerState.NOT_ASKED:
+        return PLACEHOLDER
+    return None if turn.reason == NOT_IN_SOURCE else f"{ERROR}{turn.reason or 'no answer'}"
+
+
+def official_replies(text: str) -> list[str] | None:
+    """A judge's replies in their order, as the official script takes them; None where it takes none.
+
+    Whatever keys the object has, its values are replies. JSON that is no object of texts stops the official script.
+
+    Args:
+        text: The judge's reply, a JSON object, fenced or not.
+    """
+    fenced = _FENCE.search(text)
+    try:
+        found = json.loads(fenced[1] if fenced is not None else text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        return None
+    return list(found.values())
+
+
+def official_run_accuracy(returned: Sequence[str], expected: Sequence[str]) -> float | None:
+    """One judging's accuracy, 0 to 1 with two decimals; None where nothing was returned.
+
+    Replies and items are paired by their order, not by their keys, and the number of replies is the denominator: a
+    judge that also replies to items that are not there lowers the accuracy, one that leaves items out raises it.
+
+    Args:
+        returned: The judge's replies.
+        expected: *Yes* or *No* for each item.
+    """
+    if not returned:
+        return None
+    correct = sum(said.lower() == due.lower() for said, due in zip(returned, expected, strict=False))
+    return round(correct / len(returned), 2)

@@ -5,13 +5,12 @@ Nothing is rounded on the way. What a content-free answer would get, the floor, 
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal
 
 import numpy as np
 
-from reeltalk.judge.checklist_compat import official_dialogue, official_round
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Entry, Floats, Measure, mean_of, mean_of_groups
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -227,7 +226,7 @@ def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]
     for task, members in dialogues.items():
         parts[task] = []
         for of in members.values():
-            value = official_dialogue(official_round(one.values) for one in of)
+            value = official_mean(official_mean(one.values) for one in of)
             entry = of[0].entry(value if value is not None else empty)
             parts[task].append(
                 dataclasses.replace(entry, item_id=None, mean_of=None, applies=any(one.applies for one in of))
@@ -253,3 +252,26 @@ def _length(duration_s: float | None) -> str:
     if duration_s is None:
         return "unknown"
     return next((name for end, name in LENGTHS if duration_s < end), ">=300 s")
+
+
+def official_mean(values: Iterable[float | None]) -> float | None:
+    """A round's accuracy from its judgings, or a dialogue's from its rounds: the mean, rounded to two decimals.
+
+    Args:
+        values: Accuracies, 0 to 1. None stands for one that failed; it drops out of the mean.
+
+    Returns:
+        None where no value is left.
+    """
+    present = [value for value in values if value is not None]
+    return round(sum(present) / len(present), 2) if present else None
+
+
+def official_overall(tasks: Mapping[str, Sequence[float]]) -> float | None:
+    """The overall score, 0 to 100: the mean of the tasks that have dialogues; None where none has.
+
+    Args:
+        tasks: The accuracy of each dialogue, 0 to 1, by task.
+    """
+    means = [sum(dialogues) / len(dialogues) for dialogues in tasks.values() if dialogues]
+    return 100 * sum(means) / len(means) if means else None

@@ -1,20 +1,73 @@
 """Judges answers without a model: which option an answer names, and whether a short answer says what a reference says.
 
 An answer that names no option is wrong, as in DramaQA's accuracy; it is the model that failed then, not the judge.
+Lexical agreement reads an answer in its dialogue: a reference often repeats what a question asked for, or
+names what a pronoun stands for ("Right after opening the fridge, the person takes the milk"); an answer need not ("He
+takes the milk").
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.judge import in_context
-from reeltalk.judge.in_context import agrees_in_context
+from reeltalk.baselines.history import rests_on_history
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, no_answer_reason
 from reeltalk.llm.model import AsyncModel
-from reeltalk.metrics.agree import SIGNATURE, chosen_option
+from reeltalk.metrics.agree import SIGNATURE, agrees, chosen_option
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
+
+CONTEXT_SIGNATURE: Final = f"{SIGNATURE}+context:v1"
+_LEADING: Final = re.compile(
+    r"^(?:(?:right|just|immediately|directly|shortly)\s+)?"
+    r"(?:after|before|while|when|once|besides|during|following)\b[^,;.]*,\s*(?=\S)",
+    re.IGNORECASE,
+)
+_TRAILING: Final = re.compile(
+    r"\s+(?:(?:right|just|immediately|directly|shortly)\s+)?(?:after|before|while|when)\b[^,;.]*(?=[.!]?$)"
+    r"|\s+at the (?:end|beginning|start)(?=[.!]?$)",
+    re.IGNORECASE,
+)
+
+
+def without_time_clause(sentence: str) -> str:
+    """A sentence without the clause that only says when: that of its question, told again."""
+    shorter = _TRAILING.sub("", _LEADING.sub("", sentence.strip(), count=1), count=1).strip()
+    return shorter[:1].upper() + shorter[1:] if len(shorter) > 2 else sentence
+
+
+def agrees_in_context(
+    answer: str,
+    references: Sequence[str],
+    question: str,
+    before: Sequence[tuple[str, str]] = (),
+    options: Sequence[str] | None = None,
+) -> bool:
+    """As `agrees`, with what was said before.
+
+    Args:
+        answer: What was answered.
+        references: Reference answers.
+        question: What was asked.
+        before: Questions and reference answers of the turns before it.
+        options: The choices as they were shown, where there are some.
+    """
+    if agrees(answer, references, question, options):
+        return True
+    if options:
+        return False
+    cores = [*references, *(without_time_clause(reference) for reference in references)]
+    said = dict.fromkeys((answer, without_time_clause(answer)))
+    if any(agrees(text, cores, question) for text in said):
+        return True
+    if not before or not rests_on_history(question):
+        return False
+    # What the turn before spoke of is what this one means by its pronouns: it is no news in either.
+    told = f"{before[-1][0]} {before[-1][1]} {question}"
+    return any(agrees(text, cores, told) for text in said)
+
 
 ACCURACY: Final = "accuracy"
 AGREE: Final = "agree"
@@ -125,7 +178,7 @@ class AgreeJudge(SingleTurnJudge):
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """The rules of agreement."""
-        return ((AGREE, in_context.SIGNATURE),)
+        return ((AGREE, CONTEXT_SIGNATURE),)
 
     def is_due(self, turn: AnsweredTurn) -> bool:
         """True for a turn that has a reference and was asked."""

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Protocol, per_cent
-from reeltalk.judge.published import gpt_score_fields, read_headed
-from reeltalk.judge.svbench_compat import COMPAT, official_single_score
+from reeltalk.judge.svbench_official import COMPAT, gpt_score_fields, official_single_score, read_headed
 from reeltalk.judge.turns import SingleTurnJudge, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message

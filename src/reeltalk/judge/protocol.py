@@ -5,12 +5,13 @@ A module of this package that holds a `PROTOCOL`, or several `PROTOCOLS`, is fou
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, Literal
 
+from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX as PREFIX_OF_OWN
 from reeltalk.metrics.info import SHORT, Direction, MetricInfo
 
@@ -269,3 +270,31 @@ def _described(module: ModuleType) -> Sequence[Protocol]:
 def per_cent(name: str, title: str) -> MetricInfo:
     """A judged measure from 0 to 100."""
     return MetricInfo(name, title, 0.0, PER_CENT, decimals=SHORT)
+
+
+def official_sampling(judges: Iterable["Judge"]) -> OfficialSampling:
+    """How the official scripts of some judges ask.
+
+    Args:
+        judges: Those of a run.
+
+    Raises:
+        SettingError: One has no published mode, two ask in different ways, or none asks a model.
+    """
+    found: dict[str, OfficialSampling] = {}
+    for judge in judges:
+        protocol = find_protocol(judge.name)
+        if not judge.needs_model:
+            continue
+        if protocol is None or protocol.official is None:
+            known = ", ".join(protocol.name for protocol in protocols().values() if protocol.official is not None)
+            raise SettingError(f"{judge.name} has no published mode; --published is for {known}")
+        found[judge.name] = protocol.official
+    if len(set(found.values())) > 1:
+        raise SettingError(
+            f"--published asks {' and '.join(found)} with different sampling, as their scripts do; "
+            "judge them in runs of their own"
+        )
+    if not found:
+        raise SettingError("--published is for protocols that ask a model; name one with --protocols")
+    return next(iter(found.values()))

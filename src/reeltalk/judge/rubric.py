@@ -8,12 +8,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from reeltalk.judge import in_context
 from reeltalk.judge.asking import Judging, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist import ask_items
-from reeltalk.judge.choice import shown_options
+from reeltalk.judge.choice import CONTEXT_SIGNATURE, agrees_in_context, shown_options
 from reeltalk.judge.cogme import tagged_questions, weighted
-from reeltalk.judge.in_context import agrees_in_context
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
@@ -88,7 +86,7 @@ class RubricJudge(SingleTurnJudge):
         how = (
             (("prompt", self.prompts["rubric"].signature), ("repair", self.prompts["repair"].signature))
             if self.needs_model
-            else (("agree", in_context.SIGNATURE),)
+            else (("agree", CONTEXT_SIGNATURE),)
         )
         return (("rubric", VERSION), *how, ("without", "reference"))
 

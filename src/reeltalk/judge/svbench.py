@@ -13,8 +13,7 @@ from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts,
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import Entry, Measure, mean_of, mean_of_groups
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol, per_cent
-from reeltalk.judge.published import MARK_HEADINGS, read_headed, svbench_fields
-from reeltalk.judge.svbench_compat import COMPAT, official_scores
+from reeltalk.judge.svbench_official import COMPAT, MARK_HEADINGS, official_scores, read_headed, svbench_fields
 from reeltalk.judge.turns import require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message

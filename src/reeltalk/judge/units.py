@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from reeltalk.judge.judge import Judge, JudgeUnit, Linked
 from reeltalk.judge.svbench import SVBenchJudge
-from reeltalk.judge.svbench_compat import LinkedQuestions
+from reeltalk.judge.svbench_official import LinkedQuestions
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.media import Video
 from reeltalk.store.content import Content

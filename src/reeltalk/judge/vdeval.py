@@ -13,7 +13,6 @@ from reeltalk.judge.asking import Judging, ask_rating, ask_text, judge_prompts, 
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Entry, Measure, mean_of
 from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol
-from reeltalk.judge.published import vdeval_block
 from reeltalk.judge.rating import Rating, canonical, read_rating, vdeval_compat
 from reeltalk.judge.turns import (
     GROUPED_BY,
@@ -212,7 +211,7 @@ class VDEval(TurnJudge):
             if why is not None:
                 rows += unscored_rows(unit, turn, self.criteria, judge.name, why)
                 continue
-            asked += f"{before}{vdeval_block(turn)}"
+            asked += f"{before}{published_block(turn)}"
             said = await ask_text(judge, [system, Message("user", asked)])
             if said.verdict is None:
                 stopped = f"the official script stops, for the judge said nothing of turn {turn.turn_index + 1}"
@@ -327,3 +326,12 @@ def model_name_compat(file_name: str) -> str:
     `videollama2.json` gives `videollama2`, `jason.json` gives `a`.
     """
     return file_name.strip(".json")
+
+
+def published_block(turn: AnsweredTurn) -> str:
+    """The four lines of one turn, as VDEval's script writes them.
+
+    Args:
+        turn: Has an answer and a reference.
+    """
+    return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nCandidate answer: {turn.text}\nOutput: "

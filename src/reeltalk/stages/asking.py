@@ -12,10 +12,9 @@ from reeltalk.evaluate.stage import Judging
 from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.judge.judge import Judge, ReadsVideos
-from reeltalk.judge.protocol import find_protocol
-from reeltalk.judge.published import official_sampling
+from reeltalk.judge.protocol import find_protocol, official_sampling
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, judging_of
-from reeltalk.judge.svbench_compat import streaming_slots
+from reeltalk.judge.svbench_official import streaming_slots
 from reeltalk.judge.units import Background, JoinedChains
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.metrics.meteor import MeteorError, MeteorProcess

@@ -14,8 +14,7 @@ from reeltalk.errors import BudgetError
 from reeltalk.judge.attacks import Attack, attack_items, attacked_unit, neutral_dialogues, told
 from reeltalk.judge.judge import JudgeUnit, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.recorded_requests import EchoModel
-from reeltalk.judge.under_attack import AttackReport, PerAnswer, attack, echoing, quoting
+from reeltalk.judge.under_attack import AttackReport, EchoModel, PerAnswer, attack, echoing, quoting
 from reeltalk.llm import AsyncModel, Message, Reply, ask_for_async
 from reeltalk.llm.fencing import fenced, visible
 from reeltalk.schema.answers import AnsweredTurn

@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
-from reeltalk.judge.checklist import ChecklistJudge, self_check
-from reeltalk.judge.checklist_compat import (
-    official_dialogue,
-    official_overall,
-    official_replies,
-    official_round,
-    official_run_accuracy,
-)
+from reeltalk.judge.checklist import ChecklistJudge, official_replies, official_run_accuracy, self_check
+from reeltalk.judge.checklist_measures import official_mean, official_overall
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure, grouped
 from reeltalk.llm import Message, Reply
@@ -296,10 +290,10 @@ def test_official_accuracies_are_rounded_at_every_step() -> None:
     assert official_run_accuracy(["Yes", "no", "Yes", "Yes", "No"], ["Yes", "No", "No"]) == 0.40
     assert official_run_accuracy(["Yes"], ["Yes", "No", "No"]) == 1.0
     assert official_run_accuracy([], ["Yes"]) is None
-    assert official_round([0.67, 0.67, 1.0]) == 0.78
-    assert official_round([0.67, None]) == 0.67
-    assert official_dialogue([0.78, 0.60]) == 0.69
-    assert official_dialogue([]) is None
+    assert official_mean([0.67, 0.67, 1.0]) == 0.78
+    assert official_mean([0.67, None]) == 0.67
+    assert official_mean([0.78, 0.60]) == 0.69
+    assert official_mean([]) is None
 
 
 def test_the_official_overall_is_the_mean_of_six_tasks() -> None:

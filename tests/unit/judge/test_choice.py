@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.turns import credit_metric
-from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, shown_options
-from reeltalk.judge.in_context import agrees_in_context
+from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context, shown_options
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import grouped
 from reeltalk.judge.protocol import protocols

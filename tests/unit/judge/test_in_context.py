@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.judge.in_context import agrees_in_context, core
+from reeltalk.judge.choice import agrees_in_context, without_time_clause
 
 AFTER = "After opening the fridge, what does he do next?"
 TAKES = "Right after opening the fridge, the person takes the milk."
@@ -36,7 +36,7 @@ def test_without_a_turn_before_a_pronoun_means_nothing() -> None:
     ],
 )
 def test_the_core_of_a_sentence_leaves_out_when(sentence: str, said: str) -> None:
-    assert core(sentence) == said
+    assert without_time_clause(sentence) == said
 
 
 def test_a_letter_still_names_an_option() -> None:

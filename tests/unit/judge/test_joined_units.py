@@ -5,7 +5,7 @@ from pathlib import Path
 from reeltalk.formats import svbench
 from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.judge.judge import Linked
-from reeltalk.judge.svbench_compat import streaming_slots
+from reeltalk.judge.svbench_official import streaming_slots
 from reeltalk.judge.units import Background, JoinedChains, joined_units, units_of
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.store.content import Content

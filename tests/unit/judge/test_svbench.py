@@ -13,12 +13,7 @@ from reeltalk.judge.gpt_score import GPTScore
 from reeltalk.judge.judge import JudgeUnit, Linked
 from reeltalk.judge.measures import grouped
 from reeltalk.judge.svbench import CRITERIA, NO_ANSWER, SVBenchJudge, leaderboard_average
-from reeltalk.judge.svbench_compat import (
-    LinkedQuestions,
-    official_scores,
-    official_single_score,
-    streaming_slots,
-)
+from reeltalk.judge.svbench_official import LinkedQuestions, official_scores, official_single_score, streaming_slots
 from reeltalk.llm import Message, Reply
 from reeltalk.llm.fencing import fenced
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
