@@ -31,7 +31,8 @@ from typing import IO, Final, Self
 LAUNCHER: Final = """
 import fcntl, gc, json, os, resource, selectors, signal, socket, sys, tempfile, termios
 from pathlib import Path
-import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage, reeltalk.llm.serving
+import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage
+import reeltalk.llm.inspect_models
 import reeltalk.metrics.scoring
 from reeltalk.evaluate.logged import LoggedSample, run_samples
 

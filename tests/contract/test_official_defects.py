@@ -36,8 +36,7 @@ from reeltalk.judge.rating import vdeval_compat
 from reeltalk.judge.svbench import SVBenchJudge
 from reeltalk.judge.vdeval import VDEval, model_name_compat
 from reeltalk.llm import Endpoint, MalformedReplyError, Message, Reply, read_record, reply_key
-from reeltalk.llm.breaker import Breaker
-from reeltalk.llm.retrying import RetryPolicy, TransientError
+from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Dialogue, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, VideoId

@@ -105,9 +105,9 @@ def refine(
     """
     from reeltalk.graph import refining
     from reeltalk.llm import Endpoint, LanguageModel, Message
-    from reeltalk.llm.breaker import Breaker
     from reeltalk.llm.preflight import preflight as check_server_now
-    from reeltalk.llm.prompt_folder import prompts_in
+    from reeltalk.llm.prompts import prompts_in
+    from reeltalk.llm.retrying import Breaker
     from reeltalk.llm.scrubbing import public_address
     from reeltalk.llm.wire import place
     from reeltalk.stages.prompt_folders import REFINE, check_folder

@@ -313,8 +313,8 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
         return
     from reeltalk.construct.tagging.model_tagger import ModelTagging
     from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Model, ReplyStore
-    from reeltalk.llm.breaker import Breaker
     from reeltalk.llm.preflight import breaker_with_preflight
+    from reeltalk.llm.retrying import Breaker
     from reeltalk.llm.wire import breaker_of
     from reeltalk.store.benchmark import WORK
 

@@ -9,7 +9,7 @@ from typing import Final
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, ConstructSettings, Step
 from reeltalk.llm import Prices
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.schema.labels import Task
 from reeltalk.schema.media import Clip, Video
 

@@ -29,7 +29,7 @@ from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, struc
 from reeltalk.construct.tags import tagged
 from reeltalk.construct.writers import Judged, Language, Unwritten
 from reeltalk.llm import Model
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.ids import ChainId, ClipId, DialogueId, derive_id
 from reeltalk.schema.intervals import Interval

@@ -15,7 +15,7 @@ from reeltalk.construct import replies
 from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.llm import Asked, Message, Model, ask_for
-from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval

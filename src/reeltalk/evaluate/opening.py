@@ -22,9 +22,9 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 
 if TYPE_CHECKING:
-    from reeltalk.llm.breaker import Breaker
     from reeltalk.llm.client import Picture
-    from reeltalk.llm.serving import ServedModel
+    from reeltalk.llm.inspect_models import ServedModel
+    from reeltalk.llm.retrying import Breaker
     from reeltalk.llm.wire import Sender
 
 KINDS: Final = (
@@ -105,9 +105,8 @@ def served(
         OutageError: Its server was tried, and no request can succeed.
         SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
     """
+    from reeltalk.llm.inspect_models import InspectSender, ModelSender, served_model
     from reeltalk.llm.preflight import breaker_with_preflight
-    from reeltalk.llm.senders import InspectSender, ModelSender
-    from reeltalk.llm.serving import served_model
     from reeltalk.llm.wire_sender import WireSender
 
     endpoint = asking.endpoint.model_copy(update={"model": spec})

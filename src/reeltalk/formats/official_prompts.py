@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.llm.prompt_folder import read_small
+from reeltalk.llm.prompts import read_small
 
 LARGEST_SCRIPT_BYTES: Final = 1_000_000
 LARGEST_PAPER_BYTES: Final = 5_000_000

@@ -16,8 +16,8 @@ from reeltalk.errors import ModelError
 from reeltalk.judge.rating import Rating, read_rating
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import is_echo
-from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
-from reeltalk.llm.recording import RecordingModel
+from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm.replies import RecordingModel
 from reeltalk.llm.structured import REPAIR, REPEATED_CHARS, MalformedReplyError, ask_for_async
 
 PROMPTS: Final = Path(__file__).parent / "prompts"

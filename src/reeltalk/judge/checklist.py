@@ -30,7 +30,7 @@ from reeltalk.judge.protocol import (
 from reeltalk.judge.turns import no_answer_reason, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError, read_record
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn, AnswerState

@@ -15,7 +15,7 @@ from reeltalk.judge.svbench_official import COMPAT, gpt_score_fields, official_s
 from reeltalk.judge.turns import SingleTurnJudge, require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn

@@ -18,7 +18,7 @@ from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.agree import states
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.answers import AnsweredTurn

@@ -17,7 +17,7 @@ from reeltalk.judge.svbench_official import COMPAT, MARK_HEADINGS, official_scor
 from reeltalk.judge.turns import require_model
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.llm.wire import first_problem
 from reeltalk.schema.answers import AnsweredTurn, AnswerState

@@ -12,7 +12,7 @@ from reeltalk.judge.measures import Entry, Measure, mean_of
 from reeltalk.judge.protocol import COMPAT, PER_CENT, Part, Protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.info import SHORT
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState

@@ -18,7 +18,7 @@ from reeltalk.judge.attacks import Attack, NeutralDialogue, attacked_unit, neutr
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.llm.fencing import visible
 from reeltalk.llm.model import AsyncModel, Message, Reply
-from reeltalk.llm.recording import RecordedRequest, RecordingModel
+from reeltalk.llm.replies import RecordedRequest, RecordingModel
 from reeltalk.schema.answers import UnitKind
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import JudgedScore, ScoreState

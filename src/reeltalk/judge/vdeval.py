@@ -25,7 +25,7 @@ from reeltalk.judge.turns import (
 )
 from reeltalk.llm.fencing import fenced
 from reeltalk.llm.model import AsyncModel, Message
-from reeltalk.llm.prompt_folder import Prompts
+from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn

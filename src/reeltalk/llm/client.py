@@ -6,18 +6,18 @@
 import asyncio
 import contextlib
 import json
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from reeltalk.errors import ModelError
-from reeltalk.llm.breaker import Breaker
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.dialect import KeptDialects
-from reeltalk.llm.loop_thread import LoopThread
 from reeltalk.llm.model import INSPECT, Endpoint, Message, Reply, check_prices
-from reeltalk.llm.retrying import RetryPolicy, TransientError, asked_in_vain
+from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, asked_in_vain
 from reeltalk.llm.wire import (
     REFUSED_SCHEMA_STATUS,
     LearnedError,
@@ -29,6 +29,72 @@ from reeltalk.llm.wire import (
     place,
 )
 from reeltalk.schema.record import Json
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines for any thread; begins with the first one."""
+
+    def __init__(self, name: str) -> None:
+        """Begin nothing yet.
+
+        Args:
+            name: Of the thread.
+        """
+        self._name, self._lock, self._closed = name, threading.Lock(), False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def run(self, task: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine returns.
+
+        Raises:
+            ModelError: `close` was called.
+        """
+        with self._lock:
+            if self._closed:
+                task.close()
+                raise ModelError("the model was closed before it gave a reply")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+                self._thread.start()
+            future = asyncio.run_coroutine_threadsafe(task, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ModelError("the model was closed before it gave a reply") from None
+        finally:
+            future.cancel()
+
+    def close(self, last: Coroutine[Any, Any, object] | None = None, timeout_s: float = 10.0) -> None:
+        """End the loop; whoever waits gives up.
+
+        Args:
+            last: Runs before all else is cancelled, as what closes connections; its errors are left out.
+            timeout_s: Longest wait for it.
+        """
+        with self._lock:
+            closed, self._closed = self._closed, True
+        if closed or self._loop is None or self._thread is None:
+            if last is not None:
+                last.close()
+            return
+        for task in (last, self._cancel_all(), self._loop.shutdown_asyncgens()):
+            if task is not None:
+                with contextlib.suppress(Exception):  # what cannot be closed well is closed all the same
+                    asyncio.run_coroutine_threadsafe(task, self._loop).result(timeout_s)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
 
 Picture = Callable[[bytes], Awaitable[bytes]]
 """Gives the JPEG file for what a message holds in its place."""
@@ -231,7 +297,7 @@ class LanguageModel:
         check_prices(endpoint, budget)
         sender: Sender
         if endpoint.model.startswith(INSPECT):
-            from reeltalk.llm.senders import InspectSender
+            from reeltalk.llm.inspect_models import InspectSender
 
             sender = InspectSender(endpoint, kept=kept, **(model_args or {}))
         else:

@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from reeltalk.errors import BudgetError, ModelError, OutageError
-from reeltalk.llm.breaker import Breaker
 from reeltalk.llm.budget import Budget
-from reeltalk.llm.client import send_within
+from reeltalk.llm.client import LoopThread, send_within
 from reeltalk.llm.dialect import Dialect, KeptDialects, profile
-from reeltalk.llm.loop_thread import LoopThread
 from reeltalk.llm.model import INSPECT, Endpoint, Message
 from reeltalk.llm.replies import ReplyStore
+from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.scrubbing import address_of, public_address, scrubbed, secrets_of
 from reeltalk.llm.wire import RefusedError, Sent, place
 from reeltalk.schema.record import Json
 
 if TYPE_CHECKING:
-    from reeltalk.llm.senders import InspectSender
+    from reeltalk.llm.inspect_models import InspectSender
     from reeltalk.llm.wire_sender import WireSender
 
     Asked = WireSender | InspectSender
@@ -179,7 +178,7 @@ class _Check:
         return self._checked(sender.learner.dialect, told)
 
     async def _inspected(self) -> Checked:
-        from reeltalk.llm.senders import InspectSender
+        from reeltalk.llm.inspect_models import InspectSender
 
         spec = self.endpoint.model.removeprefix(INSPECT)
         if self.endpoint.base_url is None and spec.partition("/")[0] in IN_PROCESS:
@@ -221,7 +220,7 @@ class _Check:
         """Status of `GET /models` and the names in its answer."""
         import openai
 
-        from reeltalk.llm.bounds import openai_client
+        from reeltalk.llm.wire_sender import openai_client
 
         client = openai_client(
             self.endpoint.model_copy(update={"base_url": address, "timeout_s": LIST_S}),

@@ -2,7 +2,8 @@
 
 Only replies are kept, never errors. Where a model runs is not part of the key: the same model, asked the same way with
 the same messages, is asked once. Beside them the file keeps what each server was found to take (`llm.dialect`), so that
-a command that goes on sends the same.
+a command that goes on sends the same. `CachedModel` and `RecordingModel` wrap a model: one answers from the file, the
+other records requests and replies in memory.
 """
 
 import contextlib
@@ -13,13 +14,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.llm.breaker import Breaker
 from reeltalk.llm.dialect import Dialect
-from reeltalk.llm.model import Message, Model, Reply
+from reeltalk.llm.model import AsyncModel, Message, Model, Reply
+from reeltalk.llm.retrying import Breaker
 from reeltalk.schema.record import Json
 
 FORMAT: Final = 1
@@ -231,33 +233,43 @@ def _count(value: Any) -> int | None:
     return None if value is None else _a(int, value)
 
 
-class CachedModel:
-    """A model whose replies are kept: what was asked before is answered from the store."""
+M = TypeVar("M", Model, AsyncModel)
 
-    def __init__(self, model: Model, store: ReplyStore, *, sample: int = 0) -> None:
-        """Put a store before a model.
 
-        Args:
-            model: Who is asked where the store has no reply.
-            store: Where replies are kept at once; stays open when this is closed.
-            sample: Number of the sample, where the same question is asked several times for several replies.
-        """
-        self.model, self.store, self.sample = model, store, sample
+class _Wrapper(Generic[M]):
+    """A model around another one, with the same name, sight and sampling."""
+
+    def __init__(self, model: M) -> None:
+        self.model: M = model
 
     @property
     def name(self) -> str:
-        """Name of the model."""
+        """Name of the wrapped model."""
         return self.model.name
 
     @property
     def sees_images(self) -> bool:
-        """Whether the model takes pictures."""
+        """True if the wrapped model takes pictures."""
         return self.model.sees_images
 
     @property
     def sampling(self) -> Mapping[str, Json]:
-        """As the model's."""
+        """The sampling of the wrapped model."""
         return self.model.sampling
+
+
+class CachedModel(_Wrapper[Model]):
+    """A model whose replies are kept: a question that was asked before is answered from the store.
+
+    Args:
+        model: Asked where the store has no reply.
+        store: Keeps replies at once; stays open when this is closed.
+        sample: Number of the sample, where the same question is asked several times for several replies.
+    """
+
+    def __init__(self, model: Model, store: ReplyStore, *, sample: int = 0) -> None:
+        super().__init__(model)
+        self.store, self.sample = store, sample
 
     @property
     def asked_sampling(self) -> Mapping[str, Json]:
@@ -285,3 +297,49 @@ class CachedModel:
     def close(self) -> None:
         """Close the model."""
         self.model.close()
+
+
+@dataclass
+class RecordedRequest:
+    """One request, and its reply."""
+
+    messages: tuple[Message, ...]
+    schema: dict[str, Json] | None
+    sample: int
+    reply: str | None = None
+    """None where there was none."""
+
+
+class RecordingModel(_Wrapper[AsyncModel]):
+    """A model that records its requests and replies in the order of asking.
+
+    Args:
+        model: Asked each time.
+    """
+
+    def __init__(self, model: AsyncModel) -> None:
+        super().__init__(model)
+        self.requests = list[RecordedRequest]()
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """The replies so far, as they can be written to a file."""
+        # A lone surrogate cannot.
+        return tuple(
+            request.reply.encode("utf-8", "replace").decode() for request in self.requests if request.reply is not None
+        )
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        """The model's reply.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        request = RecordedRequest(tuple(messages), schema, sample)
+        self.requests.append(request)
+        reply = await self.model.ask(messages, schema=schema, sample=sample)
+        request.reply = reply.text
+        return reply

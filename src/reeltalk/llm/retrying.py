@@ -1,14 +1,183 @@
-"""When a request that failed is sent again: after failures that pass, with growing, jittered waits."""
+"""When a request that failed is sent again, and when a command stops since its model answers nobody.
 
+A request is sent again after failures that pass, with growing, jittered waits. A dead server costs seconds, not hours.
+"""
+
+import contextlib
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from reeltalk.errors import FailureKind, ModelError
-from reeltalk.llm.breaker import PASSING, Breaker
+from reeltalk.errors import FailureKind, ModelError, OutageError
 from reeltalk.llm.model import Endpoint
+
+APART_S: Final = 600.0
+"""Failures that are further apart have nothing to do with each other, at least."""
+IN_A_ROW: Final = 8
+"""So many failures of one of the kinds that do not pass by themselves stop a command."""
+_LASTING: Final[dict[FailureKind, tuple[str, str]]] = {
+    "connection": ("cannot be reached", "start the server or mend the address"),
+    "access": ("refuses access", "mend the key"),
+    "not-found": ("says 'not found'", "mend the model's name or the address"),
+    "invalid": ("refuses the requests as invalid", "mend what it complains of"),
+}
+"""What a server does, in words, and what to do about it."""
+PASSING: Final[frozenset[FailureKind]] = frozenset({"busy", "server", "time-out"})
+"""Kinds that pass by themselves, as a rule."""
+
+
+class Breaker:
+    """What a command knows of one model at one address; shared by all threads and tasks that ask it."""
+
+    def __init__(self, name: str, *, give_up_after_s: float, preflight: Callable[[], object] | None = None) -> None:
+        """Begin with no failures.
+
+        Args:
+            name: Model and address, as errors name them.
+            give_up_after_s: Longest time without any answer while the model fails; 0 for any time.
+            preflight: Is called once, before the first request; raises an `OutageError` where none can succeed.
+        """
+        self.give_up_after_s = give_up_after_s
+        self._name, self._lock = name, threading.Lock()
+        self._kind: FailureKind | None = None
+        self._in_a_row = self._failures = self._requests = self._kept = 0
+        self._answered_s = float("-inf")
+        self._failing_since_s: float | None = None
+        self._failed_s = 0.0
+        self._message: str | None = None
+        self._preflight, self._first = preflight, threading.Lock()
+        self._wakes: set[Callable[[], object]] = set()
+
+    @property
+    def is_untried(self) -> bool:
+        """Whether `check` would ask the server, which takes its time."""
+        return self._preflight is not None
+
+    def check(self) -> None:
+        """Do nothing as long as the model may be asked. Called before each request; the first call tries the server.
+
+        Raises:
+            OutageError: It failed too often, or no request can succeed.
+            BudgetError: A limit would be passed.
+        """
+        if self._preflight is not None:
+            with self._first:
+                self._try()
+        with self._lock:
+            if self._message is not None:
+                raise OutageError(self._message)
+
+    def _try(self) -> None:
+        if self._preflight is None:  # whoever had the lock before has tried
+            return
+        try:
+            self._preflight()
+        except OutageError as error:
+            with self._lock:
+                self._message = str(error)
+        self._preflight = None
+
+    def answered(self) -> None:
+        """Note that the model gave an answer."""
+        with self._lock:
+            self._answered_s, self._failing_since_s = time.monotonic(), None
+            self._kind, self._in_a_row, self._failures, self._requests = None, 0, 0, 0
+
+    def kept(self) -> None:
+        """Note that a kept reply was given in place of a request.
+
+        The model took such a request before, so that those that it refuses as invalid may be few among many. It says
+        nothing of whether the server can be reached now.
+        """
+        with self._lock:
+            self._kept += 1
+
+    def failed(self, error: ModelError, *, first: bool = True) -> None:
+        """Note that a request failed.
+
+        Args:
+            error: Why. A reply that cannot be used says nothing of the server, and does not count.
+            first: Whether the request was sent for the first time. Where a model that has answered before fails few
+                requests, however often they are sent, these may be the reason: they do not stop the command.
+
+        Raises:
+            OutageError: That was once too often.
+        """
+        if error.kind not in _LASTING and error.kind not in PASSING:
+            return
+        now_s = time.monotonic()
+        with self._lock:
+            if self._message is not None:
+                raise OutageError(self._message)
+            if self._failing_since_s is None or now_s - self._failed_s > max(self.give_up_after_s, APART_S):
+                # Whoever asks once in a while has not waited all the time in between. Waits of requests that are sent
+                # again, and requests that take long, are no such time, however soon one gives up.
+                self._failing_since_s, self._failures, self._requests = now_s, 0, 0
+            self._in_a_row = self._in_a_row + 1 if error.kind == self._kind else 1
+            self._kind, self._failed_s = error.kind, now_s
+            self._failures += 1
+            self._requests += first
+            gone_s = now_s - self._failing_since_s
+            # Kept replies come at once and lie between nothing: each allows as many refusals as an answer after them.
+            most = IN_A_ROW * (1 + self._kept) if error.kind == "invalid" else IN_A_ROW
+            if error.kind in _LASTING and self._in_a_row >= most:
+                does, advice = _LASTING[error.kind]
+                problem = f"{self._name} {does}, {self._in_a_row} times in a row"
+            elif 0 < self.give_up_after_s <= gone_s and (self._requests >= IN_A_ROW or not self.has_answered):
+                problem = f"{self._name} gave no answer for {_told(gone_s)}, {self._failures:,} failures in a row"
+                advice = "wait until the server is well again, or raise --give-up-after-s"
+            else:
+                return
+            self._message = (
+                f"{problem}, so the command stops; the last failure: {error}; what was answered is kept: {advice}, and "
+                "the same command goes on"
+            )
+            wakes = list(self._wakes)
+        for wake in wakes:
+            wake()
+        raise OutageError(self._message)
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the model gave an answer at all."""
+        return self._answered_s > float("-inf")
+
+    @property
+    def fails_one(self) -> bool:
+        """Whether the model has answered before, and fails no more than one request since."""
+        with self._lock:
+            return self.has_answered and self._requests <= 1
+
+    def answered_since(self, moment_s: float) -> bool:
+        """Whether the model answered anybody since a moment of `time.monotonic`."""
+        with self._lock:
+            return self._answered_s >= moment_s
+
+    @contextlib.contextmanager
+    def waking(self, wake: Callable[[], object]) -> Iterator[None]:
+        """Call `wake` where the model fails too often while the block lasts, or did before.
+
+        Args:
+            wake: Is called once, in the thread of who noticed.
+        """
+        with self._lock:
+            is_open = self._message is not None
+            self._wakes.add(wake)
+        try:
+            if is_open:
+                wake()
+            yield
+        finally:
+            with self._lock:
+                self._wakes.discard(wake)
+
+
+def _told(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
+
 
 LONG_WAIT_S: Final = 1.0
 """Shortest wait of a request that was sent again so often as a user allows, and still goes on."""

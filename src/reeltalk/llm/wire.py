@@ -12,10 +12,9 @@ from typing import Annotated, Any, Final, Protocol
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from reeltalk.errors import FailureKind, ModelError, ReeltalkError
-from reeltalk.llm.breaker import Breaker
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
-from reeltalk.llm.retrying import TransientError, retry_after
+from reeltalk.llm.retrying import Breaker, TransientError
 from reeltalk.llm.scrubbing import address_of, public_address, scrubbed
 from reeltalk.schema.record import Json
 
@@ -23,7 +22,7 @@ PASSING_STATUS: Final = frozenset({408, 409, 429})
 """With all from 500 on, those after which the same request is sent again."""
 REFUSED_SCHEMA_STATUS: Final = frozenset({400, 422})
 """How servers answer a `response_format` that they do not know."""
-_TOO_SHORT: Final = "max_tokens or model output limit was reached"
+TOO_SHORT: Final = "max_tokens or model output limit was reached"
 MESSAGE_TOKENS: Final = 16
 """More than any chat template that we know of adds to a message."""
 
@@ -163,7 +162,7 @@ class Answer(BaseModel):
         if choice is not None and not text and choice.finish_reason == "length":
             raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply")
         if choice is None and self.error is not None:
-            words = scrubbed(_words({"error": self.error}) or str(self.error), secrets)
+            words = scrubbed(words_of_body({"error": self.error}) or str(self.error), secrets)
             raise TransientError(f"{where} answered with an error: {words}", kind="reply")
         if choice is None or not text:
             raise TransientError(f"{where} gave an empty reply", kind="reply")
@@ -241,49 +240,12 @@ def request_fields(
     return fields
 
 
-def problem_of(
-    error: Exception, endpoint: Endpoint, errors: Any, *, secrets: Collection[str] = ()
-) -> tuple[ModelError, bool]:
-    """An error of the `openai` package as one of ours, and whether the request certainly took no tokens.
-
-    Args:
-        error: What was raised.
-        endpoint: Who was asked.
-        errors: The `openai` package.
-        secrets: What the error may not repeat.
-    """
-    where = place(endpoint)
-    if isinstance(error, errors.APITimeoutError):
-        if is_unreached(error):
-            problem = f"{public_address(address_of(endpoint))} cannot be reached: nothing answers there"
-            return TransientError(problem, kind="connection", reached=False), True
-        return TransientError(f"{where} gave no reply within {endpoint.timeout_s:g} s", kind="time-out"), False
-    if isinstance(error, errors.APIConnectionError):
-        cause = scrubbed(str(error.__cause__ or error), secrets)
-        problem = f"{public_address(address_of(endpoint))} cannot be reached: {cause}; check --base-url"
-        return TransientError(problem, kind="connection", reached=not is_unreached(error)), False
-    if isinstance(error, errors.APIStatusError):
-        status = error.status_code
-        problem = f"{where} answered {status}: {scrubbed(_words(error.body) or error.message, secrets)}"
-        if status == 429:
-            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
-        if status in PASSING_STATUS or status >= 500:
-            return TransientError(
-                problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)
-            ), status < 500
-        if status == 400 and _TOO_SHORT in str(error.message):
-            # OpenAI's answer where a model that reasons has used up what it may write.
-            return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
-        return RefusedError(problem, status), True
-    return ModelError(f"{where}: {scrubbed(str(error), secrets)}"), False
-
-
 def no_answer_within(endpoint: Endpoint) -> str:
     """What is wrong where a reply ended before it began, after the place."""
     return f"wrote no answer within {endpoint.max_tokens:,} tokens; allow a longer reply"
 
 
-def _words(body: Any) -> str | None:
+def words_of_body(body: Any) -> str | None:
     """What the body of a refusal says to people."""
     if isinstance(body, list) and body:
         body = body[0]
@@ -292,7 +254,7 @@ def _words(body: Any) -> str | None:
             if isinstance(body.get(name), str):
                 return str(body[name])
             if isinstance(body.get(name), (dict, list)):
-                return _words(body[name])
+                return words_of_body(body[name])
     return None
 
 

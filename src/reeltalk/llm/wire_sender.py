@@ -1,28 +1,149 @@
-"""Who sends a request to an OpenAI-compatible endpoint. One home of the `openai` package."""
+"""Sends a request to an OpenAI-compatible endpoint, and reads its reply within bounds, whatever a server sends.
+
+Bounded are the length of a reply once decoded, and the address that it comes from. Imports `openai`, which is slow:
+load this module only where a model is asked.
+"""
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import httpx2
+import openai
 
 from reeltalk.errors import ModelError
 from reeltalk.llm.dialect import KeptDialects, Learner
 from reeltalk.llm.model import Endpoint, Message
-from reeltalk.llm.retrying import TransientError
-from reeltalk.llm.scrubbing import scrubbed, secrets_of
+from reeltalk.llm.retrying import TransientError, retry_after
+from reeltalk.llm.scrubbing import address_of, public_address, scrubbed, secrets_of
 from reeltalk.llm.wire import (
     PASSING_STATUS,
+    TOO_SHORT,
     Answer,
     LearnedError,
+    RateLimitedError,
     RefusedError,
     Sent,
+    is_unreached,
+    kind_of_status,
+    no_answer_within,
     place,
-    problem_of,
     request_fields,
     said,
+    words_of_body,
 )
 from reeltalk.schema.record import Json
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""So much of a reply is read, decoded."""
+STREAMED_TOKEN_BYTES: Final = 1024
+"""What a token of a streamed reply may take besides, for each comes as a JSON object of its own."""
+MOST_OBJECTS: Final = 100_000
+"""So many JSON objects a reply may have: read, each takes a hundred times its bytes."""
+STREAMED_TOKEN_OBJECTS: Final = 16
+"""Objects that a token of a streamed reply may have besides."""
+PIECE_BYTES: Final = 64 * 1024
+CONNECT_S: Final = 10.0
+"""Longest wait for a connection."""
+
+
+def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float = CONNECT_S) -> Any:
+    """A client of the `openai` package that reads within bounds, follows no redirect and sends nothing again.
+
+    Args:
+        endpoint: Which model, and where.
+        api_key: Key of the server.
+        connect_s: Longest wait for a connection.
+    """
+    address = urlsplit(address_of(endpoint))
+    secrets = secrets_of(endpoint, api_key)
+    user, _, host = address.netloc.rpartition("@")
+    name, _, password = user.partition(":")
+
+    async def bounded(response: Any) -> None:
+        if response.has_redirect_location:
+            target = scrubbed(public_address(str(response.url.join(response.headers["location"]))), secrets)
+            raise ModelError(
+                f"{place(endpoint)} answered {response.status_code} and sends requests on to {target}, which is not "
+                "followed; give that address in its place if you trust it",
+                kind="invalid",
+            )
+        streamed = response.headers.get("content-type", "").startswith("text/event-stream")
+        most = MOST_BYTES + (STREAMED_TOKEN_BYTES * endpoint.max_tokens if streamed else 0)
+        objects = MOST_OBJECTS + (STREAMED_TOKEN_OBJECTS * endpoint.max_tokens if streamed else 0)
+        coding = response.headers.pop("content-encoding", "identity").strip().lower()
+        response.stream = _Bounded(response.stream, coding, most, objects, place(endpoint))
+
+    http_client = openai.DefaultAsyncHttpxClient(
+        # What is in an address is logged with it, and named in errors.
+        auth=httpx2.BasicAuth(unquote(name), unquote(password)) if user else None,
+        event_hooks={"response": [bounded]},
+        follow_redirects=False,
+        headers={"Accept-Encoding": "gzip"},
+    )
+    return openai.AsyncOpenAI(
+        api_key=api_key or "none",
+        base_url=urlunsplit(address._replace(netloc=host)),
+        timeout=httpx2.Timeout(endpoint.timeout_s, connect=min(connect_s, endpoint.timeout_s)),
+        max_retries=0,
+        http_client=http_client,
+    )
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of a response, decoded piece by piece: a small one may hold a huge one."""
+
+    def __init__(self, inner: Any, coding: str, most: int, most_objects: int, where: str) -> None:
+        self._inner, self._most, self._most_objects, self._where = inner, most, most_objects, where
+        self._decoder = None
+        if coding in ("gzip", "x-gzip", "deflate"):
+            self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        elif coding not in ("identity", ""):
+            raise ModelError(f"{where} sent a reply as '{coding[:40]}', which was not asked for", kind="reply")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        came = told = objects = 0
+        async for raw in self._inner:
+            came += len(raw)
+            for piece in self._pieces(raw):
+                told += len(piece)
+                objects += piece.count(b"{")
+                if objects > self._most_objects:
+                    raise ModelError(
+                        f"{self._where} sent a reply of more than {self._most_objects:,} JSON objects, of which the "
+                        "rest was not read; check that the address is that of a language model",
+                        kind="reply",
+                    )
+                if max(came, told) > self._most:
+                    break
+                yield piece
+            if max(came, told) > self._most:
+                raise ModelError(
+                    f"{self._where} sent a reply of more than {self._most / 1024 / 1024:.0f} MB, of which the rest "
+                    "was not read; check that the address is that of a language model",
+                    kind="reply",
+                )
+
+    def _pieces(self, raw: bytes) -> Iterator[bytes]:
+        if self._decoder is None:
+            yield raw
+            return
+        while not self._decoder.eof:
+            try:
+                piece = self._decoder.decompress(raw, PIECE_BYTES)
+            except zlib.error as error:
+                raise ModelError(f"{self._where} sent a reply that cannot be decoded: {error}", kind="reply") from None
+            yield piece
+            raw = self._decoder.unconsumed_tail
+            if not raw and len(piece) < PIECE_BYTES:
+                return
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 class WireSender:
@@ -44,9 +165,7 @@ class WireSender:
             stream: Let replies come in pieces, so that the time to the first one is known.
             kept: Where dialects are kept.
         """
-        import openai
-
-        self.endpoint, self.stream, self._errors = endpoint, stream, openai
+        self.endpoint, self.stream = endpoint, stream
         self.learner = Learner(endpoint, kept)
         self._api_key, self._secrets = api_key, secrets_of(endpoint, api_key)
         self._client: Any = None
@@ -60,8 +179,6 @@ class WireSender:
 
     async def connected(self) -> Any:
         """The client of this event loop, to which its connections belong."""
-        from reeltalk.llm.bounds import openai_client
-
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop, self._client = loop, openai_client(self.endpoint, self._api_key)
@@ -101,8 +218,8 @@ class WireSender:
                 f"{place(self.endpoint)} gave no reply within {self.endpoint.timeout_s:g} s", kind="time-out"
             )
             return Sent(error=gone)
-        except self._errors.OpenAIError as error:
-            problem, cost_nothing = problem_of(error, self.endpoint, self._errors, secrets=self._secrets)
+        except openai.OpenAIError as error:
+            problem, cost_nothing = model_error(error, self.endpoint, self._secrets)
             if isinstance(problem, RefusedError) and self.learner.refused(
                 dialect, asked, problem.status, getattr(error, "body", None)
             ):
@@ -139,13 +256,12 @@ class WireSender:
                             first_token_s = time.monotonic() - began_s
                         pieces.append(content)
                     finish_reason = choice.finish_reason or finish_reason
-        except (self._errors.APITimeoutError, TimeoutError, ModelError):
+        except (openai.APITimeoutError, TimeoutError, ModelError):
             raise
         except Exception as error:
-            errors = self._errors
-            if type(error) is errors.APIError:
+            if type(error) is openai.APIError:
                 raise self._broken_off(error) from None
-            if isinstance(error, errors.OpenAIError) and not isinstance(error, errors.APIConnectionError):
+            if isinstance(error, openai.OpenAIError) and not isinstance(error, openai.APIConnectionError):
                 raise
             # The package lets errors of its HTTP library and of JSON through here.
             raise TransientError(
@@ -177,3 +293,37 @@ async def _until_closed(client: Any) -> AsyncGenerator[None]:
         yield
     finally:
         await client.close()
+
+
+def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) -> tuple[ModelError, bool]:
+    """An error of the `openai` package as one of ours, and whether the request certainly took no tokens.
+
+    Args:
+        error: What was raised.
+        endpoint: Who was asked.
+        secrets: What the error may not repeat.
+    """
+    where = place(endpoint)
+    if isinstance(error, openai.APITimeoutError):
+        if is_unreached(error):
+            problem = f"{public_address(address_of(endpoint))} cannot be reached: nothing answers there"
+            return TransientError(problem, kind="connection", reached=False), True
+        return TransientError(f"{where} gave no reply within {endpoint.timeout_s:g} s", kind="time-out"), False
+    if isinstance(error, openai.APIConnectionError):
+        cause = scrubbed(str(error.__cause__ or error), secrets)
+        problem = f"{public_address(address_of(endpoint))} cannot be reached: {cause}; check --base-url"
+        return TransientError(problem, kind="connection", reached=not is_unreached(error)), False
+    if isinstance(error, openai.APIStatusError):
+        status = error.status_code
+        problem = f"{where} answered {status}: {scrubbed(words_of_body(error.body) or error.message, secrets)}"
+        if status == 429:
+            return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
+        if status in PASSING_STATUS or status >= 500:
+            return TransientError(
+                problem, kind=kind_of_status(status), wait_s=retry_after(error.response.headers)
+            ), status < 500
+        if status == 400 and TOO_SHORT in str(error.message):
+            # OpenAI's answer where a model that reasons has used up what it may write.
+            return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
+        return RefusedError(problem, status), True
+    return ModelError(f"{where}: {scrubbed(str(error), secrets)}"), False

@@ -12,8 +12,7 @@ from reeltalk.formats.official_prompts import Source, official_prompts
 from reeltalk.graph import refining
 from reeltalk.judge.asking import prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.llm.prompt_folder import PromptGroup, check_prompt, files_of, our_prompts, prompts_in
-from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.prompts import Prompt, PromptGroup, check_prompt, our_prompts, prompt_files, prompts_in
 from reeltalk.schema.scoring import short_hash
 from reeltalk.store.atomic import storage_errors, write_bytes
 
@@ -144,7 +143,7 @@ def check_folder(folder: Path | None, *used: PromptGroup) -> None:
     if folder is None:
         return
     places = {folder / group.name / f"{name}.md" for group in GROUPS for name in group.names}
-    for path in files_of(folder):
+    for path in prompt_files(folder):
         if path not in places:
             name = path.relative_to(folder).with_suffix("").as_posix()
             raise InputError(f"there is no prompt {name}", file=path, hint="'reeltalk prompts list' lists them")

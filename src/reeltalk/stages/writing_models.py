@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from reeltalk.construct.settings import AskSettings
 from reeltalk.errors import SettingError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Model, ReplyStore
-from reeltalk.llm.breaker import Breaker
 from reeltalk.llm.preflight import breaker_with_preflight
+from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.wire import breaker_of
 from reeltalk.schema.server_address import check_server
 from reeltalk.store.benchmark import WORK, Benchmark

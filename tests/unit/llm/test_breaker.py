@@ -14,10 +14,9 @@ from scripted_server import Answer, Body, Script, serve, words
 
 from reeltalk.errors import FailureKind, ModelError, OutageError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Reply, ReplyStore
-from reeltalk.llm.breaker import APART_S, IN_A_ROW, Breaker
 from reeltalk.llm.client import ModelClient
-from reeltalk.llm.retrying import TransientError
-from reeltalk.llm.serving import ServedModel, served_model
+from reeltalk.llm.inspect_models import ServedModel, served_model
+from reeltalk.llm.retrying import APART_S, IN_A_ROW, Breaker, TransientError
 from reeltalk.llm.wire import Sent, failure_kind, is_unreached
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.parallel.threads import map_threads

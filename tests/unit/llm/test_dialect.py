@@ -15,8 +15,8 @@ from reeltalk.cli import run
 from reeltalk.errors import ModelError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, ReplyStore, json_schema
 from reeltalk.llm.dialect import Dialect, learned, profile, strict_schema
+from reeltalk.llm.inspect_models import served_model
 from reeltalk.llm.preflight import preflight
-from reeltalk.llm.serving import served_model
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video

@@ -284,7 +284,7 @@ def test_refining_resumes_and_reports_what_it_cannot_ground(
 def test_a_server_that_is_gone_stops_the_run(
     samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reeltalk.llm.breaker.IN_A_ROW", 2)
+    monkeypatch.setattr("reeltalk.llm.retrying.IN_A_ROW", 2)
     with serve(lambda body: Answer(404, {"error": {"message": "no such model"}})) as server:
         assert run(command(samples, tmp_path / "refined", server.base_url)) == 2
     assert "the same command goes on" in capsys.readouterr().err

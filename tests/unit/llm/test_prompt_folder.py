@@ -9,8 +9,7 @@ from reeltalk.construct.prompting import prompt_group, prompts
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.judge.asking import judge_prompts, our_judge_prompts
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.llm.prompt_folder import LARGEST_BYTES
-from reeltalk.llm.prompts import Prompt
+from reeltalk.llm.prompts import LARGEST_BYTES, Prompt
 from reeltalk.stages.prompt_folders import GROUPS, check_folder, export, judging_request
 
 

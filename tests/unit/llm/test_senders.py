@@ -10,7 +10,7 @@ from scripted_server import Answer, serve
 
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Budget, Endpoint, LanguageModel, Message, Model, ask_for, json_schema
-from reeltalk.llm.senders import without_references
+from reeltalk.llm.inspect_models import without_references
 from reeltalk.parallel.threads import map_threads
 
 # inspect_ai 0.3.285 calls tenacity 9.2 the old way.

@@ -18,8 +18,7 @@ from scripted_server import FAULTS, Answer, Body, Script, Server, completion, fa
 
 from reeltalk.errors import BudgetError, ModelError, ReeltalkError, SettingError
 from reeltalk.llm import Budget, Endpoint, Message, Reply, ReplyStore
-from reeltalk.llm.senders import InspectSender, ModelSender
-from reeltalk.llm.serving import ServedModel, served_model
+from reeltalk.llm.inspect_models import InspectSender, ModelSender, ServedModel, served_model
 from reeltalk.llm.structured import ask_for_async, json_schema
 from reeltalk.llm.wire_sender import WireSender
 

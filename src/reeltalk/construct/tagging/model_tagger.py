@@ -16,7 +16,7 @@ from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
 from reeltalk.construct.tagging.turns import Asked
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, ask_for
-from reeltalk.llm.prompt_folder import PromptGroup, prompts_in
+from reeltalk.llm.prompts import PromptGroup, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.parallel.threads import map_threads
 from reeltalk.progress import Progress
