@@ -26,15 +26,15 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from reeltalk.metrics.reliability import krippendorff_alpha
 from scipy.special import betaincinv, ndtr, ndtri
 
 from intervals import ENOUGH, PROMISED, TURNS, percent, simulated, sizes_of, spread_of, with_simulation
 from record import Measure, Table, at_least, options_of, record
-from reeltalk.metrics import bleu, cider, meteor
+from reeltalk.metrics import meteor, token_metrics
 from reeltalk.metrics.agreement import cohen_kappa
 from reeltalk.metrics.correlation import correlations
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos
-from reeltalk.metrics.reliability import krippendorff_alpha
 from reeltalk.metrics.scoring import MetricResult
 from reeltalk.metrics.uncertainty import MeanInterval, measure_interval
 
@@ -166,7 +166,7 @@ def texts(level: float, normal: Callable[[], Floats], draw: np.random.Generator)
         said = (weight * (at < (answer - n + 1)[:, None])).sum(axis=1)
         norms = np.sqrt(own * said)
         similar += np.divide((weight * grams).sum(axis=1), norms, out=np.zeros(items), where=norms > 0)
-    similar *= np.exp(-((answer - reference) ** 2) / (2 * cider.SIGMA**2)) * cider.SCALE / 4
+    similar *= np.exp(-((answer - reference) ** 2) / (2 * token_metrics.CIDER_SIGMA**2)) * token_metrics.CIDER_SCALE / 4
     columns += [np.maximum(answer - n, 0) for n in range(4)]
     of_bleu = np.stack([*columns, answer, reference], axis=1).astype(np.float64)
     matched = columns[0]
@@ -180,9 +180,9 @@ def texts(level: float, normal: Callable[[], Floats], draw: np.random.Generator)
 
 
 FROM_SUMS: Final[dict[str, tuple[str, str, Callable[[Floats, Floats], Floats]]]] = {
-    "BLEU-1": ("bleu_1", "bleu", lambda sums, _: bleu.from_statistics(sums)[:, 0]),
-    "BLEU-4": ("bleu_4", "bleu", lambda sums, _: bleu.from_statistics(sums)[:, 3]),
-    "METEOR": ("meteor", "METEOR", lambda sums, _: meteor.from_statistics(sums)),
+    "BLEU-1": ("bleu_1", "bleu", lambda sums, _: token_metrics.bleu_from_statistics(sums)[:, 0]),
+    "BLEU-4": ("bleu_4", "bleu", lambda sums, _: token_metrics.bleu_from_statistics(sums)[:, 3]),
+    "METEOR": ("meteor", "METEOR", lambda sums, _: meteor.meteor_from_statistics(sums)),
     "CIDEr": ("cider", "CIDEr", lambda sums, n: sums[:, 0] / n),
 }
 """Of each text metric its name, whose statistics it uses, and its value from their sums."""

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from record import ROOT, Measure, at_most, lacking, options_of, record
-from reeltalk.metrics import bleu, cider, rouge
-from reeltalk.metrics.corpus import Corpus
-from reeltalk.metrics.meteor import MeteorProcess, from_statistics
+from reeltalk.metrics import token_metrics
+from reeltalk.metrics.meteor import MeteorProcess, meteor_from_statistics
+from reeltalk.metrics.token_metrics import Corpus
 from reeltalk.metrics.tokenise import tokenise_coco
 
 SHARED = Path(os.environ.get("REELTALK_SHARED", ROOT.parent / "shared"))
@@ -131,9 +131,13 @@ def ours(pairs: Pairs) -> tuple[float, list[float], list[Any]]:
     answers = [text.split() for text in pairs[0]]
     references = [[text.split() for text in group] for group in pairs[1]]
     corpus = Corpus(answers, references)
-    statistics = bleu.statistics(corpus)
-    corpus_bleu = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0]
-    items = [*bleu.from_statistics(statistics).T, rouge.per_item(corpus), cider.per_item(corpus)]
+    statistics = token_metrics.bleu_statistics(corpus)
+    corpus_bleu = token_metrics.bleu_from_statistics(statistics.sum(axis=0, keepdims=True))[0]
+    items = [
+        *token_metrics.bleu_from_statistics(statistics).T,
+        token_metrics.rouge_l_per_item(corpus),
+        token_metrics.cider_per_item(corpus),
+    ]
     spent = cpu_seconds() - start
     return spent, [*corpus_bleu.tolist(), float(items[4].mean()), float(items[5].mean())], items
 
@@ -167,7 +171,7 @@ def meteor_ours(jar: Path, files: list[Pairs]) -> list[float]:
     with MeteorProcess(jar=jar) as meteor:
         for answers, references in files:
             statistics, _ = meteor.statistics(answers, references)
-            scores.append(float(from_statistics(statistics.sum(axis=0, keepdims=True))[0]))
+            scores.append(float(meteor_from_statistics(statistics.sum(axis=0, keepdims=True))[0]))
     return scores
 
 

@@ -24,7 +24,7 @@ from scipy import stats
 from intervals import imbens_kolesar
 from record import Measure, at_least, at_most, options_of, record
 from reeltalk.metrics.clustered import clustered_difference, clustered_mean
-from reeltalk.metrics.multiple import corrected
+from reeltalk.metrics.significance import correct_p_values
 
 Floats = NDArray[np.float64]
 Kind = Literal["continuous", "binary"]
@@ -209,9 +209,9 @@ def simulate_family(design: Design, icc: float, models: int, trials: int, seed: 
         p = 2 * stats.t.sf(np.abs(mean) / cr2, imbens_kolesar(sizes[None], within))
         alone = 2 * stats.t.sf(np.abs(mean) / np.sqrt(rest / (turns - 1) / turns), turns - 1)
         found["uncorrected"] += bool((p < ALPHA).any())
-        found["holm"] += min(corrected(p.tolist(), "holm")) < ALPHA
-        found["bh"] += min(corrected(p.tolist(), "bh")) < ALPHA
-        found["naive"] += min(corrected(alone.tolist(), "holm")) < ALPHA
+        found["holm"] += min(correct_p_values(p.tolist(), "holm")) < ALPHA
+        found["bh"] += min(correct_p_values(p.tolist(), "bh")) < ALPHA
+        found["naive"] += min(correct_p_values(alone.tolist(), "holm")) < ALPHA
     shares = {name: count / trials for name, count in found.items()}
     return Family(models, shares["uncorrected"], shares["holm"], shares["bh"], shares["naive"])
 

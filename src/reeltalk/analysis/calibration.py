@@ -29,10 +29,9 @@ from reeltalk.analysis.judge_bias import Bias, bias
 from reeltalk.analysis.judge_values import Kind, RatedAnswer, Scored, Scorer, comparable
 from reeltalk.analysis.verdicts import Place
 from reeltalk.errors import SettingError
-from reeltalk.metrics.agreement import cohen_kappa, raw_agreement
+from reeltalk.metrics.agreement import SCALES, cohen_kappa, krippendorff_alpha, raw_agreement
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, surely_differ
 from reeltalk.metrics.prediction_powered import CorrectedInterval, corrected_interval
-from reeltalk.metrics.reliability import SCALES, krippendorff_alpha
 from reeltalk.metrics.uncertainty import MeanInterval, mean_interval
 from reeltalk.store.runs import Run
 

@@ -10,7 +10,7 @@ from reeltalk.analysis.comparison import Comparison, Comparisons, shown_differen
 from reeltalk.analysis.leaderboard import key_of, shown
 from reeltalk.analysis.table_files import escape_latex, escape_markdown
 from reeltalk.analysis.visible import visible
-from reeltalk.metrics.multiple import TITLES
+from reeltalk.metrics.significance import TITLES
 from reeltalk.store.documents import write_json
 
 CompareFormat = Literal["text", "json", "csv", "latex", "markdown"]

@@ -34,9 +34,8 @@ from reeltalk.metrics.clustered import (
     clustered_mean,
     linearised,
 )
-from reeltalk.metrics.multiple import Correction, corrected
-from reeltalk.metrics.power import POWER, detectable_difference
 from reeltalk.metrics.scoring import METRICS, MetricResult
+from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
 Method = Literal["clustered t", "linearised clustered t", "against a fixed number", "unpaired clustered t"]
@@ -569,7 +568,7 @@ def _of_metric(comparer: PairComparer, metric: str, chosen: Sequence[int], famil
     correction = comparer.settings.correction
     in_family = {pair: comparer.compare(metric, *pair) for pair in combinations(family, 2)}
     tested = [(pair, place) for pair, rows in in_family.items() for place, row in enumerate(rows) if row.p is not None]
-    p_values = corrected([in_family[pair][place].p or 0.0 for pair, place in tested], correction)
+    p_values = correct_p_values([in_family[pair][place].p or 0.0 for pair, place in tested], correction)
     by_place = dict(zip(tested, p_values, strict=True))
     found: list[Comparison] = []
     for first, second in combinations(chosen, 2):

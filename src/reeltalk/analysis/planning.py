@@ -9,7 +9,7 @@ from reeltalk.analysis.columns import span_of, title_of
 from reeltalk.analysis.comparison import Comparison, Comparisons, shown_difference
 from reeltalk.analysis.leaderboard import key_of
 from reeltalk.analysis.visible import visible
-from reeltalk.metrics.power import power_of, videos_needed
+from reeltalk.metrics.significance import power_of, videos_needed
 from reeltalk.metrics.uncertainty import FEW_VIDEOS
 
 POINTS: Final = (1.0, 2.0, 5.0)

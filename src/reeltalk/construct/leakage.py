@@ -5,10 +5,9 @@ that video's other turns, only from those of others. What is meant to be answere
 A question that holds its own answer (`own_answers.py`) is answered from the question alone, too.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +18,7 @@ from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import History
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
+from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome, GateResult, is_counted
 
@@ -53,16 +53,6 @@ class LeakSettings(BaseModel):
     """How like a question of another video must be, as a cosine, to count as the same question."""
     coverage: Annotated[float, Field(gt=0, le=1)] = 0.6
     """Share of a question's words that an earlier turn must have to answer it."""
-
-
-@lru_cache(maxsize=65_536)
-def at_least(successes: int, trials: int) -> float:
-    """Probability that a fair coin shows heads so many times or more: the exact binomial tail."""
-    ways = term = math.comb(trials, successes)
-    for k in range(successes, trials):
-        term = term * (trials - k) // (k + 1)
-        ways += term
-    return float(ways / 2**trials)
 
 
 def said_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
@@ -174,7 +164,7 @@ def _blind(blind: Blind, turn: Turn, video_id: str, settings: LeakSettings) -> s
     if len(votes) < settings.min_support:
         return None
     right = sum(agrees(answer, turn.references, turn.question, turn.options) for answer in votes.values())
-    if at_least(right, len(votes)) > settings.alpha:
+    if binomial_tail(right, len(votes)) > settings.alpha:
         return None
     return f"{right:,} of {len(votes):,} other videos with a like question have this answer"
 
@@ -223,7 +213,7 @@ class _Habits:
             total = others.total()
             if total < self._settings.min_support or _EVEN**total > alpha:
                 continue
-            if at_least(others[said], total) > alpha:
+            if binomial_tail(others[said], total) > alpha:
                 return None
             return f"{others[said]:,} of {total:,} questions of the form {form[1]!r} in other videos have this answer"
         return None

@@ -30,7 +30,7 @@ from reeltalk.construct.memory_tracks import (
     likeness,
     overlaps,
 )
-from reeltalk.metrics.matching import assign
+from reeltalk.metrics.identity import assign_pairs
 from reeltalk.video.appearance import Appearance, similarities
 
 
@@ -190,7 +190,7 @@ class MemoryBank:
         iou = overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
-        pairs = list(assign(np.where(same, iou, 0.0), least=0.6))
+        pairs = list(assign_pairs(np.where(same, iou, 0.0), least=0.6))
         if len(pairs) < 2:
             return view
         here = np.concatenate([boxes[row] for row, _ in pairs])
@@ -231,7 +231,7 @@ class MemoryBank:
         score = settings.position_weight * position + (1 - settings.position_weight) * visual
         score = np.where(agrees, score, np.where(iou >= 0.5, score - settings.other_class, 0.0))
         allowed = (position > 0) & ((visual >= settings.min_visual) | (iou >= 0.5))
-        return assign(np.where(allowed, score, 0.0), least=settings.min_match)
+        return assign_pairs(np.where(allowed, score, 0.0), least=settings.min_match)
 
     def _note_missing(self, tracks: Sequence[Track], found: Sequence[Track], boxes: Corners) -> None:
         seen = {track.number for track in found}
@@ -282,7 +282,7 @@ class MemoryBank:
         # Of two that look equal the loose one is taken, and of two loose ones that which was seen last.
         recent = np.array([1 / (1 + pts_s - track.last_s) for track in free])
         score = np.where(agrees & (visual >= least), visual + 0.2 * loose[None] + 0.05 * recent[None], 0.0)
-        for index, column in assign(score):
+        for index, column in assign_pairs(score):
             row, old = open_ones[index], free[column]
             if old.place == place.number:
                 tracks[row] = old

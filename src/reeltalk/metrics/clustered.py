@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.resampling import CONFIDENCE
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
+CONFIDENCE: Final = 0.95
+"""Of all intervals."""
 NO_SPREAD: Final = 1e-12
 """A standard error below this share of the largest value is what rounding leaves of none."""
 
@@ -224,3 +224,21 @@ def correlation_of_residuals(sums: Floats, sizes: Floats, squares: float, items:
     if pairs == 0 or squares <= 0:
         return 0.0
     return float(np.clip(((sums @ sums) - squares) / pairs / (squares / items), 0.0, 1.0))
+
+
+def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Sequence[str]) -> ClusteredEstimate:
+    """The difference of two weighted means over the same turns, with interval and test clustered by source video.
+
+    Args:
+        one: (N,) credits of the first model, N at least 1.
+        two: (N,) credits of the second.
+        weights: (N,) above 0.
+        clusters: The source video of each turn.
+
+    Raises:
+        ValueError: There are no turns.
+    """
+    if not len(one):
+        raise ValueError("two models can be compared on at least one turn")
+    table = np.column_stack([weights * (one - two), weights])
+    return clustered_mean(linearised(table, lambda sums, _: sums[:, 0] / sums[:, 1]), clusters)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.metrics.proportions import Proportion, wilson
+from reeltalk.metrics.uncertainty import Proportion, wilson
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.gates import LEAK, GateOutcome
 from reeltalk.schema.labels import Skill

@@ -7,13 +7,13 @@ same items that use the same draws can be subtracted draw by draw, and so tested
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.clustered import degrees_of_freedom
-from reeltalk.metrics.resampling import CONFIDENCE, drawn_clusters
+from reeltalk.metrics.clustered import CONFIDENCE, degrees_of_freedom
 from reeltalk.metrics.uncertainty import (
     FEW_VIDEOS,
     FEWEST_VIDEOS,
@@ -24,6 +24,37 @@ from reeltalk.metrics.uncertainty import (
 )
 
 Floats = NDArray[np.float64]
+
+
+_MOST_KEPT: Final = 2_000_000
+"""Draws that are kept hold at most as many numbers."""
+
+
+def draw_clusters(count: int, resamples: int, seed: int) -> Floats:
+    """How often each of some clusters is drawn in each sample.
+
+    Args:
+        count: Clusters.
+        resamples: Samples.
+        seed: Seed of numpy's `default_rng` (PCG64).
+
+    Returns:
+        (resamples, count), whole numbers; each row adds up to `count`.
+    """
+    draw = _kept_draws if count * resamples <= _MOST_KEPT else _cluster_draws
+    return draw(count, resamples, seed).astype(np.float64)
+
+
+def _cluster_draws(count: int, resamples: int, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=resamples)
+
+
+@lru_cache(maxsize=64)
+def _kept_draws(count: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+    """A report asks for the same draws hundreds of times, and to draw takes longer than all that follows."""
+    return _cluster_draws(count, resamples, seed).astype(np.uint16)
+
+
 Ints = NDArray[np.intp]
 
 ONE_DECIDES: Final = "without one of the videos it is undefined, so there is no interval"
@@ -179,7 +210,7 @@ def draw_videos(clusters: Sequence[str], *, resamples: int = 0, seed: int = 0) -
     videos = len(names)
     if videos == 0:
         return Draws(codes.astype(np.intp), np.zeros((resamples, 0)), 0)
-    weights = np.vstack([1 - np.eye(videos), drawn_clusters(videos, resamples, seed)])
+    weights = np.vstack([1 - np.eye(videos), draw_clusters(videos, resamples, seed)])
     return Draws(codes.astype(np.intp), weights, videos)
 
 

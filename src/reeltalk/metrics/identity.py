@@ -11,9 +11,46 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from reeltalk.metrics.matching import assign, overlaps
-from reeltalk.schema.knowledge import KnownBox, Sighting
+from reeltalk.schema.knowledge import Box, KnownBox, Sighting
+
+
+def assign_pairs(values: ArrayLike, *, least: float = 0.0) -> list[tuple[int, int]]:
+    """Pairs of row and column, each at most once, whose values have the greatest sum (Kuhn 1955).
+
+    Args:
+        values: (N, M) numbers.
+        least: A pair with a smaller value is never formed; nor is one whose value is not above 0.
+
+    Returns:
+        Pairs in the order of their rows.
+    """
+    # scipy takes a quarter of a second to import.
+    from scipy.optimize import linear_sum_assignment
+
+    matrix = np.asarray(values, np.float64)
+    if matrix.size == 0:
+        return []
+    allowed = np.where((matrix >= least) & (matrix > 0), matrix, 0.0)
+    rows, columns = linear_sum_assignment(allowed, maximize=True)
+    return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if allowed[row, column] > 0]
+
+
+def iou_matrix(first: Sequence[Box], second: Sequence[Box]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Intersection over union of each box of one list with each of another: (N, M), 0–1."""
+    a, b = _corners(first), _corners(second)
+    low = np.maximum(a[:, None, :2], b[None, :, :2])
+    high = np.minimum(a[:, None, 2:], b[None, :, 2:])
+    common = np.maximum(high - low, 0.0).prod(axis=2)
+    area_a, area_b = (a[:, 2:] - a[:, :2]).prod(axis=1), (b[:, 2:] - b[:, :2]).prod(axis=1)
+    result: np.ndarray[tuple[int, int], np.dtype[np.float64]] = common / (area_a[:, None] + area_b[None] - common)
+    return result
+
+
+def _corners(boxes: Sequence[Box]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    return np.array([(box.left, box.top, box.right, box.bottom) for box in boxes], np.float64).reshape(-1, 4)
+
 
 MIN_IOU: Final = 0.5
 SAME_FRAME_S: Final = 0.001
@@ -99,13 +136,13 @@ def _score_video(frames: Sequence[tuple[list[KnownBox], list[Sighting]]], min_io
     in_frame_before: dict[str, str] = {}
     detected = switches = 0
     for boxes, sightings in frames:
-        iou = overlaps([box.box for box in boxes], [sighting.box for sighting in sightings])
+        iou = iou_matrix([box.box for box in boxes], [sighting.box for sighting in sightings])
         for row, column in np.argwhere(iou >= min_iou).tolist():
             together[boxes[row].object, sightings[column].entity] += 1
         kept = np.array(
             [[in_frame_before.get(box.object) == sighting.entity for sighting in sightings] for box in boxes], bool
         ).reshape(iou.shape)
-        pairs = assign(np.where(iou >= min_iou, iou + KEPT * kept, 0.0))
+        pairs = assign_pairs(np.where(iou >= min_iou, iou + KEPT * kept, 0.0))
         detected += len(pairs)
         in_frame_before = {}
         for row, column in pairs:
@@ -114,7 +151,7 @@ def _score_video(frames: Sequence[tuple[list[KnownBox], list[Sighting]]], min_io
             last[name] = in_frame_before[name] = entity
     names, entities = sorted({name for name, _ in together}), sorted({entity for _, entity in together})
     counts = np.array([[together[name, entity] for entity in entities] for name in names], np.float64)
-    matched = sum(int(counts[pair]) for pair in assign(counts))
+    matched = sum(int(counts[pair]) for pair in assign_pairs(counts))
     return IdentityScores(
         known=sum(len(boxes) for boxes, _ in frames),
         found=sum(len(sightings) for _, sightings in frames),

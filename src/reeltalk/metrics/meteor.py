@@ -23,7 +23,7 @@ from reeltalk.metrics.info import MetricInfo
 
 Floats = NDArray[np.float64]
 
-INFO: Final = MetricInfo(
+METEOR: Final = MetricInfo(
     "meteor",
     "METEOR",
     corpus=True,
@@ -122,8 +122,8 @@ class MeteorProcess:
             references: For each item its references, likewise.
 
         Returns:
-            (N, FIELDS) statistics that can be summed over items and given to `from_statistics`, and (N,) the score of
-            each item as METEOR itself gives it.
+            (N, FIELDS) statistics that can be summed over items and given to `meteor_from_statistics`, and (N,) the
+            score of each item as METEOR itself gives it.
 
         Raises:
             MeteorError: Java failed or was too slow, or its aggregate differs from the formula by more than
@@ -138,7 +138,7 @@ class MeteorProcess:
         evaluated = self._exchange([f" {SEPARATOR} ".join(["EVAL", *replies])], len(lines) + 1)
         scores = np.array([float(reply) for reply in evaluated])
         statistics = _summable(raw)
-        aggregate = from_statistics(statistics.sum(axis=0, keepdims=True))[0]
+        aggregate = meteor_from_statistics(statistics.sum(axis=0, keepdims=True))[0]
         if abs(aggregate - scores[-1]) > AGREEMENT:
             raise MeteorError(
                 f"METEOR's aggregate is {scores[-1]!r} but its formula gives {aggregate!r}; "
@@ -216,7 +216,7 @@ def _summable(raw: Floats) -> Floats:
     return statistics
 
 
-def from_statistics(sums: Floats) -> Floats:
+def meteor_from_statistics(sums: Floats) -> Floats:
     """METEOR from statistics summed over items.
 
     Args:

@@ -1,4 +1,8 @@
-"""From texts to named metrics with what is needed to resample them."""
+"""Text metrics by name: from answers and references to values, with what is needed to draw videos again.
+
+`TEXT_METRICS` is the registry of all their numbers. A metric of the user's own is a function that gives each answer a
+number.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,12 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ReeltalkError, SettingError
-from reeltalk.metrics import bleu, cider, overlap, rouge
-from reeltalk.metrics import meteor as meteor_metric
-from reeltalk.metrics.corpus import Corpus
+from reeltalk.extension import PREFIX, loaded_function, told
 from reeltalk.metrics.info import MetricInfo
-from reeltalk.metrics.meteor import MeteorProcess
-from reeltalk.metrics.own import is_own, own_name, own_values
+from reeltalk.metrics.meteor import METEOR, MeteorProcess, meteor_from_statistics
+from reeltalk.metrics.token_metrics import (
+    BLEU,
+    CIDER,
+    EXACT_MATCH,
+    ROUGE_L,
+    TOKEN_F1,
+    Corpus,
+    bleu_from_statistics,
+    bleu_statistics,
+    cider_per_item,
+    exact_match_per_item,
+    rouge_l_per_item,
+    token_f1_per_item,
+)
 from reeltalk.metrics.tokenise import Spoken, language_parts, languages_of, tokenise
 from reeltalk.metrics.uncertainty import MeanInterval, measure_interval
 
@@ -30,17 +45,17 @@ SIMILARITY: Final = MetricInfo(
 TEXT_METRICS: Final = {
     info.name: info
     for info in (
-        *bleu.INFO,
-        meteor_metric.INFO,
-        rouge.INFO,
-        cider.INFO,
-        overlap.TOKEN_F1,
-        overlap.EXACT_MATCH,
+        *BLEU,
+        METEOR,
+        ROUGE_L,
+        CIDER,
+        TOKEN_F1,
+        EXACT_MATCH,
         SIMILARITY,
     )
 }
 """Every number that a text metric gives, by name."""
-METRICS: Final[dict[str, tuple[str, ...]]] = {"bleu": tuple(info.name for info in bleu.INFO)} | {
+METRICS: Final[dict[str, tuple[str, ...]]] = {"bleu": tuple(info.name for info in BLEU)} | {
     name: (name,) for name in TEXT_METRICS if not name.startswith("bleu_")
 }
 """What each name on the command line produces."""
@@ -50,10 +65,10 @@ WHY_CHARS: Final = 300
 
 
 TOKEN_METRICS: Final[dict[str, tuple[Callable[[Corpus], Floats], str]]] = {
-    "rouge_l": (rouge.per_item, "rouge:l-beta1.2"),
-    "cider": (cider.per_item, "cider:d-sigma6-df-of-file"),
-    "token_f1": (overlap.token_f1, "f1:token-bag"),
-    "exact_match": (overlap.exact_match, "match:tokens"),
+    "rouge_l": (rouge_l_per_item, "rouge:l-beta1.2"),
+    "cider": (cider_per_item, "cider:d-sigma6-df-of-file"),
+    "token_f1": (token_f1_per_item, "f1:token-bag"),
+    "exact_match": (exact_match_per_item, "match:tokens"),
 }
 """Means of a value for each item, which tokens alone decide, and their part of the signature."""
 COMPUTED_ANYWHERE: Final = frozenset({"bleu", *TOKEN_METRICS})
@@ -180,16 +195,16 @@ def score_texts(
 
 
 def _bleu(corpus: Corpus, tok: str) -> dict[str, MetricResult]:
-    statistics = bleu.statistics(corpus)
-    whole = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0]
-    items = bleu.from_statistics(statistics)
+    statistics = bleu_statistics(corpus)
+    whole = bleu_from_statistics(statistics.sum(axis=0, keepdims=True))[0]
+    items = bleu_from_statistics(statistics)
     return {
         name: MetricResult(
             name,
             float(whole[order]),
             items[:, order],
             statistics,
-            lambda sums, _, order=order: bleu.from_statistics(sums)[:, order],  # type: ignore[misc]
+            lambda sums, _, order=order: bleu_from_statistics(sums)[:, order],  # type: ignore[misc]
             f"{tok}|bleu:coco-closest",
         )
         for order, name in enumerate(METRICS["bleu"])
@@ -212,10 +227,10 @@ def _meteor(
     )
     return MetricResult(
         "meteor",
-        float(meteor_metric.from_statistics(statistics.sum(axis=0, keepdims=True))[0]),
+        float(meteor_from_statistics(statistics.sum(axis=0, keepdims=True))[0]),
         per_item,
         statistics,
-        lambda sums, _: meteor_metric.from_statistics(sums),
+        lambda sums, _: meteor_from_statistics(sums),
         f"{tok}|{meteor.signature}",
     )
 
@@ -239,3 +254,49 @@ def _similarity(
             for answer, group in zip(answers, references, strict=True)
         ]
     )
+
+
+def is_own(metric: str) -> bool:
+    """True for `python:MODULE:FUNCTION`."""
+    return metric.startswith(PREFIX)
+
+
+def own_name(metric: str) -> str:
+    """What such a metric is called in tables: its function's name.
+
+    Raises:
+        SettingError: There is no such function, or its name has a dot or begins with an underscore.
+    """
+    name = loaded_function(metric.removeprefix(PREFIX)).name
+    if "." in name or name.startswith("_"):
+        raise SettingError(f"{metric}: {name!r} cannot name a metric; give a function at the top of its module")
+    return name
+
+
+def own_values(
+    metric: str, answers: Sequence[str], references: Sequence[Sequence[str]]
+) -> tuple[NDArray[np.float64], str]:
+    """What such a function gives, and its part of the signature.
+
+    Args:
+        metric: `python:MODULE:FUNCTION`; the function takes a list of N answers and a list of N lists of references,
+            and gives N finite numbers, of which more is better.
+        answers: One text an item.
+        references: For each item one or more texts.
+
+    Returns:
+        (N,) values, and `python:NAME#HASH`.
+
+    Raises:
+        SettingError: The function raised, or gave something else.
+    """
+    function, name, sha256 = loaded_function(metric.removeprefix(PREFIX))
+    try:
+        values = np.asarray(function(list(answers), [list(group) for group in references]), np.float64)
+    except Exception as error:
+        raise SettingError(f"{metric} failed: {told(error)}; mend the function") from error
+    if values.shape != (len(answers),):
+        raise SettingError(f"{metric} must give {len(answers):,} numbers, one an answer, but gave shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise SettingError(f"{metric} gave {values[~np.isfinite(values)][0]} for an answer; give a finite number")
+    return values, f"{PREFIX}{name}#{sha256}"

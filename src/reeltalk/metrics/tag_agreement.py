@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.agreement import cohen_kappa
+from reeltalk.metrics.agreement import cohen_kappa, krippendorff_alpha
 from reeltalk.metrics.draws import Draws, Floats, Statistic, draw_videos, ratio_of_sums
-from reeltalk.metrics.reliability import krippendorff_alpha
 
 Bools = NDArray[np.bool_]
 

@@ -10,13 +10,12 @@ what items of one video that correlate by `PRIOR_CORRELATION` would have. `make 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.clustered import correlation_of_residuals, degrees_of_freedom, linearised
-from reeltalk.metrics.resampling import CONFIDENCE
+from reeltalk.metrics.clustered import CONFIDENCE, correlation_of_residuals, degrees_of_freedom, linearised
 
 Floats = NDArray[np.float64]
 
@@ -303,3 +302,34 @@ def _shown(mean: Floats, part: Floats, sizes: Floats) -> Floats:
     weight = 1 / np.maximum(1 - share, ROUNDING) ** 2
     found: Floats = (weight * 2 * second).sum(axis=-1) / (weight * (fourth - second)).sum(axis=-1)
     return np.minimum(found, 1.0)
+
+
+class Proportion(NamedTuple):
+    """So many of so many, with Wilson's interval."""
+
+    successes: int
+    trials: int
+    share: float | None
+    """None of none."""
+    low: float | None
+    high: float | None
+
+
+def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Proportion:
+    """The share of trials that succeeded, with Wilson's score interval.
+
+    Args:
+        successes: 0 to `trials`.
+        trials: Independent ones.
+        confidence: Of the interval.
+
+    Reference:
+        Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22, 1927.
+    """
+    if not trials:
+        return Proportion(0, 0, None, None, None)
+    # scipy takes a quarter of a second to import.
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, trials).proportion_ci(confidence_level=confidence, method="wilson")
+    return Proportion(successes, trials, successes / trials, float(interval.low), float(interval.high))

@@ -18,7 +18,7 @@ from reeltalk.analysis.leaderboard import Leaderboard, build, shown
 from reeltalk.analysis.paired import Turns
 from reeltalk.analysis.score_matrix import ANSWER_TYPE
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.multiple import corrected
+from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import few_videos_warning
 from reeltalk.pages.breakdowns import BY_TITLES, in_order
 from reeltalk.schema.runs import CONTROLS, Control
@@ -253,7 +253,7 @@ def _corrected(rows: Iterable[Comparison]) -> list[Comparison]:
     """The comparisons of one table's metric with their p values corrected together: one family."""
     kept = list(rows)
     tested = [row.p for row in kept if row.p is not None]
-    found = iter(corrected(tested, CompareSettings().correction))
+    found = iter(correct_p_values(tested, CompareSettings().correction))
     return [
         row if row.p is None else dataclasses.replace(row, corrected_p=next(found), family=len(tested)) for row in kept
     ]

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from reeltalk.analysis.tagged import Flags, Floats, TaggedTurns
-from reeltalk.metrics.clustered import ClusteredEstimate
-from reeltalk.metrics.multiple import corrected
+from reeltalk.metrics.clustered import ClusteredEstimate, paired_difference
+from reeltalk.metrics.correlation import correlation
 from reeltalk.metrics.profile import RARE_PERCENT, TAGS
-from reeltalk.metrics.ratios import paired_difference, rank_correlation
+from reeltalk.metrics.significance import correct_p_values
 from reeltalk.metrics.uncertainty import mean_interval, measure_interval
 from reeltalk.pages.charts import FEW, Estimate
 from reeltalk.schema.labels import Content, Target, Thinking
@@ -138,7 +138,7 @@ def tag_differences(turns: TaggedTurns, one: int, two: int) -> list[TagDifferenc
         for place, tag in enumerate(TAGS)
     ]
     tested = {tag: made.p for tag, made in found if made is not None and made.p is not None}
-    p = dict(zip(tested, corrected(list(tested.values())), strict=True))
+    p = dict(zip(tested, correct_p_values(list(tested.values())), strict=True))
     return [
         TagDifference(
             tag,
@@ -209,7 +209,7 @@ def _profile(turns: TaggedTurns, often: Mapping[str, Frequency], model: int) -> 
         if turns.withheld(model, turns.tagged)
         else _weighted_mean(turns, credit, np.ones_like(credit), kept),
         asked=int((turns.tagged & turns.asked[:, model]).sum()),
-        rank_correlation=rank_correlation([a for a, _ in pairs], [b for _, b in pairs]),
+        rank_correlation=correlation("spearman", np.array([a for a, _ in pairs]), np.array([b for _, b in pairs]))[0],
         labels=labels,
         strengths=tuple(sorted((d for d in deviations if d.low > 0 and d.n >= FEW), key=lambda d: (-d.value, d.label))),
         weaknesses=tuple(

@@ -13,10 +13,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.agreement import Weights, mean_kappa_of_pairs, raw_agreement
+from reeltalk.metrics.agreement import (
+    Weights,
+    distance_alpha,
+    krippendorff_alpha,
+    masi_distances,
+    mean_kappa_of_pairs,
+    raw_agreement,
+)
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos, ratio_of_sums
 from reeltalk.metrics.edit_similarity import EditAgreement, edit_agreement
-from reeltalk.metrics.reliability import distance_alpha, krippendorff_alpha, masi_distances
 from reeltalk.review.tasks.task import Code, Scale
 from reeltalk.schema.record import Json
 

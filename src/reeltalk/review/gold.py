@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from reeltalk.metrics.proportions import Proportion, wilson
+from reeltalk.metrics.uncertainty import Proportion, wilson
 from reeltalk.schema.record import Json
 
 

@@ -18,7 +18,7 @@ from reeltalk.evaluate.signing import planted_hash, scripts_hash, shown_hash
 from reeltalk.evaluate.stage import nulled_of
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Budget, ReplyStore
-from reeltalk.metrics.proportions import wilson
+from reeltalk.metrics.uncertainty import wilson
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.paths import PathStatistics

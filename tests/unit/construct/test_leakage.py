@@ -12,10 +12,10 @@ from reeltalk.construct.leakage import (
     HABIT,
     HISTORY,
     LeakSettings,
-    at_least,
     keep_under,
     leaks,
 )
+from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult, is_counted
 from reeltalk.schema.ids import DialogueId, VideoId
@@ -184,10 +184,10 @@ def test_the_dialogues_that_leak_most_are_dropped_first() -> None:
 
 
 def test_the_binomial_tail_is_exact() -> None:
-    assert at_least(0, 5) == 1.0
-    assert at_least(5, 5) == 0.5**5
-    assert at_least(8, 10) == pytest.approx(56 / 1024)
-    assert at_least(2_000, 4_000) == pytest.approx(0.506, abs=0.001)
+    assert binomial_tail(0, 5) == 1.0
+    assert binomial_tail(5, 5) == pytest.approx(0.5**5, rel=1e-12)
+    assert binomial_tail(8, 10) == pytest.approx(56 / 1024)
+    assert binomial_tail(2_000, 4_000) == pytest.approx(0.506, abs=0.001)
 
 
 def test_results_do_not_depend_on_the_order_of_hashes(households: list[Told]) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.errors import BrokenInvariantError
-from reeltalk.metrics.proportions import wilson
+from reeltalk.metrics.uncertainty import wilson
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.paths import (

@@ -10,7 +10,19 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from reeltalk.metrics import mean_interval
-from reeltalk.metrics.agreement import Weights, cohen_kappa, mean_kappa_of_pairs, raw_agreement
+from reeltalk.metrics.agreement import (
+    ALL_ALIKE,
+    NOBODY_TWICE,
+    SCALES,
+    Scale,
+    Weights,
+    cohen_kappa,
+    distance_alpha,
+    krippendorff_alpha,
+    masi_distances,
+    mean_kappa_of_pairs,
+    raw_agreement,
+)
 from reeltalk.metrics.correlation import (
     COEFFICIENTS,
     CONSTANT,
@@ -23,15 +35,6 @@ from reeltalk.metrics.correlation import (
     spearman_of_held_ranks,
 )
 from reeltalk.metrics.draws import CORRELATION, Draws, draw_videos, surely_differ
-from reeltalk.metrics.reliability import (
-    ALL_ALIKE,
-    NOBODY_TWICE,
-    SCALES,
-    Scale,
-    distance_alpha,
-    krippendorff_alpha,
-    masi_distances,
-)
 
 EXACT = 1e-9
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.metrics.identity import IdentityScores, score_identities
-from reeltalk.metrics.matching import assign, overlaps
+from reeltalk.metrics.identity import IdentityScores, assign_pairs, iou_matrix, score_identities
 from reeltalk.schema.ids import EntityId, VideoId
 from reeltalk.schema.knowledge import Box, KnownBox, Sighting
 
@@ -93,9 +92,9 @@ def test_scores_do_not_depend_on_names(names: list[str], other: list[str]) -> No
 
 def test_assignments_are_one_to_one_and_the_greatest() -> None:
     # Taking the greatest value first would give 9 + 0; together 8 + 7 is more.
-    assert assign([[9, 8], [7, 0]]) == [(0, 1), (1, 0)]
-    assert assign([[9, 8], [7, 0]], least=7.5) == [(0, 0)]
-    assert assign([]) == []
-    assert assign([[0.0, 0.0]]) == []
-    assert overlaps([], [LEFT]).shape == (0, 1)
-    assert overlaps([LEFT, RIGHT], [LEFT]).tolist() == [[1.0], [0.0]]
+    assert assign_pairs([[9, 8], [7, 0]]) == [(0, 1), (1, 0)]
+    assert assign_pairs([[9, 8], [7, 0]], least=7.5) == [(0, 0)]
+    assert assign_pairs([]) == []
+    assert assign_pairs([[0.0, 0.0]]) == []
+    assert iou_matrix([], [LEFT]).shape == (0, 1)
+    assert iou_matrix([LEFT, RIGHT], [LEFT]).tolist() == [[1.0], [0.0]]

@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reeltalk.metrics.multiple import corrected
-from reeltalk.metrics.power import design_effect, detectable_difference, power_of, videos_needed
+from reeltalk.metrics.significance import (
+    correct_p_values,
+    design_effect,
+    detectable_difference,
+    power_of,
+    videos_needed,
+)
 
 errors = st.floats(0.001, 100)
 dfs = st.floats(1.0, 5000)
@@ -67,11 +72,11 @@ def test_design_effect_is_one_for_independent_turns_and_grows_with_their_number(
 
 class TestCorrection:
     def test_by_hand(self) -> None:
-        assert corrected([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-        assert corrected([0.01, 0.04, 0.03], "bh") == pytest.approx([0.03, 0.04, 0.04])
-        assert corrected([0.01, 0.04], "none") == [0.01, 0.04]
-        assert corrected([], "holm") == []
-        assert corrected([0.2], "holm") == [0.2]
+        assert correct_p_values([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+        assert correct_p_values([0.01, 0.04, 0.03], "bh") == pytest.approx([0.03, 0.04, 0.04])
+        assert correct_p_values([0.01, 0.04], "none") == [0.01, 0.04]
+        assert correct_p_values([], "holm") == []
+        assert correct_p_values([0.2], "holm") == [0.2]
 
     def test_equals_statsmodels_on_random_tables(self, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         from statsmodels.stats.multitest import multipletests
@@ -81,12 +86,12 @@ class TestCorrection:
         draw = np.random.default_rng(4)
         for number in range(1000 if full else 20):
             p = np.round(draw.random(2 + number % 30), 2).tolist()
-            assert corrected(p, "holm") == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
-            assert corrected(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1].tolist(), abs=1e-12)
+            assert correct_p_values(p, "holm") == pytest.approx(multipletests(p, method="holm")[1].tolist(), abs=1e-12)
+            assert correct_p_values(p, "bh") == pytest.approx(multipletests(p, method="fdr_bh")[1].tolist(), abs=1e-12)
 
     @given(st.lists(st.floats(0, 1), max_size=20))
     def test_holm_is_never_below_benjamini_hochberg_nor_that_below_none(self, p: list[float]) -> None:
-        holm, bh = np.array(corrected(p, "holm")), np.array(corrected(p, "bh"))
+        holm, bh = np.array(correct_p_values(p, "holm")), np.array(correct_p_values(p, "bh"))
         assert (holm >= bh - 1e-12).all()
         assert (bh >= np.array(p) - 1e-12).all()
         assert (holm <= 1).all()

@@ -3,7 +3,7 @@
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from reeltalk.metrics.proportions import wilson
+from reeltalk.metrics.uncertainty import wilson
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 1), (0, 12), (1, 1), (3, 7), (12, 12), (480, 1000)])

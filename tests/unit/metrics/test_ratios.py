@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from reeltalk.metrics.clustered import clustered_mean
-from reeltalk.metrics.ratios import paired_difference, rank_correlation
+from reeltalk.metrics.clustered import clustered_mean, paired_difference
+from reeltalk.metrics.correlation import correlation
 
 
 def table(seed: int = 0, videos: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -45,8 +45,10 @@ def test_nothing_in_common_cannot_be_compared() -> None:
         paired_difference(nothing, nothing, nothing, [])
 
 
-def test_ranks_correlate_only_where_there_is_something_to_rank() -> None:
-    assert rank_correlation([1, 2, 3], [10, 20, 40]) == pytest.approx(1.0)
-    assert rank_correlation([1, 2, 3], [3, 1, -5]) == pytest.approx(-1.0)
-    assert rank_correlation([1, 2], [1, 2]) is None
-    assert rank_correlation([1, 2, 3], [7, 7, 7]) is None
+@pytest.mark.parametrize(
+    ("second", "rho"), [([10, 20, 40], 1.0), ([3, 1, -5], -1.0), ([7, 7, 7], None), ([1, 2], None)]
+)
+def test_ranks_correlate_only_where_there_is_something_to_rank(second: list[float], rho: float | None) -> None:
+    found, reason = correlation("spearman", np.array([1.0, 2, 3][: len(second)]), np.array(second, np.float64))
+    assert found == (rho if rho is None else pytest.approx(rho))
+    assert (reason is None) == (rho is not None)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.errors import SettingError
-from reeltalk.metrics import bleu, cider, overlap, rouge
-from reeltalk.metrics.corpus import Corpus
+from reeltalk.metrics import token_metrics
 from reeltalk.metrics.meteor import MeteorProcess, find_jar
 from reeltalk.metrics.scoring import METRICS, metric_names, score_texts
+from reeltalk.metrics.token_metrics import Corpus
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics" / "coco_values.json"
 
@@ -66,46 +66,48 @@ class TestByHand:
     def test_bleu(self) -> None:
         # 4 of 5 words, 2 of 4 word pairs; as long as the reference, so no penalty.
         corpus = corpus_of(("a b c x e", ["a b c d e"]))
-        values = bleu.from_statistics(bleu.statistics(corpus))[0]
+        values = token_metrics.bleu_from_statistics(token_metrics.bleu_statistics(corpus))[0]
         assert values[:2] == pytest.approx([4 / 5, math.sqrt(4 / 5 * 2 / 4)], abs=1e-8)
 
     def test_bleu_takes_the_nearest_reference_length_and_the_best_count(self) -> None:
         corpus = corpus_of(("a a b", ["a x x x x x", "a a y y"]))
-        matched, answer_length, reference_length = bleu.statistics(corpus)[0, [0, 8, 9]]
+        matched, answer_length, reference_length = token_metrics.bleu_statistics(corpus)[0, [0, 8, 9]]
         assert (matched, answer_length, reference_length) == (2, 3, 4)
-        assert bleu.from_statistics(bleu.statistics(corpus))[0, 0] == pytest.approx(2 / 3 * math.exp(1 - 4 / 3))
+        assert token_metrics.bleu_from_statistics(token_metrics.bleu_statistics(corpus))[0, 0] == pytest.approx(
+            2 / 3 * math.exp(1 - 4 / 3)
+        )
 
     def test_rouge_l(self) -> None:
         # Common: a c e, precision 3/4, recall 3/5.
         expected = (1 + 1.44) * 0.75 * 0.6 / (0.6 + 1.44 * 0.75)
-        assert rouge.per_item(corpus_of(("a c x e", ["a b c d e"])))[0] == pytest.approx(expected)
+        assert token_metrics.rouge_l_per_item(corpus_of(("a c x e", ["a b c d e"])))[0] == pytest.approx(expected)
 
     def test_token_f1_and_exact_match_take_the_best_reference(self) -> None:
         corpus = corpus_of(("a b", ["c d", "a b"]), ("a b", ["a c c"]), ("", ["a"]))
-        assert overlap.token_f1(corpus).tolist() == [1.0, pytest.approx(2 / 5), 0.0]
-        assert overlap.exact_match(corpus).tolist() == [1.0, 0.0, 0.0]
+        assert token_metrics.token_f1_per_item(corpus).tolist() == [1.0, pytest.approx(2 / 5), 0.0]
+        assert token_metrics.exact_match_per_item(corpus).tolist() == [1.0, 0.0, 0.0]
 
     def test_cider_of_answers_equal_to_their_references_is_ten(self) -> None:
         corpus = corpus_of(("a b c d", ["a b c d"]), ("e f g h", ["e f g h"]))
-        assert cider.per_item(corpus).tolist() == pytest.approx([10, 10])
+        assert token_metrics.cider_per_item(corpus).tolist() == pytest.approx([10, 10])
 
 
 @given(corpora)
 def test_lcs_equals_the_table_algorithm(items: list[tuple[list[str], list[list[str]]]]) -> None:
     for answer, group in items:
         first, second = [ord(t) for t in answer], [ord(t) for t in group[0]]
-        assert rouge.longest_common_subsequence(first, second) == slow_lcs(answer, group[0])
+        assert token_metrics.longest_common_subsequence(first, second) == slow_lcs(answer, group[0])
 
 
 @given(corpora)
 def test_cider_equals_its_formulas(items: list[tuple[list[str], list[list[str]]]]) -> None:
     corpus = Corpus([answer for answer, _ in items], [group for _, group in items])
-    assert cider.per_item(corpus).tolist() == pytest.approx(slow_cider(items), abs=1e-9)
+    assert token_metrics.cider_per_item(corpus).tolist() == pytest.approx(slow_cider(items), abs=1e-9)
 
 
 @given(corpora)
 def test_bleu_statistics_count_what_they_say(items: list[tuple[list[str], list[list[str]]]]) -> None:
-    statistics = bleu.statistics(Corpus([answer for answer, _ in items], [group for _, group in items]))
+    statistics = token_metrics.bleu_statistics(Corpus([answer for answer, _ in items], [group for _, group in items]))
     for row, (answer, group) in zip(statistics, items, strict=True):
         pairs = list(pairwise(answer))
         most = {pair: max(list(pairwise(other)).count(pair) for other in group) for pair in pairs}
@@ -117,9 +119,12 @@ def test_bleu_statistics_count_what_they_say(items: list[tuple[list[str], list[l
 def test_values_with_several_references_and_empty_texts() -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     corpus = corpus_of(*zip(golden["answers"], golden["references"], strict=True))
-    statistics = bleu.statistics(corpus)
-    whole, items = bleu.from_statistics(statistics.sum(axis=0, keepdims=True))[0], bleu.from_statistics(statistics)
-    per_item = {"rouge_l": rouge.per_item(corpus), "cider": cider.per_item(corpus)}
+    statistics = token_metrics.bleu_statistics(corpus)
+    whole, items = (
+        token_metrics.bleu_from_statistics(statistics.sum(axis=0, keepdims=True))[0],
+        token_metrics.bleu_from_statistics(statistics),
+    )
+    per_item = {"rouge_l": token_metrics.rouge_l_per_item(corpus), "cider": token_metrics.cider_per_item(corpus)}
     values = {name: float(column.mean()) for name, column in per_item.items()}
     for n in range(4):
         per_item[f"bleu_{n + 1}"], values[f"bleu_{n + 1}"] = items[:, n], float(whole[n])

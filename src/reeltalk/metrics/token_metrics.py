@@ -1,0 +1,344 @@
+"""Metrics of tokens: BLEU, ROUGE-L, CIDEr-D, token F1 and exact match, with n-grams counted once for all of them.
+
+BLEU, ROUGE-L and CIDEr-D are computed as the COCO caption evaluation does (Chen et al. 2015, arXiv 1504.00325). Answers
+about videos repeat themselves ("No, he does not."), so every distinct sentence is counted once, and every distinct pair
+of an answer and a reference is compared once.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.metrics.info import MetricInfo
+
+Tokens = Sequence[str]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LONGEST_NGRAM: Final = 4
+
+
+class NgramCounts(NamedTuple):
+    """How often each n-gram of one length stands in each distinct sentence, sorted by sentence, then n-gram."""
+
+    sentence: Ints
+    """(M,) index of the distinct sentence."""
+    ngram: Ints
+    """(M,) number of the n-gram, from 0."""
+    times: Ints
+    """(M,) 1 or more."""
+    different: int
+    """How many different n-grams there are, at least 1."""
+
+
+class Matches(NamedTuple):
+    """The n-grams of one length that an answer and a reference share, for every distinct pair of the two."""
+
+    pair: Ints
+    """(K,) index of the distinct pair, in order."""
+    in_answer: Ints
+    """(K,) row of `NgramCounts` for the answer."""
+    in_reference: Ints
+    """(K,) row of `NgramCounts` for the reference."""
+
+
+class Corpus:
+    """Tokenised answers, each with one or more tokenised references.
+
+    Args:
+        answers: One token list an item.
+        references: For each item its references' token lists, at least one.
+
+    Raises:
+        ValueError: The lengths differ, there are no items, or an item has no reference.
+    """
+
+    def __init__(self, answers: Sequence[Tokens], references: Sequence[Sequence[Tokens]]) -> None:
+        if len(answers) != len(references) or not answers:
+            raise ValueError(f"need as many references as answers, and some: {len(answers)} and {len(references)}")
+        if not all(references):
+            raise ValueError(f"item {next(i for i, group in enumerate(references) if not group)} has no reference")
+        known: dict[Tokens, int] = {}
+        number = known.setdefault
+        self.items: Final = len(answers)
+        answer_of_item = np.array([number(tuple(tokens), len(known)) for tokens in answers], np.int64)
+        reference = np.array([number(tuple(tokens), len(known)) for group in references for tokens in group], np.int64)
+        numbers: dict[str, int] = {}
+        of_token = numbers.setdefault
+        self.sentences: list[list[int]] = [[of_token(token, len(numbers)) for token in tokens] for tokens in known]
+        """Distinct sentences as token numbers."""
+        self.vocabulary: Final = len(numbers)
+        self.lengths: Ints = np.fromiter(map(len, self.sentences), np.int64, len(self.sentences))
+        """(S,) tokens in each distinct sentence."""
+        self.item_of_reference: Ints = np.repeat(
+            np.arange(self.items), np.fromiter(map(len, references), np.int64, self.items)
+        )
+        """(R,) the item that each reference belongs to."""
+        self.answer: Ints = answer_of_item
+        """(N,) the distinct sentence that each answer is."""
+        self.reference: Ints = reference
+        """(R,) the distinct sentence that each reference is."""
+        pairs, pair_of_reference = np.unique(
+            answer_of_item[self.item_of_reference] * len(known) + reference, return_inverse=True
+        )
+        self.pair_answer, self.pair_reference = np.divmod(pairs, len(known))
+        """(P,) each: the two distinct sentences of every distinct pair."""
+        self.pair_of_reference: Ints = pair_of_reference
+        """(R,) the distinct pair of each reference and its item's answer."""
+
+    @property
+    def one_reference_each(self) -> bool:
+        """True where every item has one reference."""
+        return len(self.reference) == self.items
+
+    @cached_property
+    def ngrams(self) -> list[NgramCounts]:
+        """Counts for n = 1 to 4."""
+        sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        token = np.fromiter((n for tokens in self.sentences for n in tokens), np.int64, int(self.lengths.sum()))
+        # `left[i]` tells how many tokens of its sentence stand at and after position i.
+        left = np.repeat(np.cumsum(self.lengths), self.lengths) - np.arange(len(token))
+        code, different, start = token, self.vocabulary, np.arange(len(token))
+        counts: list[NgramCounts] = []
+        for n in range(1, LONGEST_NGRAM + 1):
+            if n > 1:
+                # An n-gram is an (n-1)-gram and the token after it; renumbering keeps the codes below 2^63.
+                start = np.flatnonzero(left >= n)
+                kinds, renumbered = np.unique(code[start] * self.vocabulary + token[start + n - 1], return_inverse=True)
+                code = np.full(len(token), -1, np.int64)
+                code[start] = renumbered
+                different = len(kinds)
+            size = max(different, 1)
+            keys, times = np.unique(sentence[start] * size + code[start], return_counts=True)
+            where, ngram = np.divmod(keys, size)
+            counts.append(NgramCounts(where, ngram, times, size))
+        return counts
+
+    @cached_property
+    def matches(self) -> list[Matches]:
+        """Shared n-grams of every distinct pair, for n = 1 to 4."""
+        found = []
+        for counts in self.ngrams:
+            rows = np.bincount(counts.sentence, minlength=len(self.lengths))
+            first = np.cumsum(rows) - rows
+            size = rows[self.pair_reference]
+            pair = np.repeat(np.arange(len(size)), size)
+            in_reference = np.arange(len(pair)) + np.repeat(first[self.pair_reference] - (np.cumsum(size) - size), size)
+            keys = counts.sentence * counts.different + counts.ngram
+            wanted = self.pair_answer[pair] * counts.different + counts.ngram[in_reference]
+            in_answer = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+            shared = keys[in_answer] == wanted if len(keys) else np.zeros(0, bool)
+            found.append(Matches(pair[shared], in_answer[shared], in_reference[shared]))
+        return found
+
+
+BLEU: Final = tuple(
+    MetricInfo(
+        f"bleu_{order}",
+        f"BLEU-{order}",
+        corpus=True,
+        what=f"BLEU-{order} of the whole file, closest reference length, no smoothing",
+        source="Papineni et al. 2002, P02-1040",
+    )
+    for order in range(1, 5)
+)
+_TINY: Final = 1e-15
+_SMALL: Final = 1e-9
+"""The COCO code adds _TINY above and _SMALL below each fraction bar, which keeps empty answers at zero."""
+
+
+def bleu_statistics(corpus: Corpus) -> Floats:
+    """What BLEU needs of each item.
+
+    Returns:
+        (N, 10): matched n-grams for n = 1 to 4, n-grams of the answer for n = 1 to 4, answer length, reference length.
+    """
+    columns: list[Ints | Floats] = []
+    for counts, matches in zip(corpus.ngrams, corpus.matches, strict=True):
+        clipped = np.minimum(counts.times[matches.in_answer], counts.times[matches.in_reference])
+        if corpus.one_reference_each:
+            matched = np.bincount(matches.pair, weights=clipped, minlength=len(corpus.pair_answer))
+            columns.append(matched[corpus.pair_of_reference])
+        else:
+            columns.append(_best_over_references(corpus, matches, clipped))
+    lengths = corpus.lengths[corpus.answer]
+    columns += [np.maximum(lengths - n, 0) for n in range(LONGEST_NGRAM)]
+    columns += [lengths, _closest_reference_lengths(corpus)]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _best_over_references(corpus: Corpus, matches: Matches, clipped: Ints) -> Floats:
+    """(N,) matched n-grams, each counted as often as the one reference has it that has it most."""
+    rows = np.bincount(matches.pair, minlength=len(corpus.pair_answer))
+    first = np.cumsum(rows) - rows
+    size = rows[corpus.pair_of_reference]
+    row = np.arange(int(size.sum())) + np.repeat(first[corpus.pair_of_reference] - (np.cumsum(size) - size), size)
+    item = np.repeat(corpus.item_of_reference, size)
+    order = np.lexsort((-clipped[row], matches.in_answer[row], item))
+    item, ngram, most = item[order], matches.in_answer[row][order], clipped[row][order]
+    is_first = np.ones(len(item), bool)
+    is_first[1:] = (item[1:] != item[:-1]) | (ngram[1:] != ngram[:-1])
+    return np.bincount(item[is_first], weights=most[is_first], minlength=corpus.items).astype(np.float64)
+
+
+def _closest_reference_lengths(corpus: Corpus) -> Ints:
+    """The length nearest to the answer's, the shorter of two as near."""
+    item, length = corpus.item_of_reference, corpus.lengths[corpus.reference]
+    distance = np.abs(length - corpus.lengths[corpus.answer][item])
+    order = np.lexsort((length, distance, item))
+    first = np.concatenate([[True], item[order][1:] != item[order][:-1]])
+    return np.asarray(length[order][first])
+
+
+def bleu_from_statistics(sums: Floats) -> Floats:
+    """BLEU-1 to BLEU-4 from statistics, of single items or summed over many.
+
+    Args:
+        sums: (R, 10) as `bleu_statistics` gives them.
+
+    Returns:
+        (R, 4) in [0, 1].
+    """
+    matched, total, answer, reference = sums[:, :4], sums[:, 4:8], sums[:, 8], sums[:, 9]
+    products = np.cumprod((matched + _TINY) / (total + _SMALL), axis=1)
+    bleu = products ** (1 / np.arange(1, LONGEST_NGRAM + 1))
+    ratio = (answer + _TINY) / (reference + _SMALL)
+    penalty = np.exp(np.minimum(0.0, 1 - 1 / ratio))
+    return np.asarray(bleu * penalty[:, None])
+
+
+ROUGE_L: Final = MetricInfo(
+    "rouge_l",
+    "ROUGE-L",
+    answer_rank=10,
+    what="ROUGE-L, beta 1.2, best precision and best recall over references; mean of items",
+    source="Lin 2004, W04-1013",
+)
+ROUGE_BETA: Final = 1.2
+
+
+def longest_common_subsequence(first: Sequence[int], second: Sequence[int]) -> int:
+    """Length of the longest common subsequence, by the bit-vector algorithm of Hyyrö (2004)."""
+    positions: dict[int, int] = {}
+    bit = 1
+    for token in first:
+        positions[token] = positions.get(token, 0) | bit
+        bit <<= 1
+    unmatched = all_bits = bit - 1
+    for token in second:
+        if here := unmatched & positions.get(token, 0):
+            unmatched = ((unmatched + here) | (unmatched - here)) & all_bits
+    return len(first) - unmatched.bit_count()
+
+
+def rouge_l_per_item(corpus: Corpus) -> Floats:
+    """(N,) ROUGE-L in [0, 1].
+
+    An empty text counts as one empty token, as it does in the COCO code, where it is what splitting leaves.
+    """
+    # The empty token needs a number that no other token has.
+    empty = [corpus.vocabulary]
+    sentences = [tokens or empty for tokens in corpus.sentences]
+    common = np.array(
+        [
+            longest_common_subsequence(sentences[answer], sentences[reference])
+            for answer, reference in zip(corpus.pair_answer.tolist(), corpus.pair_reference.tolist(), strict=True)
+        ],
+        np.float64,
+    )
+    lengths = np.maximum(corpus.lengths, 1)
+    precision, recall = np.zeros(corpus.items), np.zeros(corpus.items)
+    of_reference, item = corpus.pair_of_reference, corpus.item_of_reference
+    np.maximum.at(precision, item, (common / lengths[corpus.pair_answer])[of_reference])
+    np.maximum.at(recall, item, (common / lengths[corpus.pair_reference])[of_reference])
+    below = recall + ROUGE_BETA**2 * precision
+    return np.divide((1 + ROUGE_BETA**2) * precision * recall, below, out=np.zeros(corpus.items), where=below > 0)
+
+
+CIDER: Final = MetricInfo(
+    "cider",
+    "CIDEr",
+    high=10.0,
+    answer_rank=50,
+    what="CIDEr-D, sigma 6, document frequencies of the file's own references; mean of items",
+    source="Vedantam et al. 2015, arXiv 1411.5726",
+)
+CIDER_SIGMA: Final = 6.0
+"""Width of the length penalty, in tokens."""
+CIDER_SCALE: Final = 10.0
+
+
+def cider_per_item(corpus: Corpus) -> Floats:
+    """(N,) CIDEr-D, 0 or more; unscaled, as the COCO code gives it (0 to 10)."""
+    log_items = np.log(float(corpus.items))
+    # The COCO code takes the number of bigrams for a text's length.
+    bigrams = np.maximum(corpus.lengths - 1, 0)
+    difference = (bigrams[corpus.pair_answer] - bigrams[corpus.pair_reference]).astype(np.float64)
+    penalty = np.exp(-(difference**2) / (2 * CIDER_SIGMA**2))
+    similarity = np.zeros(len(corpus.pair_answer))
+    for counts, matches in zip(corpus.ngrams, corpus.matches, strict=True):
+        frequency = np.maximum(_document_frequency(corpus, counts), 1.0)
+        value = counts.times * (log_items - np.log(frequency))[counts.ngram]
+        norm = np.sqrt(np.bincount(counts.sentence, weights=value**2, minlength=len(corpus.lengths)))
+        in_reference = value[matches.in_reference]
+        common = np.minimum(value[matches.in_answer], in_reference) * in_reference
+        product = np.bincount(matches.pair, weights=common, minlength=len(penalty)).astype(np.float64)
+        norms = norm[corpus.pair_answer] * norm[corpus.pair_reference]
+        np.divide(product, norms, out=product, where=norms != 0)
+        similarity += product * penalty
+    item = corpus.item_of_reference
+    totals = np.bincount(item, weights=similarity[corpus.pair_of_reference], minlength=corpus.items)
+    return np.asarray(totals / LONGEST_NGRAM / np.bincount(item, minlength=corpus.items) * CIDER_SCALE)
+
+
+def _document_frequency(corpus: Corpus, counts: NgramCounts) -> Floats:
+    """In how many items some reference has each n-gram."""
+    if corpus.one_reference_each:
+        items_with = np.bincount(corpus.reference, minlength=len(corpus.lengths)).astype(np.float64)
+        return np.bincount(counts.ngram, weights=items_with[counts.sentence], minlength=counts.different).astype(
+            np.float64
+        )
+    rows = np.bincount(counts.sentence, minlength=len(corpus.lengths))
+    first = np.cumsum(rows) - rows
+    size = rows[corpus.reference]
+    row = np.arange(int(size.sum())) + np.repeat(first[corpus.reference] - (np.cumsum(size) - size), size)
+    seen = np.unique(np.repeat(corpus.item_of_reference, size) * counts.different + counts.ngram[row])
+    return np.bincount(seen % counts.different, minlength=counts.different).astype(np.float64)
+
+
+TOKEN_F1: Final = MetricInfo(
+    "token_f1",
+    "Token F1",
+    answer_rank=20,
+    what="F1 of token bags, best reference; mean of items",
+    source="Rajpurkar et al. 2016, arXiv 1606.05250",
+)
+EXACT_MATCH: Final = MetricInfo(
+    "exact_match",
+    "Exact match",
+    what="tokens equal those of a reference; mean of items",
+    source="as above",
+)
+
+
+def token_f1_per_item(corpus: Corpus) -> Floats:
+    """(N,) the best F1 of token bags over an item's references, in [0, 1]. Two empty texts agree: 1."""
+    bags = [Counter(tokens) for tokens in corpus.sentences]
+    values = np.zeros(corpus.items)
+    for item, reference in zip(corpus.item_of_reference.tolist(), corpus.reference.tolist(), strict=True):
+        answer_bag, reference_bag = bags[corpus.answer[item]], bags[reference]
+        total = answer_bag.total() + reference_bag.total()
+        value = 2 * (answer_bag & reference_bag).total() / total if total else 1.0
+        values[item] = max(values[item], value)
+    return values
+
+
+def exact_match_per_item(corpus: Corpus) -> Floats:
+    """(N,) 1 where the tokens of the answer are those of one of the references, else 0."""
+    values = np.zeros(corpus.items)
+    np.maximum.at(values, corpus.item_of_reference, corpus.answer[corpus.item_of_reference] == corpus.reference)
+    return values
