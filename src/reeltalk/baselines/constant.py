@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reeltalk.baselines.answerer import Frames, Pair, Said, as_option
-from reeltalk.baselines.likeness import LikeIndex
+from reeltalk.baselines.nearest import LikeIndex
 from reeltalk.metrics.agree import essence, is_yes_no
 
 FORM_WORDS: Final = frozenset(

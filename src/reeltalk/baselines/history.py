@@ -222,6 +222,14 @@ def rests_on_history(question: str) -> bool:
     return rests
 
 
+def spoken_of(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """What a pronoun of the question can mean: content words of the turn before; none where it rests on nothing."""
+    if not history or not rests_on_history(question):
+        return ()
+    before, answer = history[-1]
+    return (*content_words(before), *content_words(answer))
+
+
 def _contexts(history: Said) -> list[frozenset[str]]:
     """What is spoken of after each turn: its own words, and those of the turn before where it rests on that."""
     contexts: list[frozenset[str]] = []

@@ -13,12 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import Frames, Said, as_option
+from reeltalk.baselines.answerer import OF_THE_DIALOGUE, Frames, KnownTurn, Said, as_option, learnt
 from reeltalk.baselines.constant import question_form
-from reeltalk.baselines.history import History
-from reeltalk.baselines.known import OF_THE_DIALOGUE, KnownTurn, folds_of, learnt, spoken_of
-from reeltalk.baselines.likeness import LikeIndex
-from reeltalk.baselines.ranking import Choice, Floats, Ranker
+from reeltalk.baselines.history import History, spoken_of
+from reeltalk.baselines.nearest import LikeIndex
+from reeltalk.baselines.ranking import Choice, Floats, Ranker, folds_of
 from reeltalk.metrics.agree import agrees, content_words, essence
 
 LIKE: Final = 150

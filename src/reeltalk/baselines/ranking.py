@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 STEPS: Final = 25
+FOLDS: Final = 5
+"""Parts into which videos are divided."""
 ENOUGH: Final = 1e-2
 """Once no weight of a scaled feature changes more, learning ends."""
 SMALLEST_SPREAD: Final = 1e-2
@@ -83,3 +85,30 @@ def _softmax(score: Floats, starts: NDArray[np.intp], counts: Sequence[int]) -> 
     raised: Floats = np.exp(score - np.repeat(np.maximum.reduceat(score, starts), counts))
     shares: Floats = raised / np.repeat(np.add.reduceat(raised, starts), counts)
     return shares
+
+
+def folds_of(videos: list[str], appearance: np.ndarray | None = None) -> dict[str, int]:
+    """Divide videos among `FOLDS` parts, so that what is learnt from the others can be tried on each.
+
+    Args:
+        videos: Their names.
+        appearance: (N, D) what each looks like, if anything is known of it. Videos that look alike are then kept
+            together (k-means), as films of one house are, for else a test on one of them would be too easy.
+
+    Returns:
+        The part of each video, from 0.
+    """
+    names = sorted(videos)
+    if appearance is None or len(names) <= FOLDS:
+        return {name: n % FOLDS for n, name in enumerate(names)}
+    rows = np.asarray(appearance, np.float64)[np.argsort(videos, kind="stable")]
+    # The farthest from all that were chosen before: no seed, and the same parts each time.
+    chosen = [int(((rows - rows.mean(0)) ** 2).sum(1).argmax())]
+    while len(chosen) < FOLDS:
+        chosen.append(int(((rows[:, None] - rows[chosen]) ** 2).sum(-1).min(1).argmax()))
+    centres = rows[chosen]
+    part = np.zeros(len(rows), np.intp)
+    for _ in range(20):
+        part = ((rows[:, None] - centres) ** 2).sum(-1).argmin(1)
+        centres = np.array([rows[part == k].mean(0) if (part == k).any() else centres[k] for k in range(FOLDS)])
+    return {name: int(k) for name, k in zip(names, part, strict=True)}

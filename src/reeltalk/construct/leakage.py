@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.baselines.answerer import Pair
-from reeltalk.baselines.blind import Blind
 from reeltalk.baselines.constant import question_form, question_head
 from reeltalk.baselines.history import History
+from reeltalk.baselines.nearest import Blind
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
 from reeltalk.metrics.significance import binomial_tail

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from reeltalk.baselines.floors import AlwaysYes, CopiedQuestion
+from reeltalk.baselines.answerer import AlwaysYes, CopiedQuestion
 from reeltalk.errors import SettingError
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, UnitKind, right_answer

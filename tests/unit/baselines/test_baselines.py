@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from reeltalk.baselines.answerer import Answerer, Frames, Pair
-from reeltalk.baselines.blind import Blind
 from reeltalk.baselines.constant import Constant, question_form, question_head
 from reeltalk.baselines.history import History
-from reeltalk.baselines.likeness import LikeIndex
-from reeltalk.baselines.nearest import Nearest
+from reeltalk.baselines.nearest import Blind, LikeIndex, Nearest
 
 PAIRS = [
     Pair("Where does he take the milk from?", "From the fridge.", "v1"),

@@ -13,16 +13,13 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import Answerer, Frames, Pair
+from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownTurn, Pair
 from reeltalk.baselines.answerer import Said as SaidBefore
-from reeltalk.baselines.blind import Blind
 from reeltalk.baselines.constant import Constant
-from reeltalk.baselines.floors import AlwaysYes, CopiedQuestion
 from reeltalk.baselines.history import History
 from reeltalk.baselines.in_context import InContext
-from reeltalk.baselines.known import KnownTurn
 from reeltalk.baselines.looking import Looking, seen_by
-from reeltalk.baselines.nearest import Nearest
+from reeltalk.baselines.nearest import Blind, Nearest
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Player, Said, Seen
 from reeltalk.evaluate.playing.reference_player import ReferencePlayer

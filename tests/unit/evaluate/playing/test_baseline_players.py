@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reeltalk.baselines.known import KnownTurn
+from reeltalk.baselines.answerer import KnownTurn
 from reeltalk.baselines.looking import Looking
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.baseline_players import (
