@@ -4,7 +4,7 @@ Importing this loads neither `openai` nor `inspect_ai`; opening a model does.
 """
 
 from reeltalk.llm.budget import Budget, Prices, Spent
-from reeltalk.llm.client import LanguageModel
+from reeltalk.llm.language_model import LanguageModel
 from reeltalk.llm.model import AsyncModel, Endpoint, Message, Model, Reply
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.replies import CachedModel, ReplyStore, reply_key

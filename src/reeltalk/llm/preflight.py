@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from reeltalk.errors import BudgetError, ModelError, OutageError
 from reeltalk.llm.budget import Budget
-from reeltalk.llm.client import LoopThread, send_within
+from reeltalk.llm.client import send_within
 from reeltalk.llm.dialect import Dialect, KeptDialects, profile
+from reeltalk.llm.language_model import LoopThread
 from reeltalk.llm.model import INSPECT, Endpoint, Message
 from reeltalk.llm.replies import ReplyStore
 from reeltalk.llm.retrying import Breaker

@@ -1,0 +1,165 @@
+"""A language model that is asked from threads: an event loop in a thread of its own asks its `ModelClient`."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
+
+from reeltalk.errors import ModelError
+from reeltalk.llm.budget import Budget
+from reeltalk.llm.client import ModelClient
+from reeltalk.llm.dialect import KeptDialects
+from reeltalk.llm.model import INSPECT, Endpoint, Message, Reply, check_prices
+from reeltalk.llm.retrying import Breaker
+from reeltalk.llm.wire import (
+    Sender,
+)
+from reeltalk.schema.record import Json
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines for any thread; begins with the first one."""
+
+    def __init__(self, name: str) -> None:
+        """Begin nothing yet.
+
+        Args:
+            name: Of the thread.
+        """
+        self._name, self._lock, self._closed = name, threading.Lock(), False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def run(self, task: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine returns.
+
+        Raises:
+            ModelError: `close` was called.
+        """
+        with self._lock:
+            if self._closed:
+                task.close()
+                raise ModelError("the model was closed before it gave a reply")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+                self._thread.start()
+            future = asyncio.run_coroutine_threadsafe(task, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise ModelError("the model was closed before it gave a reply") from None
+        finally:
+            future.cancel()
+
+    def close(self, last: Coroutine[Any, Any, object] | None = None, timeout_s: float = 10.0) -> None:
+        """End the loop; whoever waits gives up.
+
+        Args:
+            last: Runs before all else is cancelled, as what closes connections; its errors are left out.
+            timeout_s: Longest wait for it.
+        """
+        with self._lock:
+            closed, self._closed = self._closed, True
+        if closed or self._loop is None or self._thread is None:
+            if last is not None:
+                last.close()
+            return
+        for task in (last, self._cancel_all(), self._loop.shutdown_asyncgens()):
+            if task is not None:
+                with contextlib.suppress(Exception):  # what cannot be closed well is closed all the same
+                    asyncio.run_coroutine_threadsafe(task, self._loop).result(timeout_s)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+class LanguageModel:
+    """A model that is asked from threads: at an OpenAI-compatible endpoint, or through inspect_ai."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        api_key: str | None = None,
+        budget: Budget | None = None,
+        sees_images: bool = True,
+        kept: KeptDialects | None = None,
+        breaker: Breaker | None = None,
+        model_args: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Connect lazily.
+
+        Args:
+            endpoint: Which model, and where; `inspect:PROVIDER/MODEL` is asked through inspect_ai.
+            api_key: Key of the server; a local one usually needs none. inspect_ai's providers find their own.
+            budget: Limits; every request counts, those that are sent again too.
+            sees_images: Whether the model takes pictures.
+            kept: Where dialects are kept, as a `ReplyStore`.
+            breaker: Shared by all that ask this model at this address; its own by default.
+            model_args: What inspect_ai's `get_model` hands on to the provider.
+
+        Raises:
+            ModelError: inspect_ai does not know the model, or a key or the package of its provider is missing.
+            SettingError: The budget is in money, and the endpoint names no prices.
+        """
+        check_prices(endpoint, budget)
+        sender: Sender
+        if endpoint.model.startswith(INSPECT):
+            from reeltalk.llm.inspect_models import InspectSender
+
+            sender = InspectSender(endpoint, kept=kept, **(model_args or {}))
+        else:
+            from reeltalk.llm.wire_sender import WireSender
+
+            sender = WireSender(endpoint, api_key=api_key, kept=kept)
+        self.endpoint, self.sees_images = endpoint, sees_images
+        self._client = ModelClient(endpoint, sender, budget=budget, breaker=breaker)
+        self._loop = LoopThread(f"asks {endpoint.model}")
+
+    @property
+    def name(self) -> str:
+        """Name of the model, as the server knows it."""
+        return self.endpoint.model
+
+    @property
+    def breaker(self) -> Breaker:
+        """Shared by all that ask this model at this address."""
+        return self._client.breaker
+
+    @property
+    def sampling(self) -> dict[str, Json]:
+        """What is really sent of temperature, longest reply and seed."""
+        return self._client.sender.sampling
+
+    @property
+    def asked_sampling(self) -> dict[str, Json]:
+        """What was asked for of them; replies are kept under it."""
+        return self.endpoint.sampling
+
+    def ask(self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None) -> Reply:
+        """One reply.
+
+        Raises:
+            ModelError: The server cannot be reached, refuses, or answers with nothing, again and again.
+            OutageError: It does so for whatever is asked.
+            BudgetError: A limit would be passed.
+            ValueError: A message holds pictures and the model sees none.
+        """
+        if not self.sees_images and any(message.images for message in messages):
+            raise ValueError(f"{self.name} sees no pictures, but a message holds some")
+        return self._loop.run(self._client.ask(messages, schema=schema))
+
+    def close(self) -> None:
+        """Close connections; whoever waits for a reply gives up."""
+        self._loop.close(self._client.close())
