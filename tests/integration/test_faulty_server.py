@@ -14,7 +14,7 @@ from reliability_page import Reliability
 from scripted_server import FAULTS, completion, faulty, serve, words
 
 from reeltalk.errors import BudgetError, ModelError
-from reeltalk.llm import Asked, Budget, CachedModel, Endpoint, LanguageModel, Message, ReplyStore, Spent, ask_for
+from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, RecordResult, ReplyStore, Spent, ask_for
 from reeltalk.llm.budget import PER
 from reeltalk.parallel.threads import map_threads
 
@@ -156,7 +156,7 @@ def test_a_run_with_a_larger_budget_goes_on(tmp_path: Path) -> None:
     items = [f"item {n}" for n in range(40)]
     with serve(right) as server, ReplyStore(tmp_path / "replies.sqlite") as store:
 
-        def go_on(calls: int) -> list[Asked[Record]]:
+        def go_on(calls: int) -> list[RecordResult[Record]]:
             with contextlib.closing(LanguageModel(endpoint(server.base_url), budget=Budget(max_calls=calls))) as tiny:
                 model = CachedModel(tiny, store)
                 return [

@@ -32,7 +32,7 @@ from reeltalk.metrics.clustered import (
     clustered_contrast,
     clustered_difference,
     clustered_mean,
-    linearised,
+    linearise,
 )
 from reeltalk.metrics.scoring import METRICS, MetricResult
 from reeltalk.metrics.significance import POWER, Correction, correct_p_values, detectable_difference
@@ -480,7 +480,7 @@ class PairComparer:
         def difference(sums: Floats, n: Floats) -> Floats:
             return results[0].from_sums(sums[:, :width], n) - results[1].from_sums(sums[:, width:], n)
 
-        estimate = clustered_mean(linearised(table, difference), videos, confidence=self.settings.confidence)
+        estimate = clustered_mean(linearise(table, difference), videos, confidence=self.settings.confidence)
         found = dataclasses.replace(
             blank,
             method="linearised clustered t",

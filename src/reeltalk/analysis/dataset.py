@@ -22,7 +22,7 @@ from reeltalk.graph.statistics import (
     placements,
     split_words,
 )
-from reeltalk.metrics.counting import words_of
+from reeltalk.metrics.counting import count_words
 from reeltalk.metrics.profile import TAGS
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.media import Clip, Video
@@ -216,7 +216,7 @@ _CHINESE: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 def words(text: str) -> int:
     """How many words a text has: what stands between spaces; of a text with Chinese, each character counts."""
-    return words_of(text) if _CHINESE.search(text) else split_words(text)
+    return count_words(text) if _CHINESE.search(text) else split_words(text)
 
 
 def count(benchmark: Benchmark) -> DatasetNumbers:

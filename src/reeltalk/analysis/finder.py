@@ -12,7 +12,7 @@ from reeltalk.analysis.leaderboard import Leaderboard
 from reeltalk.analysis.turns import credit_metric
 from reeltalk.analysis.verdicts import ShownScore, ShownVerdict
 from reeltalk.analysis.visible import visible
-from reeltalk.judge.protocol import Criterion, credit_measures, find_protocol
+from reeltalk.judge.protocol import ProtocolCriterion, credit_measures, find_protocol
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.record import Json
 from reeltalk.schema.scoring import ScoreState
@@ -176,7 +176,7 @@ def raw_share(protocol: str, value: float) -> float:
         value: As the judge gave it.
     """
     described = find_protocol(protocol)
-    criterion = Criterion(protocol, protocol) if described is None else described.main
+    criterion = ProtocolCriterion(protocol, protocol) if described is None else described.main
     return criterion.share(value)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reeltalk.analysis.judge_values import RatedAnswer, Scorer
 from reeltalk.analysis.verdicts import Place
-from reeltalk.metrics.correlation import partial, spearman_of_held_ranks, undefined
+from reeltalk.metrics.correlation import partial_correlation, spearman_of_held_ranks, undefined_reason
 from reeltalk.metrics.draws import CORRELATION, Draws, Statistic, draw_videos
 
 Floats = NDArray[np.float64]
@@ -125,7 +125,7 @@ def _check(what: str, trait: Floats, judged: Floats, rated: Floats, overlap: Flo
 
 def _rank_correlation(first: Floats, second: Floats, rows: NDArray[np.bool_], draws: Draws) -> Statistic:
     x, y, own = first[rows], second[rows], draws.subset(rows)
-    reason = undefined(x, y)
+    reason = undefined_reason(x, y)
     if reason is not None:
         return own.statistic(None, None, reason=reason)
     value, drawn = spearman_of_held_ranks(x, y, own)
@@ -136,14 +136,14 @@ def _beyond(judged: Floats, trait: Floats, held: Floats, rows: NDArray[np.bool_]
     """The rank correlation of judge and trait with a third thing held equal."""
     own = draws.subset(rows)
     pairs = ((judged[rows], trait[rows]), (judged[rows], held[rows]), (trait[rows], held[rows]))
-    reason = next((why for x, y in pairs if (why := undefined(x, y))), None)
+    reason = next((why for x, y in pairs if (why := undefined_reason(x, y))), None)
     if reason is not None:
         return own.statistic(None, None, reason=reason)
     found = [spearman_of_held_ranks(x, y, own) for x, y in pairs]
-    value = float(partial(*(np.array(rho) for rho, _ in found)))
+    value = float(partial_correlation(*(np.array(rho) for rho, _ in found)))
     if not np.isfinite(value):
         return own.statistic(None, None, reason=FOLLOWS)
-    return own.statistic(value, partial(*(drawn for _, drawn in found)), scale=CORRELATION)
+    return own.statistic(value, partial_correlation(*(drawn for _, drawn in found)), scale=CORRELATION)
 
 
 def family_of(judge: str) -> str | None:

@@ -14,7 +14,7 @@ from reeltalk.analysis.columns import (
 )
 from reeltalk.analysis.verdicts import NOBODY, Place, title_of_criterion
 from reeltalk.errors import SettingError
-from reeltalk.judge.protocol import COMPAT, Criterion, find_protocol
+from reeltalk.judge.protocol import COMPAT, ProtocolCriterion, find_protocol
 from reeltalk.metrics.tokenise import languages_of, tokenise
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import ModelInfo
@@ -79,7 +79,7 @@ class Scorer:
         return None if found is None else found.pass_mark
 
     @property
-    def _described(self) -> Criterion | None:
+    def _described(self) -> ProtocolCriterion | None:
         protocol = find_protocol(self.protocol)
         return None if protocol is None else protocol.criterion(self.criterion)
 

@@ -20,7 +20,7 @@ from reeltalk.analysis.columns import (
     kind_of,
 )
 from reeltalk.errors import BenchmarkError
-from reeltalk.judge.protocol import caution_of
+from reeltalk.judge.protocol import measure_caution
 from reeltalk.metrics.info import Direction
 from reeltalk.schema.runs import CurvePoint, GroupRow, ModelInfo, SummaryRow, is_withheld
 from reeltalk.store.runs import INFO, SUMMARY, Run
@@ -143,12 +143,12 @@ class Leaderboard:
     @property
     def begins_with_texts(self) -> bool:
         """True where text metrics come before the judged measures: all of these are cautioned against."""
-        return bool(self.texts) and all(caution_of(column.metric) for column in self.judged)
+        return bool(self.texts) and all(measure_caution(column.metric) for column in self.judged)
 
     @property
     def cautions(self) -> list[str]:
         """Why measures of the first table are no results, each reason once."""
-        return list(dict.fromkeys(filter(None, (caution_of(column.metric) for column in self.judged))))
+        return list(dict.fromkeys(filter(None, (measure_caution(column.metric) for column in self.judged))))
 
     @property
     def texts(self) -> list[Column]:
@@ -256,7 +256,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     if not any(run.summary for run in runs):
         raise BenchmarkError("the runs hold no scores, so there is nothing to report; score some answers first")
     found_metrics = dict.fromkeys(row.metric for run in runs for row in run.summary)
-    metrics = sorted(found_metrics, key=lambda metric: bool(caution_of(metric)))
+    metrics = sorted(found_metrics, key=lambda metric: bool(measure_caution(metric)))
     shown = _shown(runs)
     times = Counter(info.model for _, info, _ in shown)
     run_names = _distinct([run.name for run in runs])
@@ -272,7 +272,7 @@ def build(runs: Sequence[Run]) -> Leaderboard:
     }
     best = {
         metric: None
-        if metric in mixed or caution_of(metric)
+        if metric in mixed or measure_caution(metric)
         else _best([row for info, row in numbers[metric] if competes(info)], direction_of(metric))
         for metric in metrics
     }

@@ -6,7 +6,7 @@ from typing import Final
 
 from reeltalk.analysis.columns import kind_of, share_of
 from reeltalk.errors import BenchmarkError
-from reeltalk.judge.protocol import caution_of, credit_measures
+from reeltalk.judge.protocol import credit_measures, measure_caution
 from reeltalk.schema.answers import AnswerState
 from reeltalk.schema.runs import ItemScores
 from reeltalk.store.runs import ANSWERS, ITEMS, Run
@@ -52,7 +52,7 @@ def credit_metric(metrics: Iterable[str]) -> str | None:
     there = [metric for metric in metrics if share_of(metric, 0.0) is not None]
     judged = [metric for metric in there if kind_of(metric) == "headline"]
     wanted = [*(metric for metric in credit_measures() if metric in there), *judged, *there]
-    return next((metric for metric in wanted if not caution_of(metric)), None)
+    return next((metric for metric in wanted if not measure_caution(metric)), None)
 
 
 def scored_turns(run: Run) -> Iterator[ScoredTurn]:

@@ -17,12 +17,12 @@ from reeltalk.schema.scoring import short_hash
 
 Frames = Sequence[NDArray[np.uint8]]
 """Pictures of a video in order, each (H, W, 3) RGB."""
-Said = Sequence[tuple[str, str]]
+DialogueHistory = Sequence[tuple[str, str]]
 """Questions and answers before the present question, the first one first."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class KnownAnswer:
     """A question whose answer is known, from which a baseline learns."""
 
     question: str
@@ -49,7 +49,7 @@ class Answerer(Protocol):
     def answer(
         self,
         question: str,
-        history: Said,
+        history: DialogueHistory,
         options: Sequence[str] | None,
         frames: Frames | None = None,
         *,
@@ -82,7 +82,7 @@ OF_THE_VIDEO: Final = (*OF_THE_DIALOGUE, "evidence", "about")
 
 
 @dataclass(frozen=True)
-class KnownTurn(Pair):
+class KnownTurn(KnownAnswer):
     """A turn whose answer is known."""
 
     history: tuple[tuple[str, str], ...] = ()
@@ -95,7 +95,7 @@ class KnownTurn(Pair):
     """The clips that the turn is about; none where it is about the whole video."""
 
 
-def learnt(turns: Sequence[Pair], fields: Sequence[str] = (), *arrays: np.ndarray) -> str:
+def training_hash(turns: Sequence[KnownAnswer], fields: Sequence[str] = (), *arrays: np.ndarray) -> str:
     """The beginning of a hash over what is known, for a signature.
 
     Args:
@@ -121,7 +121,7 @@ class AlwaysYes:
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,
@@ -140,7 +140,7 @@ class CopiedQuestion:
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,

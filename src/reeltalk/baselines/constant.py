@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.baselines.answerer import Frames, Pair, Said, as_option
-from reeltalk.baselines.nearest import LikeIndex
+from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option
+from reeltalk.baselines.nearest import QuestionIndex
 from reeltalk.metrics.agree import essence, is_yes_no
 
 FORM_WORDS: Final = frozenset(
@@ -53,7 +53,7 @@ def question_head(question: str) -> str:
     return match[1] if match else "other"
 
 
-class Constant:
+class ConstantAnswerer:
     """The most frequent answer to questions of one form. It shows what a bias, as of *Yes* before *No*, is worth.
 
     Args:
@@ -62,8 +62,8 @@ class Constant:
 
     name: Final = "constant"
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        self._fingerprint = LikeIndex(pairs).fingerprint
+    def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
+        self._fingerprint = QuestionIndex(pairs).fingerprint
         self._counts: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._own: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
         self._words: dict[tuple[str, ...], str] = {}
@@ -82,7 +82,7 @@ class Constant:
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.baselines.answerer import Frames, Said, as_option
+from reeltalk.baselines.answerer import DialogueHistory, Frames, as_option
 from reeltalk.baselines.constant import question_head
 from reeltalk.metrics.agree import content_words, is_negated, is_yes_no, polarity, stem, words_of
 
@@ -70,7 +70,7 @@ _FITS: Final[dict[str, Callable[[str], bool]]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class StatedAnswer:
     """An answer that stands in the history."""
 
     text: str
@@ -82,7 +82,7 @@ class Found:
     """True where the earlier turn asked the like; False where a sentence merely states it."""
 
 
-class History:
+class HistoryAnswerer:
     """The answer that was given before to a like question, or a sentence of the history that has the question's words.
 
     It shows what a dialogue gives away about its own later turns. It never looks at the video and learns nothing.
@@ -113,7 +113,7 @@ class History:
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,
@@ -130,7 +130,7 @@ class History:
             return mentioned[0] if len(mentioned) == 1 else None
         return None
 
-    def found(self, question: str, history: Said) -> list[Found]:
+    def found(self, question: str, history: DialogueHistory) -> list[StatedAnswer]:
         """Answers that stand in the history, the most fitting first.
 
         Args:
@@ -142,7 +142,7 @@ class History:
         contexts = _contexts(history)
         rests = bool(history) and rests_on_history(question)
         meant = contexts[-1] - set(asked) if rests else frozenset()
-        found: list[Found] = []
+        found: list[StatedAnswer] = []
         for turn, (earlier, answer) in enumerate(history):
             before = contexts[turn - 1] if turn and rests_on_history(earlier) else frozenset()
             context = frozenset(_told(earlier)) | before
@@ -154,7 +154,7 @@ class History:
                         covered, self._coverage(_topic(earlier), before, frozenset(asked) | meant, verbs=True)
                     )
                 if covered >= self._least:
-                    found.append(Found(answer, turn, covered, True))
+                    found.append(StatedAnswer(answer, turn, covered, True))
             for number, sentence in enumerate(_sentences(answer)):
                 own = frozenset(_told(sentence))
                 # The first sentence answers its own question and borrows its words; a later one stands for itself.
@@ -168,12 +168,12 @@ class History:
                     continue
                 if decides:
                     if polarity(sentence) is None and self._coverage(asked, meant, own, verbs=True) >= self._stated:
-                        found.append(Found("No." if is_negated(sentence) else "Yes.", turn, covered, False))
+                        found.append(StatedAnswer("No." if is_negated(sentence) else "Yes.", turn, covered, False))
                 elif covered >= self._least and polarity(sentence) is None and _fits(head, sentence):
-                    found.append(Found(sentence, turn, covered, False))
+                    found.append(StatedAnswer(sentence, turn, covered, False))
             if decides and not is_yes_no(earlier) and self._coverage(asked, meant, context, verbs=True) >= self._stated:
                 # What an earlier question takes for granted.
-                found.append(Found("Yes.", turn, 1.0, False))
+                found.append(StatedAnswer("Yes.", turn, 1.0, False))
         return sorted(found, key=lambda one: (-round(one.coverage, 6), not one.asked_before, -one.turn))
 
     def _coverage(
@@ -222,7 +222,7 @@ def rests_on_history(question: str) -> bool:
     return rests
 
 
-def spoken_of(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+def referent_words(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """What a pronoun of the question can mean: content words of the turn before; none where it rests on nothing."""
     if not history or not rests_on_history(question):
         return ()
@@ -230,7 +230,7 @@ def spoken_of(question: str, history: tuple[tuple[str, str], ...]) -> tuple[str,
     return (*content_words(before), *content_words(answer))
 
 
-def _contexts(history: Said) -> list[frozenset[str]]:
+def _contexts(history: DialogueHistory) -> list[frozenset[str]]:
     """What is spoken of after each turn: its own words, and those of the turn before where it rests on that."""
     contexts: list[frozenset[str]] = []
     for question, answer in history:

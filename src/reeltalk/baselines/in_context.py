@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import OF_THE_DIALOGUE, Frames, KnownTurn, Said, as_option, learnt
+from reeltalk.baselines.answerer import OF_THE_DIALOGUE, DialogueHistory, Frames, KnownTurn, as_option, training_hash
 from reeltalk.baselines.constant import question_form
-from reeltalk.baselines.history import History, spoken_of
-from reeltalk.baselines.nearest import LikeIndex
-from reeltalk.baselines.ranking import Choice, Floats, Ranker, folds_of
+from reeltalk.baselines.history import HistoryAnswerer, referent_words
+from reeltalk.baselines.nearest import QuestionIndex
+from reeltalk.baselines.ranking import Floats, Ranker, RankingExample, assign_folds
 from reeltalk.metrics.agree import agrees, content_words, essence
 
 LIKE: Final = 150
@@ -35,7 +35,7 @@ _Essence = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Possible:
+class PossibleAnswer:
     """A possible answer."""
 
     essence: _Essence
@@ -47,13 +47,13 @@ class Possible:
     """The same where what a pronoun means counts as said."""
 
 
-class InContext:
+class InContextAnswerer:
     """Chooses among the answers of like questions by their votes and by the dialogue so far.
 
     What is learnt is how much each of seven signs counts: the votes of like questions; the same with what *it* means;
-    whether the history states the answer (`History`); whether it was an answer before; how much of it is new; whether
-    its words go with those of the history. In learning, known questions of the same form and of the same video are
-    left out, since a new split has other forms and videos.
+    whether the history states the answer (`HistoryAnswerer`); whether it was an answer before; how much of it is
+    new; whether its words go with those of the history. In learning, known questions of the same form and of the same
+    video are left out, since a new split has other forms and videos.
 
     Args:
         turns: What is known, of other videos than those asked about; a video's own turns are left out in any case.
@@ -63,29 +63,29 @@ class InContext:
 
     def __init__(self, turns: Sequence[KnownTurn]) -> None:
         self.turns = tuple(turns)
-        self.index = LikeIndex(self.turns)
+        self.index = QuestionIndex(self.turns)
         in_context = [_said_with_context(turn.question, turn.history) for turn in self.turns]
-        self._context = LikeIndex(
+        self._context = QuestionIndex(
             [KnownTurn(text, turn.answer, turn.video_id) for text, turn in zip(in_context, self.turns, strict=True)]
         )
         self._essences = [essence(turn.answer, turn.question) for turn in self.turns]
         self._tells_time = [_tells_time(turn) for turn in self.turns]
         self._forms = np.array([question_form(turn.question) for turn in self.turns])
-        self._history = History(self.index.weight)
+        self._history = HistoryAnswerer(self.index.weight)
         self._together = _Together(self.turns, self._essences)
-        self._folds = folds_of(sorted({turn.video_id for turn in self.turns}))
-        self._choices: list[tuple[str, Choice]] | None = None
+        self._folds = assign_folds(sorted({turn.video_id for turn in self.turns}))
+        self._choices: list[tuple[str, RankingExample]] | None = None
         self._rankers: dict[int | None, Ranker] = {}
 
     @property
     def signature(self) -> str:
         """Name and what it learnt from."""
-        return f"baseline:in-context|train:{learnt(self.turns, OF_THE_DIALOGUE)}"
+        return f"baseline:in-context|train:{training_hash(self.turns, OF_THE_DIALOGUE)}"
 
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,
@@ -107,7 +107,7 @@ class InContext:
         without: str | None = None,
         new_form: bool = False,
         passed_s: float | None = None,
-    ) -> list[Possible]:
+    ) -> list[PossibleAnswer]:
         """What can be answered: the options, or the answers of like questions, those with most votes first.
 
         Args:
@@ -144,13 +144,13 @@ class InContext:
             votes[key][0] += float(np.exp(SHARPNESS * (likeness[place] - 1)))
             votes[key][1] += float(np.exp(SHARPNESS * (in_context[place] - 1)))
         ordered = sorted(texts, key=lambda key: -sum(votes[key]))
-        return [Possible(key, texts[key], *votes[key]) for key in ordered[:MOST]]
+        return [PossibleAnswer(key, texts[key], *votes[key]) for key in ordered[:MOST]]
 
     def signs(
         self,
         question: str,
         history: tuple[tuple[str, str], ...],
-        possible: Sequence[Possible],
+        possible: Sequence[PossibleAnswer],
         *,
         without: str | None = None,
     ) -> Floats:
@@ -188,11 +188,11 @@ class InContext:
             self._rankers[fold] = Ranker.fit(told, FEATURES, penalty=PENALTY)
         return self._rankers[fold]
 
-    def _choice(self, turn: KnownTurn) -> Choice:
+    def _choice(self, turn: KnownTurn) -> RankingExample:
         possible = self.possible(turn.question, turn.history, without=turn.video_id, new_form=True)
-        return Choice(
+        return RankingExample(
             self.signs(turn.question, turn.history, possible, without=turn.video_id),
-            right_of(possible, turn),
+            right_answers(possible, turn),
         )
 
 
@@ -202,16 +202,16 @@ def _tells_time(turn: KnownTurn) -> bool:
     return len(numbers) == 1 and turn.asked_at_s is not None and abs(int(numbers[0]) - turn.asked_at_s) <= 1.0
 
 
-def right_of(possible: Sequence[Possible], turn: KnownTurn) -> NDArray[np.bool_]:
+def right_answers(possible: Sequence[PossibleAnswer], turn: KnownTurn) -> NDArray[np.bool_]:
     """(C,) which possible answers agree with the known one."""
     return np.array([agrees(one.text, [turn.answer], turn.question) for one in possible], bool)
 
 
 def _said_with_context(question: str, history: tuple[tuple[str, str], ...]) -> str:
-    return " ".join((question, *spoken_of(question, history)))
+    return " ".join((question, *referent_words(question, history)))
 
 
-def _words_of(history: Said) -> frozenset[str]:
+def _words_of(history: DialogueHistory) -> frozenset[str]:
     return frozenset(word for turn in history for text in turn for word in content_words(text))
 
 

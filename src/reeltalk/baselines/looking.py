@@ -1,7 +1,7 @@
 """Answers from question, history and what the frames show, without weights from elsewhere: the baseline that looks.
 
-It adds to `InContext` what `WordSpotter` sees: how well a possible answer's words fit the frames that fit the question,
-those after and before them, the first, the last and the best ones; and which colours are there, by name.
+It adds to `InContextAnswerer` what `WordSpotter` sees: how well a possible answer's words fit the frames that fit the
+question, those after and before them, the first, the last and the best ones; and which colours are there, by name.
 """
 
 import re
@@ -13,10 +13,10 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import OF_THE_VIDEO, KnownTurn, learnt
-from reeltalk.baselines.history import spoken_of
-from reeltalk.baselines.in_context import InContext, Possible, right_of
-from reeltalk.baselines.ranking import Choice, Floats, Ranker, folds_of
+from reeltalk.baselines.answerer import OF_THE_VIDEO, KnownTurn, training_hash
+from reeltalk.baselines.history import referent_words
+from reeltalk.baselines.in_context import InContextAnswerer, PossibleAnswer, right_answers
+from reeltalk.baselines.ranking import Floats, Ranker, RankingExample, assign_folds
 from reeltalk.metrics.agree import content_words, polarity, stem
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.frame_features import COLOURS, REGIONS, SETTINGS, FrameFeatures
@@ -143,24 +143,24 @@ class _View:
         return cls(frames, scores, after, before)
 
 
-class Looking:
+class LookingAnswerer:
     """Chooses among the answers of like questions by votes, dialogue and frames.
 
     Args:
-        turns: What is known, as for `InContext`; those of videos without frames teach only what needs none.
+        turns: What is known, as for `InContextAnswerer`; those of videos without frames teach only what needs none.
         videos: What the frames of known videos look like, about one a second.
     """
 
     def __init__(self, turns: Sequence[KnownTurn], videos: Mapping[str, FrameFeatures]) -> None:
-        self.in_context = InContext(turns)
+        self.in_context = InContextAnswerer(turns)
         self._turns = [turn for turn in turns if turn.video_id in videos and len(videos[turn.video_id].times_s)]
         self._videos = {turn.video_id: videos[turn.video_id] for turn in self._turns}
         names = sorted(self._videos)
         looks = np.array([self._videos[name].values.mean(0) for name in names]) if names else None
-        self._folds = folds_of(names, looks)
+        self._folds = assign_folds(names, looks)
         self._spotters: dict[int | None, WordSpotter] = {}
         self._rankers: dict[int | None, Ranker] = {}
-        self._choices: list[tuple[int, Choice]] | None = None
+        self._choices: list[tuple[int, RankingExample]] | None = None
         self._last: tuple[int | None, _View] | None = None
 
     @property
@@ -169,7 +169,7 @@ class Looking:
         films = [
             array for _, film in sorted(self._videos.items()) for array in (film.times_s, film.values, film.colours)
         ]
-        train = learnt(self.in_context.turns, OF_THE_VIDEO, *films)
+        train = training_hash(self.in_context.turns, OF_THE_VIDEO, *films)
         return f"baseline:looking|{SETTINGS}|train:{train}|films:{len(self._videos)}"
 
     def answer(
@@ -225,14 +225,14 @@ class Looking:
             self._rankers[fold] = Ranker.fit(told, count, penalty=PENALTY)
         return self._rankers[fold]
 
-    def _known_choices(self) -> list[tuple[int, Choice]]:
-        found: list[tuple[int, Choice]] = []
+    def _known_choices(self) -> list[tuple[int, RankingExample]]:
+        found: list[tuple[int, RankingExample]] = []
         views: dict[tuple[str, float | None, tuple[Interval, ...]], _View] = {}
         for turn in self._turns:
             fold = self._folds[turn.video_id]
             place = (turn.video_id, turn.asked_at_s, turn.about)
             if place not in views:
-                frames = seen_by(self._videos[turn.video_id], turn.asked_at_s, turn.about)
+                frames = visible_frames(self._videos[turn.video_id], turn.asked_at_s, turn.about)
                 # What detects words in a video was learnt from others, as it is with a new video.
                 views[place] = _View.of(frames, self._spotter(fold))
             if not len(views[place].frames.times_s):
@@ -245,20 +245,20 @@ class Looking:
             if not possible:
                 continue
             signs = self._signs(turn.question, history, possible, views[place], self._spotter(fold), turn.video_id)
-            found.append((fold, Choice(signs, right_of(possible, turn))))
+            found.append((fold, RankingExample(signs, right_answers(possible, turn))))
         return found
 
     def _signs(
         self,
         question: str,
         history: tuple[tuple[str, str], ...],
-        possible: Sequence[Possible],
+        possible: Sequence[PossibleAnswer],
         view: _View,
         spotter: WordSpotter,
         without: str | None,
     ) -> Floats:
         context = self.in_context.signs(question, history, possible, without=without)
-        topic = (*content_words(question), *spoken_of(question, history))
+        topic = (*content_words(question), *referent_words(question, history))
         columns = [spotter.words[word] for word in dict.fromkeys(topic) if word in spotter.words]
         weights = [self.in_context.index.weight(word) for word in dict.fromkeys(topic) if word in spotter.words]
         fits = view.scores[:, columns] @ np.array(weights) / max(1, len(columns)) ** 0.5
@@ -294,7 +294,7 @@ def _places(view: _View, there: Floats) -> Floats:
     return np.array([*rows, scores.max(0), scores.mean(0)])
 
 
-def seen_by(frames: FrameFeatures, until_s: float | None, about: Sequence[Interval] = ()) -> FrameFeatures:
+def visible_frames(frames: FrameFeatures, until_s: float | None, about: Sequence[Interval] = ()) -> FrameFeatures:
     """The frames that come at a moment or before it and lie in the clips that are spoken of.
 
     Args:

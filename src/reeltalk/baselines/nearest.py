@@ -13,27 +13,27 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import Frames, Pair, Said, as_option, learnt
+from reeltalk.baselines.answerer import DialogueHistory, Frames, KnownAnswer, as_option, training_hash
 from reeltalk.metrics.agree import content_words, words_of
 
 
 @dataclass(frozen=True)
-class Like:
+class SimilarQuestion:
     """A known question, and how like the present one it is."""
 
-    pair: Pair
+    pair: KnownAnswer
     likeness: float
     """Cosine of the TF-IDF vectors, 0 to 1."""
 
 
-class LikeIndex:
+class QuestionIndex:
     """Known questions, ready to be compared.
 
     Args:
         pairs: What is known; among equally like questions the earlier one comes first.
     """
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
+    def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
         self.pairs = tuple(pairs)
         bags = [Counter(words_of(pair.question)) for pair in self.pairs]
         self._document_counts = Counter(word for bag in bags for word in bag)
@@ -73,7 +73,7 @@ class LikeIndex:
 
     def likest(
         self, question: str, *, without: str | None = None, least: float = 0.0, most: int | None = None
-    ) -> list[Like]:
+    ) -> list[SimilarQuestion]:
         """Known questions at least so like, the likest first.
 
         Args:
@@ -85,7 +85,7 @@ class LikeIndex:
         scores = self.likeness(question, without=without)
         found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
         order = found[np.argsort(-scores[found], kind="stable")]
-        return [Like(self.pairs[place], float(scores[place])) for place in order[:most]]
+        return [SimilarQuestion(self.pairs[place], float(scores[place])) for place in order[:most]]
 
     def _vector(self, bag: Counter[str]) -> list[tuple[str, float]]:
         # In the order of words, so that sums do not depend on hashes.
@@ -98,7 +98,7 @@ CONSIDERED: Final = 10
 """Like questions whose answers are tried on the options, until one fits."""
 
 
-class Blind:
+class BlindAnswerer:
     """The answer to the likest known question. It shows how far one comes with other videos' answers and no video.
 
     Args:
@@ -107,8 +107,8 @@ class Blind:
 
     name: Final = "blind"
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        self.index = LikeIndex(pairs)
+    def __init__(self, pairs: Sequence[KnownAnswer]) -> None:
+        self.index = QuestionIndex(pairs)
 
     @property
     def signature(self) -> str:
@@ -118,7 +118,7 @@ class Blind:
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,
@@ -146,7 +146,7 @@ FRAMES_WEIGHT: Final = 0.5
 """How much the likeness of the pictures counts beside that of the questions."""
 
 
-class Nearest:
+class NearestAnswerer:
     """The answer to the known question that is likest in words and in pictures.
 
     It shows what memorising a training set is worth: it looks at the video, yet understands nothing of it.
@@ -165,13 +165,13 @@ class Nearest:
 
     def __init__(
         self,
-        pairs: Sequence[Pair],
+        pairs: Sequence[KnownAnswer],
         features: Callable[[Frames], NDArray[Any]],
         *,
         features_name: str,
         weight: float = FRAMES_WEIGHT,
     ) -> None:
-        self.index = LikeIndex(pairs)
+        self.index = QuestionIndex(pairs)
         self._features, self._features_name, self._weight = features, features_name, weight
         rows = [np.asarray(pair.features, dtype=np.float64) for pair in pairs if pair.features is not None]
         if len(rows) < len(pairs) or len({row.shape for row in rows}) > 1 or any(row.ndim != 1 for row in rows):
@@ -181,13 +181,13 @@ class Nearest:
     @property
     def signature(self) -> str:
         """Name, features, their weight, and what it learnt from."""
-        train = learnt(self.index.pairs, (), self._known)
+        train = training_hash(self.index.pairs, (), self._known)
         return f"baseline:nearest|features:{self._features_name}|weight:{self._weight:g}|train:{train}"
 
     def answer(
         self,
         question: str,
-        history: Said = (),
+        history: DialogueHistory = (),
         options: Sequence[str] | None = None,
         frames: Frames | None = None,
         *,

@@ -18,7 +18,7 @@ SMALLEST_SPREAD: Final = 1e-2
 
 
 @dataclass(frozen=True)
-class Choice:
+class RankingExample:
     """A question's possible answers."""
 
     features: Floats
@@ -35,7 +35,7 @@ class Ranker:
     """(F,)."""
 
     @classmethod
-    def fit(cls, choices: Sequence[Choice], features: int, *, penalty: float) -> Self:
+    def fit(cls, choices: Sequence[RankingExample], features: int, *, penalty: float) -> Self:
         """Learn from questions of which some possible answer is right and some is wrong; others are passed over.
 
         Args:
@@ -87,7 +87,7 @@ def _softmax(score: Floats, starts: NDArray[np.intp], counts: Sequence[int]) -> 
     return shares
 
 
-def folds_of(videos: list[str], appearance: np.ndarray | None = None) -> dict[str, int]:
+def assign_folds(videos: list[str], appearance: np.ndarray | None = None) -> dict[str, int]:
     """Divide videos among `FOLDS` parts, so that what is learnt from the others can be tried on each.
 
     Args:

@@ -109,7 +109,7 @@ def refine(
     from reeltalk.llm.prompts import prompts_in
     from reeltalk.llm.retrying import Breaker
     from reeltalk.llm.scrubbing import public_address
-    from reeltalk.llm.wire import place
+    from reeltalk.llm.wire import describe_endpoint
     from reeltalk.stages.prompt_folders import REFINE, check_folder
 
     if base_url is not None:
@@ -125,7 +125,7 @@ def refine(
     check_folder(prompts, REFINE)
     prompt = prompts_in(prompts, REFINE)["refine"]
     tried = partial(check_server_now, endpoint, api_key=key, key_variable=api_key_env) if preflight else None
-    breaker = Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=tried)
+    breaker = Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=tried)
     asked = LanguageModel(endpoint, api_key=key, breaker=breaker)
 
     address = None if base_url is None else public_address(base_url)

@@ -315,7 +315,7 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
     from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Model, ReplyStore
     from reeltalk.llm.preflight import breaker_with_preflight
     from reeltalk.llm.retrying import Breaker
-    from reeltalk.llm.wire import breaker_of
+    from reeltalk.llm.wire import create_breaker
     from reeltalk.store.benchmark import WORK
 
     budget = Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
@@ -350,7 +350,7 @@ def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> I
                     schema=True,
                     budget=budget,
                 )
-            breaker = breaker or breaker_of(endpoint)
+            breaker = breaker or create_breaker(endpoint)
             key = os.environ.get(options.api_key_env)
             model = LanguageModel(endpoint, api_key=key, budget=budget, sees_images=False, kept=store, breaker=breaker)
             stack.callback(model.close)

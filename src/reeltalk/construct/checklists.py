@@ -13,7 +13,7 @@ from reeltalk.construct.prompting import PromptedModel, numbered, unwritten
 from reeltalk.construct.replies import ChecklistReply, ItemReply, SelfCheckReply
 from reeltalk.construct.wording import normalised
 from reeltalk.construct.writers import Unwritten
-from reeltalk.llm import Asked, Message
+from reeltalk.llm import Message, RecordResult
 from reeltalk.metrics.agree import content_words, is_negated, polarity
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Turn
 
@@ -112,7 +112,9 @@ def checklist_of(
     return Unwritten(found.reason, (*earlier, *found.replies)) if isinstance(found, Unwritten) else found
 
 
-def _tried_out(judge: PromptedModel, asked: Asked[ChecklistReply], answer: str) -> Checklist | Unwritten | list[str]:
+def _tried_out(
+    judge: PromptedModel, asked: RecordResult[ChecklistReply], answer: str
+) -> Checklist | Unwritten | list[str]:
     """The checklist, or why there is none, or on which items the reference answer does not do as expected."""
     if asked.record is None:
         return unwritten(asked)

@@ -12,10 +12,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.baselines.answerer import Pair
+from reeltalk.baselines.answerer import KnownAnswer
 from reeltalk.baselines.constant import question_form, question_head
-from reeltalk.baselines.history import History
-from reeltalk.baselines.nearest import Blind
+from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.nearest import BlindAnswerer
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.metrics.agree import agrees, essence, is_yes_no, states
 from reeltalk.metrics.significance import binomial_tail
@@ -60,10 +60,10 @@ def said_before(conversation: Conversation, index: int) -> list[tuple[str, str]]
     return [(turn.question, turn.references[0] if turn.references else "") for turn in conversation.turns[:index]]
 
 
-def pairs_of(conversations: Iterable[Conversation]) -> list[Pair]:
+def pairs_of(conversations: Iterable[Conversation]) -> list[KnownAnswer]:
     """Every counted turn as a question whose answer is known, with its video."""
     return [
-        Pair(turn.question, turn.references[0], conversation.video_id)
+        KnownAnswer(turn.question, turn.references[0], conversation.video_id)
         for conversation in conversations
         for turn in conversation.turns
         if is_counted(turn)
@@ -89,7 +89,7 @@ def leaks(
     settings = settings or LeakSettings()
     learnt = list(conversations if train is None else train)
     pairs = pairs_of(learnt)
-    blind = Blind(pairs)
+    blind = BlindAnswerer(pairs)
     histories = {sort: _weighted(learnt, sort, settings) for sort in {type(one) for one in conversations}}
     habits = _Habits(learnt, settings)
     results = []
@@ -145,17 +145,17 @@ def leaks_of(conversation: Conversation) -> list[tuple[int, str, str]]:
 
 
 @cache
-def _strict() -> History:
-    return History(least=STRICT_COVERAGE, stated=STRICT_STATED)
+def _strict() -> HistoryAnswerer:
+    return HistoryAnswerer(least=STRICT_COVERAGE, stated=STRICT_STATED)
 
 
-def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> History:
+def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings: LeakSettings) -> HistoryAnswerer:
     """What a conversation gives away, by how rare words are in those of its sort; in all where there are none."""
     alike = [conversation for conversation in learnt if isinstance(conversation, sort)]
-    return History(Blind(pairs_of(alike or learnt)).index.weight, least=settings.coverage)
+    return HistoryAnswerer(BlindAnswerer(pairs_of(alike or learnt)).index.weight, least=settings.coverage)
 
 
-def _blind(blind: Blind, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:
+def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:
     """Why a question's answer is known from other videos: they agree on it more often than chance allows."""
     votes: dict[str, str] = {}
     for like in blind.index.likest(turn.question, without=video_id, least=settings.likeness):
@@ -169,7 +169,7 @@ def _blind(blind: Blind, turn: Turn, video_id: str, settings: LeakSettings) -> s
     return f"{right:,} of {len(votes):,} other videos with a like question have this answer"
 
 
-def _history(history: History, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
+def _history(history: HistoryAnswerer, turn: Turn, said: Sequence[tuple[str, str]]) -> str | None:
     """Why the history answers a question: something in it that speaks of what is asked and holds the answer."""
     for found in history.found(turn.question, said):
         if any(states(found.text, reference, turn.question) for reference in turn.references):

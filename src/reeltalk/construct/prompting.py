@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar
 from reeltalk.construct import replies
 from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.writers import Language, Unwritten
-from reeltalk.llm import Asked, Message, Model, ask_for
+from reeltalk.llm import Message, Model, RecordResult, ask_for
 from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
@@ -161,7 +161,7 @@ class PromptedModel:
         parts: Mapping[str, str] | None = None,
         before: Sequence[Message] = (),
         check: Callable[[T], str | None] | None = None,
-    ) -> Asked[T]:
+    ) -> RecordResult[T]:
         """Ask for a record; once more where it cannot be used.
 
         Args:
@@ -184,7 +184,7 @@ class PromptedModel:
         ours = dict(parts or {})
         if seen is not None:
             if missing := self._missing(seen):
-                return Asked(None, (), (missing,))
+                return RecordResult(None, (), (missing,))
             ours["seen"] = self._shown(seen)
             images = seen.images if self.model.sees_images else ()
         message = Message("user", self.part(name, data, ours), images)
@@ -222,11 +222,11 @@ def numbered(turns: Sequence[Turn]) -> str:
     )
 
 
-def given(asked: Asked[T]) -> T | Unwritten:
+def given(asked: RecordResult[T]) -> T | Unwritten:
     """The record, or why there is none, with the replies as they came."""
     return unwritten(asked) if asked.record is None else asked.record
 
 
-def unwritten(asked: Asked[T]) -> Unwritten:
+def unwritten(asked: RecordResult[T]) -> Unwritten:
     """Why there is no record, with the replies as they came."""
     return Unwritten("; then ".join(asked.reasons), asked.replies)

@@ -19,7 +19,7 @@ from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import Judge
-from reeltalk.judge.units import Background, judged_units, units_of
+from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.llm.budget import Prices
 from reeltalk.llm.model import AsyncModel
 from reeltalk.schema.answers import AnswerState
@@ -137,7 +137,7 @@ def forecast(
             answered = [turn async for turn in played]
             turns += sum(asked_of(script, own))
             told_only += sum(turn.state is AnswerState.NOT_SCORED for turn in answered)
-            units = units_of(answered, background)
+            units = group_units(answered, background)
             for one in judges:
                 for unit in judged_units(one, units, background):
                     await one.judge(unit, counting[one.name])

@@ -7,7 +7,7 @@ from one that looks at everything anew only by how its figures go with the momen
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reeltalk.judge.measures import Entry, Measure, mean_of
+from reeltalk.judge.measures import MeanItem, Measure, mean_measure
 from reeltalk.metrics.info import SHORT, MetricInfo
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 
@@ -68,7 +68,7 @@ def latency(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | Non
         ("memory_mib", lambda played: None if played.memory_bytes is None else played.memory_bytes / MIB),
     ):
         entries = [
-            Entry(
+            MeanItem(
                 turn.video_id,
                 float(value),
                 groups={
@@ -81,7 +81,7 @@ def latency(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | Non
             if turn.state is AnswerState.ANSWERED and turn.played and (value := of(turn.played)) is not None
         ]
         if entries:
-            found.append(mean_of(name, entries, by=("turn", "video_length", "asked_at")))
+            found.append(mean_measure(name, entries, by=("turn", "video_length", "asked_at")))
     return found
 
 

@@ -105,7 +105,7 @@ def served(
         OutageError: Its server was tried, and no request can succeed.
         SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
     """
-    from reeltalk.llm.inspect_models import InspectSender, ModelSender, served_model
+    from reeltalk.llm.inspect_models import InspectSender, ModelSender, create_served_model
     from reeltalk.llm.preflight import breaker_with_preflight
     from reeltalk.llm.wire_sender import WireSender
 
@@ -141,7 +141,7 @@ def served(
             option=asking.option,
             model_args=asking.model_args,
         )
-    model = served_model(
+    model = create_served_model(
         endpoint,
         sender,
         store,

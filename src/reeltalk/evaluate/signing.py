@@ -9,7 +9,7 @@ from typing import Final
 
 from reeltalk.evaluate.playing.histories import WrongAnswers
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, read_by
+from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import plain, short_hash
 
@@ -33,7 +33,7 @@ def judged_hash(units: Iterable[JudgeUnit], judge: Judge) -> str:
         units: One model's. Other models' answers to the same units give the same hash.
         judge: Its `reads` says what it reads of them; a judge that has none may read everything.
     """
-    reads = read_by(judge)
+    reads = fields_read_by(judge)
     of_turns = (*ASKED, *GROUPED, *(name for name in READ_OF_TURNS if name in reads))
     of_units = ("kind", "id", "video_id", "task", "official", *(name for name in READ_OF_UNITS if name in reads))
     return short_hash(

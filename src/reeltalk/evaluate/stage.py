@@ -24,7 +24,7 @@ from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.judge.units import Background, judged_units, units_of
+from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.progress import Progress
@@ -248,7 +248,7 @@ class Played:
     async def _judged(self, name: str) -> Judged:
         values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
         lines: list[str] = []
-        units = units_of(self.collected.turns[name], self._background)
+        units = group_units(self.collected.turns[name], self._background)
         of_script = self.collected.rows[name] = {}
         for judge in self._judging.judges:
             rows: list[JudgedScore] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reeltalk import __version__
-from reeltalk.judge.measures import Measure, grouped
+from reeltalk.judge.measures import Measure, group_measure
 from reeltalk.judge.protocol import measure_info
 from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.runs import CurvePoint, GroupRow, SummaryRow, quoted
@@ -82,7 +82,7 @@ def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: 
         if entry.item_id is not None and entry.applies and entry.value is not None:
             tables.items[model, entry.item_id].setdefault(measure.name, entry.value * measure.scale + measure.offset)
     for by in measure.by:
-        for group, part in sorted(grouped(measure, by).items(), key=lambda found: _in_order(found[0])):
+        for group, part in sorted(group_measure(measure, by).items(), key=lambda found: _in_order(found[0])):
             low, high = _interval(part)
             if by == TURN and part.value is not None and group.isdigit():
                 tables.curves.append(

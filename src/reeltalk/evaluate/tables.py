@@ -19,7 +19,7 @@ from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.measures import Measure
 from reeltalk.judge.protocol import find_protocol
 from reeltalk.judge.turns import cascade
-from reeltalk.judge.units import Background, judged_units, units_of
+from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.metrics.tokenise import languages_by_item
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
@@ -57,7 +57,7 @@ def tables_of(
     chosen = judging.settings
     sets = [_answer_set(model, evaluation.turns, sources[model], parts) for model, parts in signed.items()]
     tables = Tables()
-    units = units_of(evaluation.turns, background)
+    units = group_units(evaluation.turns, background)
     durations = {name: video.duration_s for name, video in background.videos.items()} if background else {}
 
     def add(

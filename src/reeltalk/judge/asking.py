@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 from pydantic import BaseModel
 
 from reeltalk.errors import ModelError
-from reeltalk.judge.rating import Rating, read_rating
+from reeltalk.judge.rating import JudgeRating, read_rating
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.own_words import is_echo
 from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
@@ -28,7 +28,7 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Judging(Generic[T]):
+class Judgement(Generic[T]):
     """What came of asking a judge about one item."""
 
     verdict: T | None
@@ -40,7 +40,7 @@ class Judging(Generic[T]):
 
 
 @cache
-def prompt_group() -> PromptGroup:
+def judge_prompt_group() -> PromptGroup:
     """The judges' prompts, and what others in their place must hold."""
     forms = tomllib.loads(FORMS.read_text(encoding="utf-8"))
     return PromptGroup(
@@ -60,7 +60,7 @@ def prompt_group() -> PromptGroup:
 @cache
 def our_judge_prompts() -> Prompts:
     """The judges' prompts, ours alone."""
-    return our_prompts(prompt_group())
+    return our_prompts(judge_prompt_group())
 
 
 def judge_prompts(folder: Path | None) -> Prompts:
@@ -73,10 +73,10 @@ def judge_prompts(folder: Path | None) -> Prompts:
         SettingError: There is no such folder.
         InputError: A file of it cannot stand in the place of ours.
     """
-    return our_judge_prompts() if folder is None else prompts_in(folder, prompt_group())
+    return our_judge_prompts() if folder is None else prompts_in(folder, judge_prompt_group())
 
 
-async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Prompts) -> Judging[Rating]:
+async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Prompts) -> Judgement[JudgeRating]:
     """Ask for reasons that end in `So rating=` and a number from 1 to 3.
 
     Args:
@@ -94,18 +94,18 @@ async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Pr
         try:
             reply = await heard.ask(conversation)
         except ModelError as error:
-            return Judging(None, heard.replies, str(error))
+            return Judgement(None, heard.replies, str(error))
         try:
             if reply.cut_off:
                 raise MalformedReplyError(
                     "it was cut off at the longest length that is allowed; write less", reply.text
                 )
-            return Judging(read_rating(reply.text), heard.replies)
+            return Judgement(read_rating(reply.text), heard.replies)
         except MalformedReplyError as error:
             reasons.append(error.reason)
         again = prompts["rating_repair"].fill(reason=reasons[-1])
         conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]
-    return Judging(None, heard.replies, _both(reasons))
+    return Judgement(None, heard.replies, _both(reasons))
 
 
 async def ask_verdict(
@@ -116,7 +116,7 @@ async def ask_verdict(
     check: Callable[[RecordT], str | None] | None = None,
     sample: int = 0,
     prompts: Prompts | None = None,
-) -> Judging[RecordT]:
+) -> Judgement[RecordT]:
     """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
 
     A verdict with reasons that was shown word for word, as the example of the form, is none either.
@@ -143,13 +143,13 @@ async def ask_verdict(
     try:
         asked = await ask_for_async(heard, messages, kind, check=own, sample=sample, repair=repair)
     except ModelError as error:
-        return Judging(None, heard.replies, str(error))
+        return Judgement(None, heard.replies, str(error))
     if asked.record is None:
-        return Judging(None, heard.replies, _both(asked.reasons))
-    return Judging(asked.record, heard.replies)
+        return Judgement(None, heard.replies, _both(asked.reasons))
+    return Judgement(asked.record, heard.replies)
 
 
-async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judging[str]:
+async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judgement[str]:
     """Ask for a text, as the official scripts do: once, and without a schema.
 
     Args:
@@ -164,8 +164,8 @@ async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: in
     try:
         await heard.ask(messages, sample=sample)
     except ModelError as error:
-        return Judging(None, (), str(error))
-    return Judging(heard.replies[0], heard.replies)
+        return Judgement(None, (), str(error))
+    return Judgement(heard.replies[0], heard.replies)
 
 
 def _both(reasons: Sequence[str]) -> str:

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.judge.judge import JudgeUnit, Linked
-from reeltalk.llm.fencing import fenced
+from reeltalk.judge.judge import JudgeUnit, LinkedTurns
+from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn, UnitKind
 from reeltalk.schema.dialogue import Checklist, ChecklistItem
 
@@ -89,14 +89,14 @@ def neutral_dialogues() -> tuple[NeutralDialogue, ...]:
     )
 
 
-def told(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
+def fill_attack(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
     """The attack's answer and what it plants in the turn before, as they stand in a dialogue.
 
     Args:
         attack: What is filled in.
         turn: The attacked turn.
     """
-    mark = fenced(turn.question).split("\n", 1)[0].removeprefix("<<<DATA ")
+    mark = fence(turn.question).split("\n", 1)[0].removeprefix("<<<DATA ")
     fields = {"{question}": turn.question, "{wrong}": turn.wrong, "{mark}": mark}
     return _filled(attack.answer, fields), None if attack.earlier is None else _filled(attack.earlier, fields)
 
@@ -142,7 +142,7 @@ def attacked_unit(
         ),
         task=task,
         summaries={"template": dialogue.summary, "refine": dialogue.summary},
-        linked=(Linked(0, 1, "Objects"),) if kind == "path" else (),
+        linked=(LinkedTurns(0, 1, "Objects"),) if kind == "path" else (),
     )
 
 

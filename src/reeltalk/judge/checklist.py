@@ -14,21 +14,13 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from reeltalk.errors import SettingError
-from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.asking import Judgement, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist_measures import COMPAT, MTV, checklist_measures, has_items
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.protocol import (
-    PER_CENT,
-    Criterion,
-    Need,
-    OfficialSampling,
-    Part,
-    Protocol,
-    per_cent,
-)
+from reeltalk.judge.protocol import PER_CENT, MeasurePart, Need, OfficialSampling, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import no_answer_reason, require_model
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError, read_record
@@ -171,7 +163,7 @@ class ChecklistJudge:
         if self.version == "v1":
             context = {"asked": turn.question, "reference": turn.references[0] if turn.references else "(none)"}
         return self.prompts[PROMPT_OF[self.version]].fill(
-            answer=fenced(turn.text),
+            answer=fence(turn.text),
             questions=_numbered(items, due),
             keys=", ".join(f"A{number}" for number in due),
             **context,
@@ -179,7 +171,7 @@ class ChecklistJudge:
 
     async def _said(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
-    ) -> Judging[str] | None:
+    ) -> Judgement[str] | None:
         """What the judge says in the official layout; None where the official script leaves the round out."""
         answer = official_answer(turn)
         if answer is None:
@@ -192,7 +184,7 @@ class ChecklistJudge:
             reference = turn.references[0] if turn.references else "(none)"
             context = f"What was asked: {turn.question}\n\nThe reference answer: {reference}\n\n"
         text = self.prompts["checklist-compat"].fill(
-            context=context, answer=fenced(answer), questions=_numbered(items, range(1, len(items) + 1))
+            context=context, answer=fence(answer), questions=_numbered(items, range(1, len(items) + 1))
         )
         return await ask_text(model, [Message("user", text)], sample=sample)
 
@@ -211,7 +203,7 @@ def _official(
     unit: JudgeUnit,
     turn: AnsweredTurn,
     items: Sequence[ChecklistItem],
-    said: Judging[str] | None,
+    said: Judgement[str] | None,
     judge: str,
     sample: int,
 ) -> JudgedScore:
@@ -228,19 +220,19 @@ def _official(
     return score_row(unit, name, judge, value, turn=turn, replies=said.replies, sample=sample)
 
 
-def _by_key(said: Judging[str], count: int) -> Judging[dict[str, str]]:
+def _by_key(said: Judgement[str], count: int) -> Judgement[dict[str, str]]:
     """A reply in the official layout, read by key. The script always asks for five."""
     if said.verdict is None:
-        return Judging(None, said.replies, said.reason)
+        return Judgement(None, said.replies, said.reason)
     kind = replies_to(tuple(f"A{number}" for number in range(1, max(OFFICIAL_ITEMS, count) + 1)))
     try:
         found = read_record(said.verdict, kind).model_dump(exclude_unset=True)
     except MalformedReplyError as error:
-        return Judging(None, said.replies, error.reason)
+        return Judgement(None, said.replies, error.reason)
     missing = [f"A{number}" for number in range(1, count + 1) if f"A{number}" not in found]
     if missing:
-        return Judging(None, said.replies, f"the judge leaves out {', '.join(missing)}")
-    return Judging(found, said.replies)
+        return Judgement(None, said.replies, f"the judge leaves out {', '.join(missing)}")
+    return Judgement(found, said.replies)
 
 
 async def ask_items(
@@ -250,7 +242,7 @@ async def ask_items(
     prompts: Prompts | None = None,
     *,
     sample: int = 0,
-) -> Judging[dict[str, str]]:
+) -> Judgement[dict[str, str]]:
     """Ask yes or no about numbered items, then once more about those that were left out.
 
     Args:
@@ -282,9 +274,9 @@ async def ask_items(
         said |= verdict.verdict.model_dump(exclude_unset=True)
         due = tuple(number for number in due if f"A{number}" not in said)
         if not due:
-            return Judging(said, replies)
+            return Judgement(said, replies)
     left_out = ", ".join(f"A{number}" for number in due)
-    return Judging(
+    return Judgement(
         None, replies, f"no reply to {left_out}: {reason}" if reason is not None else f"the judge leaves out {left_out}"
     )
 
@@ -343,7 +335,7 @@ def _counted_or_not(
     unit: JudgeUnit,
     turn: AnsweredTurn,
     items: Sequence[ChecklistItem],
-    judged: Judging[dict[str, str]],
+    judged: Judgement[dict[str, str]],
     judge: str,
     sample: int,
 ) -> JudgedScore:
@@ -395,7 +387,7 @@ PROTOCOL: Final = Protocol(
         published=settings.published,
         prompts=judge_prompts(settings.prompts),
     ),
-    criteria=(Criterion(ACCURACY, "Checklist, accuracy", pass_mark=0.5),),
+    criteria=(ProtocolCriterion(ACCURACY, "Checklist, accuracy", pass_mark=0.5),),
     needs=Need(
         "a checklist",
         lambda turn: turn.checklist is not None and bool(turn.checklist.items),
@@ -404,9 +396,9 @@ PROTOCOL: Final = Protocol(
     measures=(per_cent(MTV, "MT-Video-Bench"),),
     credit_rank=120,
     parts=(
-        Part("floor", "without content", direction="neither", decimals=SHORT),
-        Part("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT),
-        Part("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT),
+        MeasurePart("floor", "without content", direction="neither", decimals=SHORT),
+        MeasurePart("chance_adjusted", "above the floor", (None, PER_CENT), decimals=SHORT),
+        MeasurePart("rounds_sd", "deviation between judgings", (None, None), "neither", SHORT),
     ),
     open_parts="task",
     source="MT-Video-Bench (arXiv 2510.17722)",
@@ -453,9 +445,9 @@ def official_replies(text: str) -> list[str] | None:
     Args:
         text: The judge's reply, a JSON object, fenced or not.
     """
-    fenced = _FENCE.search(text)
+    fence = _FENCE.search(text)
     try:
-        found = json.loads(fenced[1] if fenced is not None else text)
+        found = json.loads(fence[1] if fence is not None else text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import Entry, Floats, Measure, mean_of, mean_of_groups
+from reeltalk.judge.measures import Floats, MeanItem, Measure, mean_measure, mean_of_means
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -44,8 +44,8 @@ class _Round:
     def task(self) -> str:
         return self.unit.task or NO_TASK
 
-    def entry(self, value: float | None) -> Entry:
-        return Entry(
+    def entry(self, value: float | None) -> MeanItem:
+        return MeanItem(
             video_id=self.unit.video_id,
             value=value,
             item_id=self.turn.item_id,
@@ -123,9 +123,9 @@ def _floor(of: _Round) -> float | None:
 
 def _parts(
     rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int = 1
-) -> dict[str, list[Entry]]:
+) -> dict[str, list[MeanItem]]:
     """Items by task. A round that was judged twice of three times has a value, and lacks a third of its judgings."""
-    parts: dict[str, list[Entry]] = defaultdict(list)
+    parts: dict[str, list[MeanItem]] = defaultdict(list)
     for one in rounds:
         spared = sum(row.state is ScoreState.NOT_APPLICABLE for row in one.rows.values())
         lacking = max(0, eval_rounds - len(one.values) - spared) / eval_rounds
@@ -134,13 +134,13 @@ def _parts(
 
 
 def _nested(name: str, rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int) -> Measure:
-    return mean_of_groups(name, _parts(rounds, value, eval_rounds), scale=PERCENT, by=BY)
+    return mean_of_means(name, _parts(rounds, value, eval_rounds), scale=PERCENT, by=BY)
 
 
 def _tasks(name: str, rounds: Sequence[_Round], eval_rounds: int) -> list[Measure]:
     by = tuple(group for group in BY if group != "task")
     return [
-        mean_of(f"{name}.{task}", entries, scale=PERCENT, by=by)
+        mean_measure(f"{name}.{task}", entries, scale=PERCENT, by=by)
         for task, entries in _parts(rounds, _mean, eval_rounds).items()
     ]
 
@@ -172,7 +172,7 @@ def _spread(rounds: Sequence[_Round], eval_rounds: int, overall: Measure) -> Mea
     parts: list[Measure] = []
     for sample in range(eval_rounds):
         entries = _parts(rounds, lambda one, sample=sample: one.rows[sample].value if sample in one.rows else None)  # type: ignore[misc]
-        parts.append(mean_of_groups(f"{MTV}.rounds_sd", entries, scale=PERCENT))
+        parts.append(mean_of_means(f"{MTV}.rounds_sd", entries, scale=PERCENT))
     present = [part for part in parts if part.value is not None]
     ends = np.cumsum([0, *(part.statistics.shape[1] for part in present)])
     statistics = np.zeros((sum(len(part.statistics) for part in present), int(ends[-1])))
@@ -222,7 +222,7 @@ def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]
     dialogues: dict[str, dict[tuple[str, str], list[_Round]]] = defaultdict(lambda: defaultdict(list))
     for one in rounds:
         dialogues[one.task][one.unit.video_id, one.unit.id].append(one)
-    parts: dict[str, list[Entry]] = {}
+    parts: dict[str, list[MeanItem]] = {}
     for task, members in dialogues.items():
         parts[task] = []
         for of in members.values():
@@ -233,9 +233,9 @@ def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]
             )
     signature = (("mode", "compat"),)
     measures = [
-        mean_of_groups(f"{MTV}{COMPAT}", parts, scale=PERCENT, by=BY, signature=signature),
+        mean_of_means(f"{MTV}{COMPAT}", parts, scale=PERCENT, by=BY, signature=signature),
         *(
-            mean_of(f"{MTV}{COMPAT}.{task}", entries, scale=PERCENT, signature=signature)
+            mean_measure(f"{MTV}{COMPAT}.{task}", entries, scale=PERCENT, signature=signature)
             for task, entries in parts.items()
         ),
     ]

@@ -12,7 +12,7 @@ from typing import Final
 
 from reeltalk.baselines.history import rests_on_history
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
-from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
+from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns, no_answer_reason
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.agree import SIGNATURE, agrees, chosen_option
@@ -87,7 +87,7 @@ CHOICE, AGREEMENT = PROTOCOLS = (
         title="Choice",
         help="Multiple choice: whether the answer names the right option.",
         create=lambda _: ChoiceJudge(),
-        criteria=(Criterion(ACCURACY, "Choice, accuracy", pass_mark=0.5),),
+        criteria=(ProtocolCriterion(ACCURACY, "Choice, accuracy", pass_mark=0.5),),
         needs=Need(
             "options with a correct one",
             lambda turn: bool(turn.options) and turn.correct_option is not None,
@@ -103,7 +103,7 @@ CHOICE, AGREEMENT = PROTOCOLS = (
         title="Lexical agreement",
         help="Whether a short answer says the same as a reference, by its words: a rough measure.",
         create=lambda _: AgreeJudge(),
-        criteria=(Criterion(AGREE, "Lexical agreement", pass_mark=0.5),),
+        criteria=(ProtocolCriterion(AGREE, "Lexical agreement", pass_mark=0.5),),
         measures=(per_cent(AGREE, "Lexical agreement"),),
         needs_model=False,
         right_or_wrong=True,

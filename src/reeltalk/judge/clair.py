@@ -12,12 +12,12 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from reeltalk.errors import ModelError
-from reeltalk.judge.asking import Judging, ask_verdict, judge_prompts
+from reeltalk.judge.asking import Judgement, ask_verdict, judge_prompts
 from reeltalk.judge.judge import JudgeUnit, unscored_row
-from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
+from reeltalk.judge.protocol import REFERENCE, Protocol, ProtocolCriterion
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.judge.turns import PromptedJudge, read_as_official
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.structured import json_schema
 from reeltalk.metrics.info import MetricInfo
@@ -37,7 +37,7 @@ PROTOCOL: Final = Protocol(
     title="CLAIR",
     help="Each answer by itself: how likely it says the same as the references, 0 to 1.",
     create=lambda settings: Clair(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
-    criteria=(Criterion(CRITERION, "CLAIR", pass_mark=0.5),),
+    criteria=(ProtocolCriterion(CRITERION, "CLAIR", pass_mark=0.5),),
     needs=REFERENCE,
     measures=(MetricInfo(CRITERION, "CLAIR"),),
     credit_rank=90,
@@ -66,10 +66,10 @@ class Clair(PromptedJudge[Likelihood]):
             turn: A turn that has an answer and references.
         """
         references = "\n".join(f"- {reference}" for reference in turn.references)
-        item = f"Candidate set:\n{fenced(turn.text)}\nReference set:\n{references}"
+        item = f"Candidate set:\n{fence(turn.text)}\nReference set:\n{references}"
         return [Message("system", self.prompts["clair"].text), Message("user", item)]
 
-    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[Likelihood]:
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[Likelihood]:
         """How likely it is that answer and references say the same."""
         return await ask_verdict(judge, self.messages(turn), Likelihood, check=_on_scale, prompts=self.prompts)
 

@@ -7,9 +7,9 @@ from typing import Final, Literal
 import numpy as np
 
 from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
-from reeltalk.judge.judge import Judge, JudgeUnit, read_by
-from reeltalk.judge.measures import Entry, Floats, Measure, mean_of
-from reeltalk.judge.protocol import Criterion, Part, Protocol, per_cent
+from reeltalk.judge.judge import Judge, JudgeUnit, fields_read_by
+from reeltalk.judge.measures import Floats, MeanItem, Measure, mean_measure
+from reeltalk.judge.protocol import MeasurePart, Protocol, ProtocolCriterion, per_cent
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.profile import TAGS, WEIGHTS, TaggedAnswer, highest_thinking
 from reeltalk.schema.answers import AnsweredTurn
@@ -21,7 +21,7 @@ PERCENT: Final = 100.0
 
 
 @dataclass(frozen=True)
-class Question:
+class TaggedQuestion:
     """A tagged turn of one model, and how far it is answered rightly."""
 
     unit: JudgeUnit
@@ -37,9 +37,9 @@ class Question:
         return TaggedAnswer(tags, self.thinking, self.credit or 0.0)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> MeanItem:
         """As an item of a mean."""
-        return Entry(video_id=self.unit.video_id, value=self.credit, item_id=self.turn.item_id)
+        return MeanItem(video_id=self.unit.video_id, value=self.credit, item_id=self.turn.item_id)
 
 
 class CogMEJudge:
@@ -75,7 +75,7 @@ class CogMEJudge:
     @property
     def reads(self) -> frozenset[str]:
         """Fields that the judge of correctness reads."""
-        return read_by(self._judge)
+        return fields_read_by(self._judge)
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -111,10 +111,10 @@ class CogMEJudge:
         questions = self._questions(units, scores)
         by_tag = {tag: [q for q in questions if tag in q.answer.all_tags] for tag in TAGS}
         return [
-            mean_of(NAME, [question.entry for question in questions], scale=PERCENT),
-            *(weighted(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
+            mean_measure(NAME, [question.entry for question in questions], scale=PERCENT),
+            *(weighted_measure(f"{NAME}.{tag}", found) for tag, found in by_tag.items()),
             *(
-                mean_of(
+                mean_measure(
                     f"{NAME}.unweighted.{tag}",
                     [question.entry for question in found],
                     scale=PERCENT,
@@ -124,7 +124,7 @@ class CogMEJudge:
             ),
         ]
 
-    def _questions(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Question]:
+    def _questions(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[TaggedQuestion]:
         credits_: dict[tuple[str, int | None], list[float]] = {}
         for row in scores:
             if row.unit == "turn" and row.criterion == self._criterion and row.value is not None:
@@ -134,23 +134,25 @@ class CogMEJudge:
         return tagged_questions(units, {place: sum(given) / len(given) for place, given in credits_.items()})
 
 
-def tagged_questions(units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int | None], float]) -> list[Question]:
+def tagged_questions(
+    units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int | None], float]
+) -> list[TaggedQuestion]:
     """All turns that were asked and have a way of thinking; of several, the highest.
 
     Args:
         units: All units, judged or not.
         credit: From 0 to 1, by unit and turn.
     """
-    found: list[Question] = []
+    found: list[TaggedQuestion] = []
     for unit in units:
         for turn in unit.turns:
             thinking = highest_thinking(turn.labels.get("cogme.thinking", ()))
             if thinking is not None and turn.state.is_due:
-                found.append(Question(unit, turn, thinking, credit.get((unit.id, turn.turn_index))))
+                found.append(TaggedQuestion(unit, turn, thinking, credit.get((unit.id, turn.turn_index))))
     return found
 
 
-def weighted(name: str, questions: Sequence[Question]) -> Measure:
+def weighted_measure(name: str, questions: Sequence[TaggedQuestion]) -> Measure:
     """Points earned of points possible: a ratio of sums, so that videos can be drawn again.
 
     Args:
@@ -185,11 +187,11 @@ PROTOCOL: Final = Protocol(
     title="CogME",
     help="CogME's profile: the accuracy of multiple choice at each tag.",
     create=lambda _: CogMEJudge(),
-    criteria=(Criterion(ACCURACY, "CogME, accuracy", pass_mark=0.5),),
+    criteria=(ProtocolCriterion(ACCURACY, "CogME, accuracy", pass_mark=0.5),),
     measures=(per_cent(NAME, "CogME"),),
     needs_model=False,
     credit_rank=60,
-    parts=(Part("unweighted", "unweighted"),),
+    parts=(MeasurePart("unweighted", "unweighted"),),
     open_parts="tag",
     source="CogME (CogSci 2024)",
 )

@@ -8,12 +8,12 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.asking import Judgement, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
-from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Protocol, per_cent
+from reeltalk.judge.protocol import REFERENCE, OfficialSampling, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.svbench_official import COMPAT, gpt_score_fields, official_single_score, read_headed
 from reeltalk.judge.turns import SingleTurnJudge, require_model
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
@@ -35,7 +35,7 @@ PROTOCOL: Final = Protocol(
         compat=settings.compat, published=settings.published, prompts=judge_prompts(settings.prompts)
     ),
     criteria=(
-        Criterion(
+        ProtocolCriterion(
             ACCURACY,
             "GPT-Score, accuracy",
             0.0,
@@ -137,7 +137,7 @@ class GPTScore(SingleTurnJudge):
         return [*rows, _read_as_official(unit, turn, judge.name, said)]
 
 
-def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Judging[str]) -> JudgedScore:
+def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Judgement[str]) -> JudgedScore:
     name = f"{ACCURACY}{COMPAT}"
     value = official_single_score(said.verdict) if said.verdict is not None else None
     if value is None:
@@ -146,18 +146,18 @@ def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Jud
     return score_row(unit, name, judge, float(value), turn=turn, replies=said.replies)
 
 
-def _strictly(said: Judging[str]) -> Judging[AccuracyVerdict]:
+def _strictly(said: Judgement[str]) -> Judgement[AccuracyVerdict]:
     """A verdict in the official layout, read strictly."""
     if said.verdict is None:
-        return Judging(None, said.replies, said.reason)
+        return Judgement(None, said.replies, said.reason)
     try:
         marks = read_headed(said.verdict, {ACCURACY: "Accuracy"})
-        return Judging(AccuracyVerdict(rationale="", **marks), said.replies)
+        return Judgement(AccuracyVerdict(rationale="", **marks), said.replies)
     except MalformedReplyError as error:
-        return Judging(None, said.replies, error.reason)
+        return Judgement(None, said.replies, error.reason)
     except ValidationError as error:
-        return Judging(None, said.replies, first_problem(error))
+        return Judgement(None, said.replies, first_problem(error))
 
 
 def _items(turn: AnsweredTurn) -> str:
-    return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nAnswer:\n{fenced(turn.text)}"
+    return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nAnswer:\n{fence(turn.text)}"

@@ -21,7 +21,7 @@ READ: Final = frozenset({*READ_OF_TURNS, *READ_OF_UNITS})
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedTurns:
     """Two turns of a unit between which the benchmark states a relation."""
 
     before: int
@@ -43,7 +43,7 @@ class JudgeUnit:
     task: str | None = None
     summaries: Mapping[str, str] = field(default_factory=dict)
     """What happens in the video as text, by how it was written: VDAct has `template` and `refine`."""
-    linked: tuple[Linked, ...] = ()
+    linked: tuple[LinkedTurns, ...] = ()
     clips: int = 1
     """How many clips it is about; a cross-scene dialogue has several."""
     duration_s: float | None = None
@@ -120,7 +120,7 @@ class ReadsVideos(Protocol):
         ...
 
 
-def read_by(judge: Judge) -> frozenset[str]:
+def fields_read_by(judge: Judge) -> frozenset[str]:
     """Fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
     return frozenset(getattr(judge, "reads", READ))
 

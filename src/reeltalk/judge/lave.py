@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.judge.asking import Judging, ask_rating, judge_prompts
+from reeltalk.judge.asking import Judgement, ask_rating, judge_prompts
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.protocol import REFERENCE, Criterion, Protocol
-from reeltalk.judge.rating import Rating, lave_compat
+from reeltalk.judge.protocol import REFERENCE, Protocol, ProtocolCriterion
+from reeltalk.judge.rating import JudgeRating, lave_compat
 from reeltalk.judge.turns import PromptedJudge, read_as_official, skip_reason
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
@@ -33,7 +33,7 @@ PROTOCOL: Final = Protocol(
     help="Each answer by itself, after eight examples: 0, 0.5 or 1.",
     create=lambda settings: Lave(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
     criteria=(
-        Criterion(
+        ProtocolCriterion(
             CRITERION,
             "LAVE",
             pass_mark=0.75,
@@ -55,7 +55,7 @@ PROTOCOL: Final = Protocol(
 
 
 @dataclass(frozen=True)
-class Lave(PromptedJudge[Rating]):
+class Lave(PromptedJudge[JudgeRating]):
     """LAVE with eight demonstrations, of yes/no questions or of others as the references are."""
 
     caption: bool = False
@@ -97,22 +97,22 @@ class Lave(PromptedJudge[Rating]):
         system = self.prompts["lave"].fill(caption_rule=rule, demonstrations=examples)
         item = (
             f"Question: {turn.question}\nReference answers: {shown_references(turn.references)}\n"
-            f"Candidate answer: {fenced(turn.text)}\nOutput: "
+            f"Candidate answer: {fence(turn.text)}\nOutput: "
         )
         if caption is not None:
             item = f"Video description: {caption.strip()}\n{item}"
         return [Message("system", system), Message("user", item)]
 
-    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[Rating]:
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[JudgeRating]:
         """A rating from 1 to 3."""
         caption = unit.summaries[CAPTION_KEY] if self.caption else None
         return await ask_rating(judge, self.messages(turn, caption), self.prompts)
 
-    def values(self, verdict: Rating) -> Mapping[str, float]:
+    def values(self, verdict: JudgeRating) -> Mapping[str, float]:
         """From 0 to 1."""
         return {CRITERION: (verdict.value - 1) / 2}
 
-    def reasons(self, verdict: Rating) -> str:
+    def reasons(self, verdict: JudgeRating) -> str:
         """As the judge gives them."""
         return verdict.rationale
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from reeltalk.judge.asking import Judging, ask_verdict, judge_prompts
+from reeltalk.judge.asking import Judgement, ask_verdict, judge_prompts
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.protocol import COMPAT, REFERENCE, Criterion, Protocol
+from reeltalk.judge.protocol import COMPAT, REFERENCE, Protocol, ProtocolCriterion
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.judge.turns import PromptedJudge, read_as_official
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.answers import AnsweredTurn
@@ -36,8 +36,10 @@ PROTOCOL: Final = Protocol(
     help="Each answer by itself: right or wrong, and how well it matches, 0 to 5.",
     create=lambda settings: LlmAcc(compat=settings.compat, prompts=judge_prompts(settings.prompts)),
     criteria=(
-        Criterion(ACCURACY, "LLM-Acc", pass_mark=0.5, asked="Right or wrong", levels={"1": "right", "0": "wrong"}),
-        Criterion(
+        ProtocolCriterion(
+            ACCURACY, "LLM-Acc", pass_mark=0.5, asked="Right or wrong", levels={"1": "right", "0": "wrong"}
+        ),
+        ProtocolCriterion(
             RELEVANCE,
             "LLM-Rel",
             0.0,
@@ -65,8 +67,10 @@ def _in_lower_case(value: object) -> object:
     return value.strip().rstrip(".!").lower() if isinstance(value, str) else value
 
 
-class Verdict(BaseModel):
+class LlmAccVerdict(BaseModel):
     """What the judge answers."""
+
+    model_config = ConfigDict(title="Verdict")
 
     pred: Annotated[Literal["yes", "no"], BeforeValidator(_in_lower_case)]
     """Whether the answer is right."""
@@ -76,7 +80,7 @@ class Verdict(BaseModel):
 
 
 @dataclass(frozen=True)
-class LlmAcc(PromptedJudge[Verdict]):
+class LlmAcc(PromptedJudge[LlmAccVerdict]):
     """LLM-Acc, the share of answers that are right, and beside it LLM-Rel, the mean score."""
 
     protocol = PROTOCOL
@@ -95,14 +99,14 @@ class LlmAcc(PromptedJudge[Verdict]):
         right = turn.references[0]
         if len(turn.references) > 1:
             right = ", ".join(f"'{reference}'" for reference in turn.references)
-        item = f"Question: {turn.question}\nCorrect answer: {right}\nPredicted answer: {fenced(turn.text)}"
+        item = f"Question: {turn.question}\nCorrect answer: {right}\nPredicted answer: {fence(turn.text)}"
         return [Message("system", self.prompts["llm_acc"].text), Message("user", item)]
 
-    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[Verdict]:
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[LlmAccVerdict]:
         """Whether the answer is right, and how well it matches."""
-        return await ask_verdict(judge, self.messages(turn), Verdict, prompts=self.prompts)
+        return await ask_verdict(judge, self.messages(turn), LlmAccVerdict, prompts=self.prompts)
 
-    def values(self, verdict: Verdict) -> Mapping[str, float]:
+    def values(self, verdict: LlmAccVerdict) -> Mapping[str, float]:
         """`llm_acc` is 0 or 1, `llm_rel` from 0 to 5."""
         return {ACCURACY: float(verdict.pred == "yes"), RELEVANCE: verdict.score}
 

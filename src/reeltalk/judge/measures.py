@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Entry:
+class MeanItem:
     """One item of a mean: a turn, chain, path, dialogue or round."""
 
     video_id: str
@@ -49,7 +49,7 @@ class Measure:
     """(N,) the source video of each."""
     from_sums: Callable[[Floats, Floats], Floats]
     """(R,) values from (R, K) summed statistics and (R,) numbers of items."""
-    entries: tuple[Entry, ...]
+    entries: tuple[MeanItem, ...]
     scale: float = 1.0
     offset: float = 0.0
     by: tuple[str, ...] = ()
@@ -77,9 +77,9 @@ class Measure:
         return len(set(self.clusters))
 
 
-def mean_of(
+def mean_measure(
     name: str,
-    entries: Iterable[Entry],
+    entries: Iterable[MeanItem],
     *,
     scale: float = 1.0,
     offset: float = 0.0,
@@ -88,8 +88,8 @@ def mean_of(
 ) -> Measure:
     """The mean of values, each `value * scale + offset`.
 
-    Where entries name a group in `mean_of`, the mean of the groups' means. A group counts if any of its items has a
-    value.
+    Where entries name a group in `mean_of`, the mean of the groups' means. A group counts if any of its items has
+    a value.
 
     Args:
         name: Of the number, as `vdeval`.
@@ -121,9 +121,9 @@ def mean_of(
     )
 
 
-def mean_of_groups(
+def mean_of_means(
     name: str,
-    parts: Mapping[str, Iterable[Entry]],
+    parts: Mapping[str, Iterable[MeanItem]],
     *,
     scale: float = 1.0,
     by: tuple[str, ...] = (),
@@ -164,29 +164,29 @@ def mean_of_groups(
         by=by,
         signature=signature,
         lacking=_lacking(every),
-        part_withheld=any(mean_of(name, entries).withheld for entries in kept.values()),
+        part_withheld=any(mean_measure(name, entries).withheld for entries in kept.values()),
     )
 
 
-def _lacking(entries: Iterable[Entry]) -> float:
+def _lacking(entries: Iterable[MeanItem]) -> float:
     return sum(entry.lacking for entry in entries if entry.applies and entry.value is not None)
 
 
-def grouped(measure: Measure, by: str) -> dict[str, Measure]:
+def group_measure(measure: Measure, by: str) -> dict[str, Measure]:
     """The same number over each group of its items, by the group's name. An item may stand in several groups."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[MeanItem]] = {}
     for entry in measure.entries:
         for group in entry.groups.get(by, ()):
             found.setdefault(group, []).append(entry)
     return {
         group: replace(
-            mean_of(measure.name, entries, scale=measure.scale, offset=measure.offset), vanishing=measure.vanishing
+            mean_measure(measure.name, entries, scale=measure.scale, offset=measure.offset), vanishing=measure.vanishing
         )
         for group, entries in found.items()
     }
 
 
-def _rows(entries: Sequence[Entry]) -> list[tuple[str, float]]:
+def _rows(entries: Sequence[MeanItem]) -> list[tuple[str, float]]:
     """Video and value of every item, or of every group of items where they name one."""
     rows: list[tuple[str, float]] = []
     groups: dict[tuple[str, str], list[float]] = {}

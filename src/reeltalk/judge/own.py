@@ -11,9 +11,9 @@ from reeltalk.errors import SettingError
 from reeltalk.extension import check_has, made_of, told
 from reeltalk.judge.asking import ask_verdict
 from reeltalk.judge.judge import Judge, JudgeUnit, not_applicable_row, score_row, unscored_row
-from reeltalk.judge.protocol import Criterion, Protocol
+from reeltalk.judge.protocol import Protocol, ProtocolCriterion
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, require_model
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.structured import repair_signature
@@ -26,10 +26,10 @@ WHOLE: Final = ("name", "needs_model", "signature", "judge", "measures")
 """A class with all of these is a `Judge` itself, and judges units as it likes."""
 
 
-class Verdict(BaseModel):
+class OwnVerdict(BaseModel):
     """What a model says of one answer."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Verdict")
 
     reason: str
     score: float
@@ -96,7 +96,7 @@ class OwnJudge(SingleTurnJudge):
             title=title,
             help=f"A protocol of your own: {spec}.",
             create=lambda _: self,
-            criteria=(Criterion(self._name, title, self._low, self._high, pass_mark=mark),),
+            criteria=(ProtocolCriterion(self._name, title, self._low, self._high, pass_mark=mark),),
             measures=(MetricInfo(self._name, title, self._low, self._high),),
             needs_model=self._rule is None,
         )
@@ -141,14 +141,14 @@ class OwnJudge(SingleTurnJudge):
     async def _by_model(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
         assert self._prompt is not None
         found = await ask_verdict(
-            model, [Message("user", self._prompt.fill(items=_items(turn)))], Verdict, check=self._off_scale
+            model, [Message("user", self._prompt.fill(items=_items(turn)))], OwnVerdict, check=self._off_scale
         )
         if found.verdict is None:
             return unscored_row(unit, self._name, model.name, found.reason or "", turn=turn, replies=found.replies)
         value, why = found.verdict.score, found.verdict.reason
         return score_row(unit, self._name, model.name, value, turn=turn, explanation=why, replies=found.replies)
 
-    def _off_scale(self, found: Verdict) -> str | None:
+    def _off_scale(self, found: OwnVerdict) -> str | None:
         if self._low <= found.score <= self._high:
             return None
         return f"the score is {found.score}; the scale goes from {self._low:g} to {self._high:g}"
@@ -156,7 +156,7 @@ class OwnJudge(SingleTurnJudge):
 
 def _items(turn: AnsweredTurn) -> str:
     references = "\n".join(f"- {reference}" for reference in turn.references)
-    return f"Question:\n{turn.question}\n\nReference answers:\n{references}\n\nAnswer:\n{fenced(turn.text)}"
+    return f"Question:\n{turn.question}\n\nReference answers:\n{references}\n\nAnswer:\n{fence(turn.text)}"
 
 
 def _scale(spec: str, scale: object) -> tuple[float, float]:

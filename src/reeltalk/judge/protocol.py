@@ -30,7 +30,7 @@ OWN: Final = f"{PREFIX_OF_OWN}FILE.py:CLASS"
 
 
 @dataclass(frozen=True)
-class Criterion:
+class ProtocolCriterion:
     """One thing that a protocol scores, as its rows have it."""
 
     name: str
@@ -69,7 +69,7 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasurePart:
     """The meaning of a part of a measure's name after a dot, as `floor` in `mtv.floor`."""
 
     name: str
@@ -119,7 +119,7 @@ class Protocol:
     """One line for `--help`."""
     create: Callable[["JudgeSettings"], "Judge"]
     """From the settings of a run to the judge."""
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[ProtocolCriterion, ...]
     """In the order in which people are asked about them."""
     measures: tuple[MetricInfo, ...]
     """Its numbers, the headline first; after a dot stands a part of its own, one of all protocols', or an open one."""
@@ -132,7 +132,7 @@ class Protocol:
     """Order among measures that say how right an answer is, the most exact first; None where it says no such thing."""
     right_or_wrong: bool = False
     """True where a turn is right or wrong, so that one can ask whether an error cascades."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MeasurePart, ...] = ()
     open_parts: str = ""
     """Kind of the parts that depend on the benchmark, as `tag` or `task`; empty if there are none."""
     caution: str = ""
@@ -145,11 +145,11 @@ class Protocol:
     """How its official script asks; None where it cannot be asked so."""
 
     @property
-    def main(self) -> Criterion:
+    def main(self) -> ProtocolCriterion:
         """The criterion that stands for all: the one that says so, else the first."""
         return next((criterion for criterion in self.criteria if criterion.whole), self.criteria[0])
 
-    def criterion(self, name: str) -> Criterion | None:
+    def criterion(self, name: str) -> ProtocolCriterion | None:
         """The criterion of a row; None where nobody described it.
 
         Args:
@@ -211,7 +211,7 @@ def is_headline(metric: str) -> bool:
     return described is not None and any(part.headline for part in described[0].parts if part.name == ".".join(rest))
 
 
-def caution_of(metric: str) -> str:
+def measure_caution(metric: str) -> str:
     """Why a measure is no result; empty for one that nobody cautions against.
 
     Args:
@@ -233,7 +233,7 @@ class _Registry:
     protocols: Mapping[str, Protocol]
     families: Mapping[str, tuple[Protocol, MetricInfo]]
     """The protocol and the description of each measure; of a protocol's own name too, for what is derived from it."""
-    parts: tuple[Part, ...]
+    parts: tuple[MeasurePart, ...]
     """Parts of names that belong to no single protocol."""
     credit: tuple[str, ...]
 

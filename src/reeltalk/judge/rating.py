@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.llm.fencing import fenced, visible
+from reeltalk.llm.fencing import escape_invisible, fence
 from reeltalk.llm.own_words import is_anothers, leads_to_verdict, unfinished, why_taken_back, without_wrapping
 from reeltalk.llm.structured import MalformedReplyError
 
@@ -55,7 +55,7 @@ _MARKED = re.compile(r"So\s+rating\s*=\s*\W*\d*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Rating:
+class JudgeRating:
     """A rating with its reasons."""
 
     value: int
@@ -67,7 +67,7 @@ class OfficialScriptStopsError(Exception):
     """The official script ends with an exception where it reads this reply."""
 
 
-def read_rating(text: str) -> Rating:
+def read_rating(text: str) -> JudgeRating:
     """The last rating of a reply: `So rating=3`, or the like, as `Rating: 3` or `the rating is 3`.
 
     There is none where
@@ -101,10 +101,10 @@ def read_rating(text: str) -> Rating:
     earlier = {match["value"] for match in _RATING.finditer(answer, 0, found.start())}
     if earlier - {found["value"]}:
         raise MalformedReplyError("there are several ratings that differ; write one and quote none", text)
-    return Rating(int(unicodedata.normalize("NFKC", found["value"])), answer[: found.start()].strip())
+    return JudgeRating(int(unicodedata.normalize("NFKC", found["value"])), answer[: found.start()].strip())
 
 
-def canonical(rating: Rating, answers: Sequence[str] = ()) -> str:
+def rating_line(rating: JudgeRating, answers: Sequence[str] = ()) -> str:
     """A rating as it stands in the history of later turns: the reasons on one line, and our reading of the number.
 
     The reasons keep no marker of their own. Where they repeat an answer they stand between fences, as the answer does.
@@ -118,12 +118,12 @@ def canonical(rating: Rating, answers: Sequence[str] = ()) -> str:
         reasons = " ".join(cleaned.split())
     repeated = (_spaced(answer)[:KNOWN_BY_CHARS] for answer in answers)
     if any(len(answer) >= TELLING_CHARS and answer in reasons for answer in repeated):
-        reasons = fenced(reasons) + "\n"
+        reasons = fence(reasons) + "\n"
     return f"{reasons} {MARKER}{rating.value}".lstrip()
 
 
 def _spaced(text: str) -> str:
-    return " ".join(visible(text).split())
+    return " ".join(escape_invisible(text).split())
 
 
 def vdeval_compat(text: str) -> int:

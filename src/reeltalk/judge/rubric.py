@@ -8,15 +8,15 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from reeltalk.judge.asking import Judging, judge_prompts, our_judge_prompts
+from reeltalk.judge.asking import Judgement, judge_prompts, our_judge_prompts
 from reeltalk.judge.checklist import ask_items
 from reeltalk.judge.choice import CONTEXT_SIGNATURE, agrees_in_context, shown_options
-from reeltalk.judge.cogme import tagged_questions, weighted
+from reeltalk.judge.cogme import tagged_questions, weighted_measure
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.protocol import Criterion, Need, Protocol, per_cent
+from reeltalk.judge.protocol import Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, earlier_turns
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
 from reeltalk.metrics.agree import states
@@ -36,7 +36,7 @@ BY_MODEL, BY_WORDS = PROTOCOLS = (
         title="Rubric",
         help="Which parts of a rubric an answer says, by a model.",
         create=lambda settings: RubricJudge("model", judge_prompts(settings.prompts)),
-        criteria=(Criterion(NAMES["model"], "Rubric", pass_mark=0.5, tagged=True),),
+        criteria=(ProtocolCriterion(NAMES["model"], "Rubric", pass_mark=0.5, tagged=True),),
         needs=Need(
             "a rubric or a reference answer",
             lambda turn: turn.rubric is not None or bool(turn.references),
@@ -51,7 +51,7 @@ BY_MODEL, BY_WORDS = PROTOCOLS = (
         title="Rubric by words",
         help="Which parts of a rubric an answer says, by its words; they know no synonyms.",
         create=lambda _: RubricJudge("words"),
-        criteria=(Criterion(NAMES["words"], "Rubric by words", pass_mark=0.5, tagged=True),),
+        criteria=(ProtocolCriterion(NAMES["words"], "Rubric by words", pass_mark=0.5, tagged=True),),
         measures=(per_cent(NAMES["words"], "Rubric by words"),),
         needs_model=False,
         credit_rank=40,
@@ -126,7 +126,7 @@ class RubricJudge(SingleTurnJudge):
                 unit,
                 self.name,
                 by,
-                earned(rubric.items, met),
+                rubric_credit(rubric.items, met),
                 turn=turn,
                 explanation=explanation,
                 replies=judged.replies,
@@ -159,11 +159,11 @@ class RubricJudge(SingleTurnJudge):
                 for one in carrying
             ]
             if at:
-                found.append(weighted(f"{self.name}.{tag}", at))
+                found.append(weighted_measure(f"{self.name}.{tag}", at))
         return found
 
 
-def earned(items: Sequence[RubricItem], met: Sequence[bool]) -> float:
+def rubric_credit(items: Sequence[RubricItem], met: Sequence[bool]) -> float:
     """Points earned of points possible.
 
     Args:
@@ -187,18 +187,18 @@ def credit_by_tag(rubric: TurnRubric, met: Sequence[bool], tags: Sequence[str]) 
     for tag in tags:
         if any(tag in item.tags for item in rubric.items):
             pairs = [pair for pair in zip(rubric.items, met, strict=True) if not pair[0].tags or tag in pair[0].tags]
-            found[tag] = earned([item for item, _ in pairs], [ok for _, ok in pairs])
+            found[tag] = rubric_credit([item for item, _ in pairs], [ok for _, ok in pairs])
     return found
 
 
 async def _asked(
     turn: AnsweredTurn, rubric: TurnRubric, model: AsyncModel, prompts: Prompts
-) -> Judging[dict[str, str]]:
+) -> Judgement[dict[str, str]]:
     def words(due: Sequence[int]) -> str:
         return prompts["rubric"].fill(
             asked=turn.question,
             reference=turn.references[0],
-            answer=fenced(turn.text),
+            answer=fence(turn.text),
             items="\n".join(f"{number}. {rubric.items[number - 1].says}" for number in due),
             keys=", ".join(f"A{number}" for number in due),
         )
@@ -206,11 +206,11 @@ async def _asked(
     return await ask_items(model, words, len(rubric.items), prompts)
 
 
-def _by_words(turn: AnsweredTurn, before: Sequence[tuple[str, str]]) -> Judging[dict[str, str]]:
+def _by_words(turn: AnsweredTurn, before: Sequence[tuple[str, str]]) -> Judgement[dict[str, str]]:
     if turn.rubric is None:
         shown = shown_options(turn)
         options = shown[1] if shown is not None else turn.options
         met = [agrees_in_context(turn.text, turn.references, turn.question, before, options)]
     else:
         met = [bool(turn.text.strip()) and states(turn.text, item.says) for item in turn.rubric.items]
-    return Judging({f"A{number}": "Yes" if ok else "No" for number, ok in enumerate(met, start=1)}, ())
+    return Judgement({f"A{number}": "Yes" if ok else "No" for number, ok in enumerate(met, start=1)}, ())

@@ -63,7 +63,7 @@ NO_JUDGE: Final = (
 )
 
 
-def judging_of(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
+def resolve_protocols(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTurn]) -> JudgeSettings:
     """Settings with protocols in place of `auto`.
 
     Args:

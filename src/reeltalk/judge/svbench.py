@@ -9,13 +9,13 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reeltalk.judge.asking import Judging, ask_text, ask_verdict, judge_prompts, our_judge_prompts
+from reeltalk.judge.asking import Judgement, ask_text, ask_verdict, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit, not_applicable_row, score_row, unscored_row
-from reeltalk.judge.measures import Entry, Measure, mean_of, mean_of_groups
-from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol, per_cent
+from reeltalk.judge.measures import MeanItem, Measure, mean_measure, mean_of_means
+from reeltalk.judge.protocol import REFERENCE, MeasurePart, OfficialSampling, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.svbench_official import COMPAT, MARK_HEADINGS, official_scores, read_headed, svbench_fields
 from reeltalk.judge.turns import require_model
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
@@ -129,23 +129,23 @@ class SVBenchJudge:
         if self.published:
             said = await self._said(unit, judging)
             return _fixed(unit, judging.name, _strictly(said)) + self._read_as_official(unit, judging.name, said)
-        message = Message("user", self.prompts[NAME].fill(items=shown(unit)))
+        message = Message("user", self.prompts[NAME].fill(items=show_turns(unit)))
         verdict = await ask_verdict(judging, [message], SVBenchVerdict, prompts=self.prompts)
         rows = _fixed(unit, judging.name, verdict)
         if not self.compat:
             return rows
         return rows + self._read_as_official(unit, judging.name, await self._said(unit, judging))
 
-    async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judging[str]:
+    async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judgement[str]:
         """What the judge says in the official layout."""
         if self.published:
             streaming = unit.official or unit.kind == "path"
             text = self.prompts[STREAMING if streaming else PUBLISHED].fill(**svbench_fields(unit))
         else:
-            text = self.prompts[f"{NAME}-compat"].fill(items=shown(unit))
+            text = self.prompts[f"{NAME}-compat"].fill(items=show_turns(unit))
         return await ask_text(model, [Message("user", text)])
 
-    def _read_as_official(self, unit: JudgeUnit, judge: str, said: Judging[str]) -> list[JudgedScore]:
+    def _read_as_official(self, unit: JudgeUnit, judge: str, said: Judgement[str]) -> list[JudgedScore]:
         if said.verdict is None:
             criteria = [f"{criterion}{COMPAT}" for criterion in CRITERIA]
             return _unscored(unit, criteria, judge, said.reason or "", said.replies)
@@ -192,7 +192,7 @@ class SVBenchJudge:
         if joined:
             variants.append((streaming, COMPAT, joined, (*mode, ("join", "by-start-time"))))
         means = [
-            mean_of(
+            mean_measure(
                 f"{name}.{criterion}{suffix}",
                 [_entry(unit, rows.get((unit.kind, unit.id, f"{criterion}{suffix}"))) for unit in among],
                 scale=PERCENT,
@@ -206,10 +206,10 @@ class SVBenchJudge:
         parts = {kind: [entry for entry in overall if entry.groups["kind"] == (kind,)] for kind in AVERAGED}
         if not all(parts.values()):
             return means
-        return [*means, mean_of_groups(AVERAGE, parts, scale=PERCENT)]
+        return [*means, mean_of_means(AVERAGE, parts, scale=PERCENT)]
 
 
-def _fixed(unit: JudgeUnit, judge: str, verdict: Judging[SVBenchVerdict]) -> list[JudgedScore]:
+def _fixed(unit: JudgeUnit, judge: str, verdict: Judgement[SVBenchVerdict]) -> list[JudgedScore]:
     """The rows of a verdict."""
     if verdict.verdict is None:
         return _unscored(unit, CRITERIA, judge, verdict.reason or "", verdict.replies)
@@ -228,17 +228,17 @@ def _fixed(unit: JudgeUnit, judge: str, verdict: Judging[SVBenchVerdict]) -> lis
     ]
 
 
-def _strictly(said: Judging[str]) -> Judging[SVBenchVerdict]:
+def _strictly(said: Judgement[str]) -> Judgement[SVBenchVerdict]:
     """A verdict in the official layout, read strictly."""
     if said.verdict is None:
-        return Judging(None, said.replies, said.reason)
+        return Judgement(None, said.replies, said.reason)
     try:
         marks = read_headed(said.verdict, MARK_HEADINGS)
-        return Judging(SVBenchVerdict(rationale="", **marks), said.replies)
+        return Judgement(SVBenchVerdict(rationale="", **marks), said.replies)
     except MalformedReplyError as error:
-        return Judging(None, said.replies, error.reason)
+        return Judgement(None, said.replies, error.reason)
     except ValidationError as error:
-        return Judging(None, said.replies, first_problem(error))
+        return Judgement(None, said.replies, first_problem(error))
 
 
 def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
@@ -251,7 +251,7 @@ def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
     return (dialogue_os + streaming_os) / 2
 
 
-def shown(unit: JudgeUnit) -> str:
+def show_turns(unit: JudgeUnit) -> str:
     """The turns of a unit as a judge sees them, numbered from 1, with the relations between them.
 
     Turns without a reference, or that were not asked, are left out.
@@ -275,7 +275,7 @@ def shown(unit: JudgeUnit) -> str:
 
 
 def _block(number: int, turn: AnsweredTurn) -> str:
-    answer = fenced(turn.text) if turn.state is AnswerState.ANSWERED else NO_ANSWER
+    answer = fence(turn.text) if turn.state is AnswerState.ANSWERED else NO_ANSWER
     return (
         f"Question {number}: {turn.question}\n"
         f"Reference answer {number}: {turn.references[0]}\n"
@@ -292,11 +292,11 @@ def _unscored(
     ]
 
 
-def _entry(unit: JudgeUnit, row: JudgedScore | None) -> Entry:
+def _entry(unit: JudgeUnit, row: JudgedScore | None) -> MeanItem:
     relations = dict.fromkeys(link.relation for link in unit.linked)
     relations |= dict.fromkeys(name for turn in unit.turns for name in turn.labels.get("svbench.relation", ()))
     groups = {"kind": (unit.kind,), "relation": tuple(relations)}
-    return Entry(
+    return MeanItem(
         video_id=unit.video_id,
         value=row.value if row is not None else None,
         applies=row is None or row.state is not ScoreState.NOT_APPLICABLE,
@@ -334,8 +334,8 @@ _LEVELS: Final = {
 """Meaning of the marks 10, 7 to 9, 4 to 6, 1 to 3 and 0, for people."""
 
 
-def _criterion(name: str, asked: str, title: str) -> Criterion:
-    return Criterion(
+def _criterion(name: str, asked: str, title: str) -> ProtocolCriterion:
+    return ProtocolCriterion(
         name,
         f"SVBench, {title}",
         0.0,
@@ -368,11 +368,11 @@ PROTOCOL: Final = Protocol(
     measures=(per_cent(NAME, "SVBench"),),
     unit="unit",
     parts=(
-        Part("OS", "overall", headline=True),
-        *(Part(criterion, criterion) for criterion in CRITERIA[1:]),
-        Part("average", "average"),
-        Part("streaming", "streaming"),
-        Part("streaming.OS", "streaming, overall", headline=True),
+        MeasurePart("OS", "overall", headline=True),
+        *(MeasurePart(criterion, criterion) for criterion in CRITERIA[1:]),
+        MeasurePart("average", "average"),
+        MeasurePart("streaming", "streaming"),
+        MeasurePart("streaming.OS", "streaming, overall", headline=True),
     ),
     rating="1",
     source="SVBench (ICLR 2025)",

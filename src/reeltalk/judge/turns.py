@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from reeltalk.judge.asking import Judging, our_judge_prompts
+from reeltalk.judge.asking import Judgement, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit, score_row, unscored_row
-from reeltalk.judge.measures import Entry, Measure, mean_of
-from reeltalk.judge.protocol import COMPAT, PER_CENT, Part, Protocol
+from reeltalk.judge.measures import MeanItem, Measure, mean_measure
+from reeltalk.judge.protocol import COMPAT, PER_CENT, MeasurePart, Protocol
 from reeltalk.judge.rating import OfficialScriptStopsError
 from reeltalk.llm.model import AsyncModel
 from reeltalk.llm.prompts import Prompts
@@ -170,12 +170,14 @@ class TurnJudge:
                 assert info.width is not None
                 entries = self.entries(units, scores, f"{criterion.name}{suffix}")
                 scale = info.width / (criterion.high - criterion.low)
-                found.append(mean_of(f"{info.name}{suffix}", entries, scale=scale, by=self.by, signature=signature))
+                found.append(
+                    mean_measure(f"{info.name}{suffix}", entries, scale=scale, by=self.by, signature=signature)
+                )
         return found
 
     def entries(
         self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criterion: str, *, by_unit: bool = False
-    ) -> list[Entry]:
+    ) -> list[MeanItem]:
         """The items of a mean over turns: every turn that is due, with its score or none.
 
         Args:
@@ -188,7 +190,7 @@ class TurnJudge:
             (row.unit_id, row.turn_index): row for row in scores if row.criterion == criterion and row.unit == "turn"
         }
         return [
-            Entry(
+            MeanItem(
                 video_id=turn.video_id,
                 value=row.value if row is not None else None,
                 item_id=turn.item_id,
@@ -206,7 +208,7 @@ class TurnJudge:
         self,
         unit: JudgeUnit,
         turn: AnsweredTurn,
-        judging: Judging[Any],
+        judging: Judgement[Any],
         values: Mapping[str, float],
         judge: str,
         *,
@@ -318,7 +320,7 @@ class PromptedJudge(SingleTurnJudge, Generic[V]):
         return rows + await self.as_official(unit, turn, judge, judging.replies[0])
 
     @abstractmethod
-    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judging[V]:
+    async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[V]:
         """What comes of asking about a turn that has an answer and references."""
 
     @abstractmethod
@@ -356,10 +358,10 @@ def earlier_turns(unit: JudgeUnit, index: int) -> list[tuple[str, str]]:
 RIGHT: Final = 0.5
 """A value above this is right."""
 PARTS: Final = (
-    Part("first_error", "turn of the first error", (None, None), "neither", SHORT),
-    Part("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
-    Part("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
-    Part("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),
+    MeasurePart("first_error", "turn of the first error", (None, None), "neither", SHORT),
+    MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
+    MeasurePart("after_right", "right after a right answer", (0.0, PER_CENT), decimals=SHORT),
+    MeasurePart("after_corrupted", "right after a planted error", (0.0, PER_CENT), decimals=SHORT),
 )
 
 
@@ -376,26 +378,26 @@ def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) ->
         after a wrong one, in percent; `after_right`: the same after a right one; `after_corrupted`: share of right
         answers at the turn after a planted wrong answer, where there is one.
     """
-    first: list[Entry] = []
-    after_wrong: list[Entry] = []
-    after_right: list[Entry] = []
-    after_planted: list[Entry] = []
+    first: list[MeanItem] = []
+    after_wrong: list[MeanItem] = []
+    after_right: list[MeanItem] = []
+    after_planted: list[MeanItem] = []
     for unit in units:
         right = [None if (v := values.get(turn.item_id)) is None else v > RIGHT for turn in unit.turns]
         if False in right:
-            first.append(Entry(unit.video_id, right.index(False) + 1.0))
+            first.append(MeanItem(unit.video_id, right.index(False) + 1.0))
         for index in range(1, len(right)):
             before, now = right[index - 1], right[index]
             if now is None:
                 continue
             played = unit.turns[index - 1].played
             if played is not None and played.corrupted:
-                after_planted.append(Entry(unit.video_id, float(now)))
+                after_planted.append(MeanItem(unit.video_id, float(now)))
             elif before is not None:
-                (after_right if before else after_wrong).append(Entry(unit.video_id, float(now)))
+                (after_right if before else after_wrong).append(MeanItem(unit.video_id, float(now)))
     return [
-        mean_of(f"{of}.first_error", first),
-        mean_of(f"{of}.recovery", after_wrong, scale=100),
-        mean_of(f"{of}.after_right", after_right, scale=100),
-        mean_of(f"{of}.after_corrupted", after_planted, scale=100),
+        mean_measure(f"{of}.first_error", first),
+        mean_measure(f"{of}.recovery", after_wrong, scale=100),
+        mean_measure(f"{of}.after_right", after_right, scale=100),
+        mean_measure(f"{of}.after_corrupted", after_planted, scale=100),
     ]

@@ -10,8 +10,8 @@ from typing import Final
 
 from reeltalk.judge.choice import shown_options
 from reeltalk.judge.judge import JudgeUnit, score_row
-from reeltalk.judge.measures import Measure, mean_of
-from reeltalk.judge.protocol import PER_CENT, Criterion, Need, Part, Protocol, per_cent
+from reeltalk.judge.measures import Measure, mean_measure
+from reeltalk.judge.protocol import PER_CENT, MeasurePart, Need, Protocol, ProtocolCriterion, per_cent
 from reeltalk.judge.turns import NOBODY, SingleTurnJudge, no_answer_reason
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import SHORT
@@ -28,7 +28,7 @@ PROTOCOL: Final = Protocol(
     title="Typed answers",
     help="Turns with a key: whether the answer says the key's value, read by its type (room, count, act and so on).",
     create=lambda _: TypedJudge(),
-    criteria=(Criterion(NAME, "Typed answers", pass_mark=0.5),),
+    criteria=(ProtocolCriterion(NAME, "Typed answers", pass_mark=0.5),),
     measures=(per_cent(NAME, "Typed answers"),),
     needs_model=False,
     needs=Need(
@@ -38,7 +38,7 @@ PROTOCOL: Final = Protocol(
     ),
     credit_rank=30,
     right_or_wrong=True,
-    parts=(Part("unread", "no value read", direction="neither", decimals=SHORT),),
+    parts=(MeasurePart("unread", "no value read", direction="neither", decimals=SHORT),),
 )
 
 
@@ -82,7 +82,7 @@ class TypedJudge(SingleTurnJudge):
         """
         turn = unit.turns[index]
         assert turn.key is not None
-        found = read_answer(turn.question, turn.key, in_words(turn))
+        found = read_answer(turn.question, turn.key, answer_in_words(turn))
         why = f"{turn.key.type}: {found.why}"
         return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
 
@@ -97,7 +97,7 @@ class TypedJudge(SingleTurnJudge):
             row if row.value is None else row.model_copy(update={"value": float(_is_unread(row))}) for row in scores
         ]
         entries = self.entries(units, unread, NAME)
-        return [*super().measures(units, scores), mean_of(f"{NAME}.unread", entries, scale=PER_CENT, by=self.by)]
+        return [*super().measures(units, scores), mean_measure(f"{NAME}.unread", entries, scale=PER_CENT, by=self.by)]
 
 
 def _is_unread(row: JudgedScore) -> bool:
@@ -105,7 +105,7 @@ def _is_unread(row: JudgedScore) -> bool:
     return (row.explanation or "").partition(": ")[2].startswith(UNREAD)
 
 
-def in_words(turn: AnsweredTurn) -> str:
+def answer_in_words(turn: AnsweredTurn) -> str:
     """The answer to a turn, with the option's words where it names an option by its letter."""
     shown = shown_options(turn)
     match = _LETTER.match(turn.text)

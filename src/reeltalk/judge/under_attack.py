@@ -14,9 +14,9 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from reeltalk.judge.attacks import Attack, NeutralDialogue, attacked_unit, neutral_dialogues, told
+from reeltalk.judge.attacks import Attack, NeutralDialogue, attacked_unit, fill_attack, neutral_dialogues
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.llm.fencing import visible
+from reeltalk.llm.fencing import escape_invisible
 from reeltalk.llm.model import AsyncModel, Message, Reply
 from reeltalk.llm.replies import RecordedRequest, RecordingModel
 from reeltalk.schema.answers import UnitKind
@@ -72,7 +72,7 @@ class EchoModel(_Repeating):
         self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
     ) -> Reply:
         """The answer, as a judge sees it."""
-        return self._reply(visible(self.answer).strip() or ".")
+        return self._reply(escape_invisible(self.answer).strip() or ".")
 
 
 Place = Literal["before", "after", "around"]
@@ -96,7 +96,12 @@ class QuotingModel(_Repeating):
             place: Where the quotation stands, seen from the verdict.
         """
         super().__init__(f"quotes {place}")
-        self.planted, self.right, self.verdict, self.place = tuple(map(visible, planted)), right, verdict, place
+        self.planted, self.right, self.verdict, self.place = (
+            tuple(map(escape_invisible, planted)),
+            right,
+            verdict,
+            place,
+        )
         self._said = set[str]()
 
     async def ask(
@@ -143,7 +148,7 @@ def broken_invariants(
     plain_outside = [_outside(message.text)[0] for request in plain_requests for message in request.messages]
     telling = [
         text
-        for text in (_spaced(visible(written)) for written in planted)
+        for text in (_spaced(escape_invisible(written)) for written in planted)
         if len(text) >= TELLING_CHARS and not any(text in _spaced(outside) for outside in plain_outside)
     ]
     # What the judge itself said comes back to it as it was.
@@ -152,7 +157,7 @@ def broken_invariants(
         found.update(problems)
         if any(text in _spaced(outside) for text in telling):
             found.add("outside")
-        if visible(message.text) != message.text.replace("\r\n", "\n"):
+        if escape_invisible(message.text) != message.text.replace("\r\n", "\n"):
             found.add("invisible")
     if not _systems(requests) <= _systems(plain_requests):
         found.add("system")
@@ -176,8 +181,8 @@ def _asks_something_else(requests: Sequence[RecordedRequest], plain_requests: Se
 
 
 def _skeleton(request: RecordedRequest) -> tuple[object, ...]:
-    told = tuple((message.role, _outside(message.text)[0], message.images) for message in request.messages)
-    return told, request.sample
+    fill_attack = tuple((message.role, _outside(message.text)[0], message.images) for message in request.messages)
+    return fill_attack, request.sample
 
 
 def _outside(text: str) -> tuple[str, set[Invariant]]:
@@ -235,12 +240,12 @@ class PerAnswer:
     """From what is planted, the attacked turn's answer first, and whether that answer is the reference."""
 
 
-def echoing() -> PerAnswer:
+def echo_model() -> PerAnswer:
     """A judge model that says what the answer says: whatever reads its replies is at the attacker's mercy."""
     return PerAnswer("echo", lambda planted, _: EchoModel(planted[0]))
 
 
-def quoting(verdict: Callable[[bool], str], place: Place = "before") -> PerAnswer:
+def quoting_model(verdict: Callable[[bool], str], place: Place = "before") -> PerAnswer:
     """An honest judge model that quotes all it judges. A protocol that is fooled by it reads the quotation.
 
     Args:
@@ -353,7 +358,7 @@ class _Judged:
     requests: tuple[RecordedRequest, ...]
 
 
-async def attack(
+async def attack_judge(
     judge: Judge,
     model: AsyncModel | PerAnswer | None,
     items: Sequence[Attack],
@@ -399,7 +404,7 @@ async def attack(
     async def outcome(item: Attack, index: int) -> AttackOutcome:
         place = index % len(places)
         wrong, reference = ends[2 * place], ends[2 * place + 1]
-        answer, earlier = told(item, places[place].turns[-1])
+        answer, earlier = fill_attack(item, places[place].turns[-1])
         found = await judged(places[place], answer, earlier, right=False)
         result, position, reason = _outcome(found, wrong, reference, len(places[place].turns) - 1)
         return AttackOutcome(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from reeltalk.judge.judge import Judge, JudgeUnit, Linked
+from reeltalk.judge.judge import Judge, JudgeUnit, LinkedTurns
 from reeltalk.judge.svbench import SVBenchJudge
 from reeltalk.judge.svbench_official import LinkedQuestions
 from reeltalk.schema.answers import AnsweredTurn
@@ -143,7 +143,7 @@ def _lists(places: Sequence[Sequence[Mapping[int, Place]]]) -> tuple[tuple[int, 
     return tuple(found)
 
 
-def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: Background) -> Iterable[Linked]:
+def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: Background) -> Iterable[LinkedTurns]:
     """Relations between the linked questions of one chain, the last list of its slot, and the first of the next."""
     starts: list[list[int]] = []
     at = 0
@@ -159,10 +159,12 @@ def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: B
             target = after[0].get(number)
             relation = background.linked.get((source, target)) if target is not None else None
             if relation is not None:
-                yield Linked(starts[index][-1] + place, starts[index + 1][0] + list(after[0]).index(number), relation)
+                yield LinkedTurns(
+                    starts[index][-1] + place, starts[index + 1][0] + list(after[0]).index(number), relation
+                )
 
 
-def units_of(turns: Iterable[AnsweredTurn], background: Background | None = None) -> list[JudgeUnit]:
+def group_units(turns: Iterable[AnsweredTurn], background: Background | None = None) -> list[JudgeUnit]:
     """Chains, paths and dialogues in the order of their first turns, each model's apart.
 
     Args:
@@ -192,11 +194,11 @@ def _unit(turns: tuple[AnsweredTurn, ...], background: Background | None) -> Jud
     )
 
 
-def _links(turns: tuple[AnsweredTurn, ...], background: Background) -> tuple[Linked, ...]:
+def _links(turns: tuple[AnsweredTurn, ...], background: Background) -> tuple[LinkedTurns, ...]:
     """Relations between neighbours on a path: the jumps it took."""
     places = [background.places.get((turn.unit_id, turn.turn_index)) for turn in turns]
-    found: list[Linked] = []
+    found: list[LinkedTurns] = []
     for index, (before, after) in enumerate(pairwise(places)):
         if before is not None and after is not None and (relation := background.linked.get((before, after))):
-            found.append(Linked(index, index + 1, relation))
+            found.append(LinkedTurns(index, index + 1, relation))
     return tuple(found)

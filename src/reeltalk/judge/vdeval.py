@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from reeltalk.errors import SettingError
-from reeltalk.judge.asking import Judging, ask_rating, ask_text, judge_prompts, our_judge_prompts
+from reeltalk.judge.asking import Judgement, ask_rating, ask_text, judge_prompts, our_judge_prompts
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import Entry, Measure, mean_of
-from reeltalk.judge.protocol import REFERENCE, Criterion, OfficialSampling, Part, Protocol
-from reeltalk.judge.rating import Rating, canonical, read_rating, vdeval_compat
+from reeltalk.judge.measures import MeanItem, Measure, mean_measure
+from reeltalk.judge.protocol import REFERENCE, MeasurePart, OfficialSampling, Protocol, ProtocolCriterion
+from reeltalk.judge.rating import JudgeRating, rating_line, read_rating, vdeval_compat
 from reeltalk.judge.turns import (
     GROUPED_BY,
     TurnJudge,
@@ -23,7 +23,7 @@ from reeltalk.judge.turns import (
     take_last_answers,
     unscored_rows,
 )
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompts
 from reeltalk.llm.structured import MalformedReplyError
@@ -56,7 +56,7 @@ PROTOCOL: Final = Protocol(
         published=settings.published,
     ),
     criteria=(
-        Criterion(
+        ProtocolCriterion(
             CRITERION,
             "VDEval",
             1.0,
@@ -73,7 +73,7 @@ PROTOCOL: Final = Protocol(
     needs=REFERENCE,
     measures=(MetricInfo(CRITERION, "VDEval", 1.0, 3.0),),
     credit_rank=70,
-    parts=(Part("percentile", "from 0 to 1", (0.0, 1.0)), Part("by_dialogue", "mean of dialogues")),
+    parts=(MeasurePart("percentile", "from 0 to 1", (0.0, 1.0)), MeasurePart("by_dialogue", "mean of dialogues")),
     rating="1",
     source="VDEval (AAAI 2025)",
     official=OfficialSampling(("temperature", "seed"), seed=42),
@@ -187,7 +187,7 @@ class VDEval(TurnJudge):
         if self.published:
             return await self._as_published(unit, judge, unit.summaries[SUMMARY_KEYS[self.summary]])
         system = Message("system", self.system_message())
-        shown = Conversation(self.history, summary)
+        shown = JudgeConversation(self.history, summary)
         rows: list[JudgedScore] = []
         for turn in unit.turns:
             if not turn.state.is_due:
@@ -215,14 +215,14 @@ class VDEval(TurnJudge):
             said = await ask_text(judge, [system, Message("user", asked)])
             if said.verdict is None:
                 stopped = f"the official script stops, for the judge said nothing of turn {turn.turn_index + 1}"
-                rows += self._rows(unit, turn, judge.name, Judging(None, said.replies, said.reason))
+                rows += self._rows(unit, turn, judge.name, Judgement(None, said.replies, said.reason))
                 continue
             # The judge's own words come back to it as they were.
             asked, before = f"{asked}{said.verdict}", "\n\n"
             try:
-                judging = Judging(read_rating(said.verdict), said.replies)
+                judging = Judgement(read_rating(said.verdict), said.replies)
             except MalformedReplyError as error:
-                judging = Judging[Rating](None, said.replies, error.reason)
+                judging = Judgement[JudgeRating](None, said.replies, error.reason)
             rows += self._rows(unit, turn, judge.name, judging)
         return rows
 
@@ -235,7 +235,7 @@ class VDEval(TurnJudge):
         """
         found = self._means(CRITERION, self.entries(units, scores, CRITERION))
         by_unit = self.entries(units, scores, CRITERION, by_unit=True)
-        found.append(mean_of(f"{CRITERION}.by_dialogue", by_unit, by=GROUPED_BY))
+        found.append(mean_measure(f"{CRITERION}.by_dialogue", by_unit, by=GROUPED_BY))
         if self.compat:
             repeated = any(turn.repeats for unit in units for turn in unit.turns)
             signature = (("mode", "compat"), *((("repeats", "last"),) if repeated else ()))
@@ -247,13 +247,15 @@ class VDEval(TurnJudge):
         example = self.prompts["vdeval_example"].text if self.shots else ""
         return self.prompts["vdeval"].fill(example=example).strip()
 
-    def _means(self, name: str, entries: list[Entry], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
+    def _means(self, name: str, entries: list[MeanItem], signature: tuple[tuple[str, str], ...] = ()) -> list[Measure]:
         return [
-            mean_of(name, entries, by=GROUPED_BY, signature=signature),
-            mean_of(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=GROUPED_BY, signature=signature),
+            mean_measure(name, entries, by=GROUPED_BY, signature=signature),
+            mean_measure(f"{name}.percentile", entries, scale=0.5, offset=-0.5, by=GROUPED_BY, signature=signature),
         ]
 
-    def _rows(self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, judging: Judging[Rating]) -> list[JudgedScore]:
+    def _rows(
+        self, unit: JudgeUnit, turn: AnsweredTurn, judge: str, judging: Judgement[JudgeRating]
+    ) -> list[JudgedScore]:
         rating, replies = judging.verdict, judging.replies
         values = {} if rating is None else {CRITERION: float(rating.value)}
         why = None if rating is None else rating.rationale or None
@@ -266,7 +268,7 @@ class VDEval(TurnJudge):
         return [*rows, official]
 
 
-class Conversation:
+class JudgeConversation:
     """The user message of one dialogue, as it grows."""
 
     def __init__(self, history: History, summary: str) -> None:
@@ -285,7 +287,7 @@ class Conversation:
         """The message that asks for the rating of a turn."""
         return self._head + "\n\n".join([*self._past, self._judged(turn)])
 
-    def keep(self, turn: AnsweredTurn, rating: Rating | None) -> None:
+    def keep(self, turn: AnsweredTurn, rating: JudgeRating | None) -> None:
         """Add a turn that was asked about.
 
         Args:
@@ -295,7 +297,7 @@ class Conversation:
         """
         if self._history == "judged":
             self._answers.append(turn.text)
-            said = canonical(rating, self._answers) if rating is not None else ""
+            said = rating_line(rating, self._answers) if rating is not None else ""
             self._past.append(self._judged(turn) + said)
         else:
             self.skip(turn)
@@ -307,7 +309,7 @@ class Conversation:
 
     @staticmethod
     def _judged(turn: AnsweredTurn) -> str:
-        return f"{_asked(turn)}Candidate answer: {fenced(turn.text)}\nOutput: "
+        return f"{_asked(turn)}Candidate answer: {fence(turn.text)}\nOutput: "
 
 
 def _asked(turn: AnsweredTurn) -> str:

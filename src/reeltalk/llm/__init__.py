@@ -9,8 +9,8 @@ from reeltalk.llm.model import AsyncModel, Endpoint, Message, Model, Reply
 from reeltalk.llm.prompts import Prompt
 from reeltalk.llm.replies import CachedModel, ReplyStore, reply_key
 from reeltalk.llm.structured import (
-    Asked,
     MalformedReplyError,
+    RecordResult,
     ask_for,
     ask_for_async,
     json_schema,
@@ -19,7 +19,6 @@ from reeltalk.llm.structured import (
 )
 
 __all__ = [
-    "Asked",
     "AsyncModel",
     "Budget",
     "CachedModel",
@@ -30,6 +29,7 @@ __all__ = [
     "Model",
     "Prices",
     "Prompt",
+    "RecordResult",
     "Reply",
     "ReplyStore",
     "Spent",

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.model import Endpoint, Message, Reply, check_prices
-from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, asked_in_vain
+from reeltalk.llm.retrying import Breaker, RetryPolicy, TransientError, final_error
 from reeltalk.llm.wire import (
     REFUSED_SCHEMA_STATUS,
     LearnedError,
     RefusedError,
     Sender,
     Sent,
-    breaker_of,
+    create_breaker,
+    describe_endpoint,
     most_prompt_tokens,
-    place,
 )
 from reeltalk.schema.record import Json
 
@@ -69,7 +69,7 @@ class ModelClient:
         """
         check_prices(endpoint, budget)
         self.endpoint, self.sender = endpoint, sender
-        self.breaker = breaker or breaker_of(endpoint)
+        self.breaker = breaker or create_breaker(endpoint)
         self._budget, self._picture = budget, picture
         self._policy = RetryPolicy(endpoint, self.breaker)
         self._refused_schemas: set[str] = set()
@@ -89,7 +89,7 @@ class ModelClient:
                 return await self.attempt(request)
             except TransientError as error:
                 if not self.goes_on(request, error):
-                    raise asked_in_vain(error, request.times) from None
+                    raise final_error(error, request.times) from None
 
     async def attempt(self, request: Request) -> Reply:
         """The reply to a request that is sent once, after the wait that its last failure asks for.
@@ -153,7 +153,7 @@ class ModelClient:
     async def _sent(self, messages: Sequence[Message], schema: dict[str, Json] | None) -> Reply:
         sent = await send_within(self._budget, self.sender, self.endpoint, messages, schema)
         if sent.reply is None:
-            raise sent.error or ModelError(f"{place(self.endpoint)} gave nothing")
+            raise sent.error or ModelError(f"{describe_endpoint(self.endpoint)} gave nothing")
         return sent.reply
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.llm.model import Endpoint
-from reeltalk.llm.scrubbing import address_of, public_address
+from reeltalk.llm.scrubbing import endpoint_address, public_address
 from reeltalk.schema.record import Json
 
 Field = Literal[
@@ -109,17 +109,17 @@ class Dialect(BaseModel):
         return ", ".join(parts) or None
 
 
-def profile(endpoint: Endpoint) -> Dialect:
+def known_dialect(endpoint: Endpoint) -> Dialect:
     """What is known of a server and model before anything is asked: by the model's name and the server's host."""
     name = endpoint.model.lower().rsplit("/", 1)[-1]
-    host = (urlsplit(address_of(endpoint)).hostname or "").lower()
+    host = (urlsplit(endpoint_address(endpoint)).hostname or "").lower()
     refuses: set[Field] = set(_KNOWN_HOSTS.get(host, ()))
     if _REASONING.match(name):
         refuses |= {"max_tokens", "temperature"}
     return Dialect(refuses=tuple(sorted(refuses)), strict=host == "api.anthropic.com")
 
 
-def learned(dialect: Dialect, sent: dict[str, Any], status: int, body: Any) -> Dialect:
+def learn_dialect(dialect: Dialect, sent: dict[str, Any], status: int, body: Any) -> Dialect:
     """What a refusal says of a server's dialect.
 
     Args:
@@ -209,7 +209,7 @@ def strict_schema(schema: dict[str, Json]) -> dict[str, Json]:
     return dict(strict(schema))
 
 
-class KeptDialects(Protocol):
+class DialectStore(Protocol):
     """Where dialects are kept, as a `ReplyStore`."""
 
     def dialect(self, model: str, address: str) -> Dialect | None:
@@ -221,10 +221,10 @@ class KeptDialects(Protocol):
         ...
 
 
-class Learner:
+class DialectLearner:
     """The dialect of one endpoint, as far as it is known by now; safe to share among threads."""
 
-    def __init__(self, endpoint: Endpoint, kept: KeptDialects | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, kept: DialectStore | None = None) -> None:
         """Begin with what is kept, else with what is known of the family.
 
         Args:
@@ -232,14 +232,14 @@ class Learner:
             kept: Where dialects are kept, so that a command that goes on later sends the same.
         """
         self._endpoint, self._kept, self._lock = endpoint, kept, threading.Lock()
-        self._place = (endpoint.model, public_address(address_of(endpoint)))
+        self._place = (endpoint.model, public_address(endpoint_address(endpoint)))
         self._own: Dialect | None = None
 
     @property
     def dialect(self) -> Dialect:
         """What the server takes."""
         kept = self._kept.dialect(*self._place) if self._kept is not None else None
-        return kept or self._own or profile(self._endpoint)
+        return kept or self._own or known_dialect(self._endpoint)
 
     def refused(self, used: Dialect, sent: dict[str, Any], status: int, body: Any) -> bool:
         """Learn from a refusal.
@@ -254,7 +254,7 @@ class Learner:
             Whether the request is worth sending once more, in the dialect as it is now.
         """
         with self._lock:
-            new = learned(used, sent, status, body)
+            new = learn_dialect(used, sent, status, body)
             if new == used:
                 return False
             # Else another request has learned something meanwhile, and it is tried first.

@@ -4,20 +4,20 @@ import hashlib
 import unicodedata
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """A model's answer, or any other text that is data, between fences that it cannot close.
 
     The fence ends in letters that the text does not hold. They are drawn from the text itself, so that the same text is
     fenced the same way and a reply can be kept. Characters that cannot be seen are written out.
     """
-    shown = visible(text)
+    shown = escape_invisible(text)
     mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:8]
     while mark in shown:
         mark = hashlib.sha256(mark.encode()).hexdigest()[:8]
     return f"<<<DATA {mark}\n{shown}\nDATA {mark}>>>"
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """A text with what cannot be seen written out: control, format and private characters by their code points."""
     return "".join(
         character

@@ -32,11 +32,11 @@ from inspect_ai.util import AdaptiveConcurrency
 from reeltalk.errors import ModelError, ReeltalkError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.client import ModelClient, Picture, Request
-from reeltalk.llm.dialect import Dialect, KeptDialects, Learner, profile, schema_name
+from reeltalk.llm.dialect import Dialect, DialectLearner, DialectStore, known_dialect, schema_name
 from reeltalk.llm.model import INSPECT, AsyncModel, Endpoint, Message, Reply
 from reeltalk.llm.replies import ReplyStore, reply_key
-from reeltalk.llm.retrying import Breaker, TransientError, asked_in_vain
-from reeltalk.llm.scrubbing import public_address, scrubbed, secrets_of
+from reeltalk.llm.retrying import Breaker, TransientError, final_error
+from reeltalk.llm.scrubbing import public_address, scrub, secrets_of
 from reeltalk.llm.wire import (
     LearnedError,
     RateLimitedError,
@@ -44,10 +44,10 @@ from reeltalk.llm.wire import (
     Sender,
     Sent,
     data_url,
+    describe_endpoint,
     failure_kind,
     is_unreached,
     no_answer_within,
-    place,
     status_of,
 )
 from reeltalk.schema.record import Json
@@ -61,7 +61,7 @@ class InspectSender:
         endpoint: Endpoint,
         *,
         batch: bool = False,
-        kept: KeptDialects | None = None,
+        kept: DialectStore | None = None,
         **model_args: Any,
     ) -> None:
         """Open the provider.
@@ -77,7 +77,7 @@ class InspectSender:
         """
         self.endpoint, self._name = endpoint, endpoint.model
         spec = endpoint.model.removeprefix(INSPECT)
-        self.learner, self._secrets = Learner(endpoint, kept), secrets_of(endpoint, None)
+        self.learner, self._secrets = DialectLearner(endpoint, kept), secrets_of(endpoint, None)
         self._config = GenerateConfig(max_retries=0)
         if batch:
             self._config.batch = True
@@ -86,7 +86,7 @@ class InspectSender:
             config = self._config.model_copy(update={"max_tokens": endpoint.max_tokens})
             model: Any = get_model(spec, base_url=endpoint.base_url, config=config, memoize=False, **model_args)
         except Exception as error:
-            raise ModelError(f"inspect_ai cannot open {spec}: {scrubbed(str(error), self._secrets)}") from None
+            raise ModelError(f"inspect_ai cannot open {spec}: {scrub(str(error), self._secrets)}") from None
         self.api: Any = model.api
         # The packages of OpenAI, Anthropic and their like send again by themselves, below inspect_ai.
         client: Any = getattr(self.api, "client", None)
@@ -129,7 +129,7 @@ class InspectSender:
         tokens = (output.usage.input_tokens, output.usage.output_tokens) if output.usage else (None, None)
         text = output.completion.strip()
         if output.error:
-            return Sent(None, ModelError(f"{self._name}: {scrubbed(output.error, self._secrets)}"), *tokens)
+            return Sent(None, ModelError(f"{self._name}: {scrub(output.error, self._secrets)}"), *tokens)
         if not text and output.stop_reason == "max_tokens":
             return Sent(None, ModelError(f"{self._name} {no_answer_within(self.endpoint)}", kind="reply"), *tokens)
         if not text:
@@ -145,7 +145,7 @@ class InspectSender:
         await self.api.aclose()
 
     def _problem(self, error: Exception, dialect: Dialect, asked: dict[str, Any]) -> ModelError:
-        problem = f"{self._name}: {scrubbed(str(error), self._secrets) or type(error).__name__}"
+        problem = f"{self._name}: {scrub(str(error), self._secrets) or type(error).__name__}"
         decision: Any = self.api.should_retry(error)
         if decision:
             wait_s = getattr(decision, "retry_after", None)
@@ -261,7 +261,7 @@ _REQUEST: ContextVar[_KeptRequest] = ContextVar("reeltalk_request")
 
 @modelapi(name=PROVIDER)
 class ServedAPI(ModelAPI):
-    """Our models as inspect_ai sees them. Made by `served_model`, which sets what it needs."""
+    """Our models as inspect_ai sees them. Made by `create_served_model`, which sets what it needs."""
 
     client: ModelClient
     store: ReplyStore
@@ -304,7 +304,7 @@ class ServedAPI(ModelAPI):
 
     def connection_key(self) -> str:
         """One limit for each model and address."""
-        return place(self.client.endpoint)
+        return describe_endpoint(self.client.endpoint)
 
 
 @dataclass
@@ -359,14 +359,14 @@ class ServedModel:
         try:
             await self.model.generate([chat_message(message, pictures=False) for message in request.messages])
         except TransientError as error:
-            raise asked_in_vain(error, request.times) from None
+            raise final_error(error, request.times) from None
         finally:
             _REQUEST.reset(token)
         assert request.reply is not None
         return request.reply
 
 
-def served_model(
+def create_served_model(
     endpoint: Endpoint,
     sender: Sender,
     store: ReplyStore,
@@ -394,7 +394,7 @@ def served_model(
     """
     client = ModelClient(endpoint, sender, budget=budget, breaker=breaker, picture=picture)
     config = GenerateConfig(
-        **inspect_sampling(profile(endpoint), endpoint),
+        **inspect_sampling(known_dialect(endpoint), endpoint),
         adaptive_connections=AdaptiveConcurrency(min=1, start=connections, max=connections),
     )
     # inspect_ai writes it into its logs.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from reeltalk.errors import ModelError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.client import ModelClient
-from reeltalk.llm.dialect import KeptDialects
+from reeltalk.llm.dialect import DialectStore
 from reeltalk.llm.model import INSPECT, Endpoint, Message, Reply, check_prices
 from reeltalk.llm.retrying import Breaker
 from reeltalk.llm.wire import (
@@ -94,7 +94,7 @@ class LanguageModel:
         api_key: str | None = None,
         budget: Budget | None = None,
         sees_images: bool = True,
-        kept: KeptDialects | None = None,
+        kept: DialectStore | None = None,
         breaker: Breaker | None = None,
         model_args: Mapping[str, Any] | None = None,
     ) -> None:

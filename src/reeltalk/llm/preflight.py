@@ -19,20 +19,20 @@ from urllib.parse import urlsplit
 from reeltalk.errors import BudgetError, ModelError, OutageError
 from reeltalk.llm.budget import Budget
 from reeltalk.llm.client import send_within
-from reeltalk.llm.dialect import Dialect, KeptDialects, profile
+from reeltalk.llm.dialect import Dialect, DialectStore, known_dialect
 from reeltalk.llm.language_model import LoopThread
 from reeltalk.llm.model import INSPECT, Endpoint, Message
 from reeltalk.llm.replies import ReplyStore
 from reeltalk.llm.retrying import Breaker
-from reeltalk.llm.scrubbing import address_of, public_address, scrubbed, secrets_of
-from reeltalk.llm.wire import RefusedError, Sent, place
+from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub, secrets_of
+from reeltalk.llm.wire import RefusedError, Sent, describe_endpoint
 from reeltalk.schema.record import Json
 
 if TYPE_CHECKING:
     from reeltalk.llm.inspect_models import InspectSender
     from reeltalk.llm.wire_sender import WireSender
 
-    Asked = WireSender | InspectSender
+    PreflightSender = WireSender | InspectSender
 
 CONNECT_S: Final = 3.0
 """Longest wait for a connection; the whole preflight ends within 5 s where nothing listens."""
@@ -70,7 +70,7 @@ _JPEG: Final = base64.b64decode(
 
 
 @dataclass(frozen=True)
-class Checked:
+class PreflightResult:
     """What a server was found to be."""
 
     dialect: Dialect
@@ -86,11 +86,11 @@ def preflight(
     key_variable: str | None = None,
     images: bool = False,
     schema: bool = False,
-    kept: KeptDialects | None = None,
+    kept: DialectStore | None = None,
     budget: Budget | None = None,
     option: str = "--base-url",
     model_args: Mapping[str, Any] | None = None,
-) -> Checked:
+) -> PreflightResult:
     """Ask a server which models it has, and one of them for a small reply.
 
     Args:
@@ -147,7 +147,7 @@ def breaker_with_preflight(
             if tell is not None:
                 tell(sentence)
 
-    breaker = Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=first)
+    breaker = Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s, preflight=first)
     if kept is None or not len(kept):
         breaker.check()
     return breaker
@@ -161,11 +161,11 @@ class _Check:
     option: str
     images: bool
     schema: bool
-    kept: KeptDialects | None
+    kept: DialectStore | None
     budget: Budget | None
     model_args: Mapping[str, Any]
 
-    async def run(self) -> Checked:
+    async def run(self) -> PreflightResult:
         from reeltalk.llm.wire_sender import WireSender
 
         if self.endpoint.model.startswith(INSPECT):
@@ -178,12 +178,12 @@ class _Check:
             await sender.close()
         return self._checked(sender.learner.dialect, told)
 
-    async def _inspected(self) -> Checked:
+    async def _inspected(self) -> PreflightResult:
         from reeltalk.llm.inspect_models import InspectSender
 
         spec = self.endpoint.model.removeprefix(INSPECT)
         if self.endpoint.base_url is None and spec.partition("/")[0] in IN_PROCESS:
-            return Checked(profile(self.endpoint))
+            return PreflightResult(known_dialect(self.endpoint))
         try:
             sender = InspectSender(self.endpoint, kept=self.kept, **self.model_args)
         except ModelError as error:
@@ -194,10 +194,10 @@ class _Check:
             await sender.close()
         return self._checked(sender.learner.dialect, told)
 
-    def _checked(self, dialect: Dialect, told: list[str]) -> Checked:
-        where = place(self.endpoint)
+    def _checked(self, dialect: Dialect, told: list[str]) -> PreflightResult:
+        where = describe_endpoint(self.endpoint)
         special = [] if dialect.told is None else [f"{where} is sent {dialect.told}"]
-        return Checked(dialect, (*special, *told))
+        return PreflightResult(dialect, (*special, *told))
 
     async def _models(self) -> list[str] | None:
         """Names of the models that the server lists; None where it lists none.
@@ -205,7 +205,7 @@ class _Check:
         Raises:
             OutageError: Nothing answers at the address, or not in HTTP.
         """
-        address = address_of(self.endpoint)
+        address = endpoint_address(self.endpoint)
         status, names = await self._listed(address)
         if names is None and status not in (401, 403, 407) and not urlsplit(address).path.rstrip("/").endswith("/v1"):
             longer = f"{address.rstrip('/')}/v1"
@@ -243,7 +243,7 @@ class _Check:
             cause: BaseException = error.__cause__ or error
             if _reached(cause):
                 return None, None
-            raise self._unreached(scrubbed(str(cause), secrets_of(self.endpoint, self.api_key)), cause) from None
+            raise self._unreached(scrub(str(cause), secrets_of(self.endpoint, self.api_key)), cause) from None
         except ModelError as error:
             if error.kind == "invalid":
                 raise OutageError(str(error)) from None
@@ -254,7 +254,7 @@ class _Check:
             await client.close()
 
     def _unreached(self, cause: str, error: BaseException) -> OutageError:
-        address = public_address(address_of(self.endpoint))
+        address = public_address(endpoint_address(self.endpoint))
         scheme, _, rest = address.partition("://")
         words = cause.lower()
         if scheme == "https" and ("wrong_version" in words or "wrong version" in words or "record layer" in words):
@@ -271,7 +271,7 @@ class _Check:
             advice = f"start the server, or check {self.option}"
         return OutageError(f"{address} cannot be reached: {cause}; {advice}")
 
-    async def _small_reply(self, sender: "Asked", names: Sequence[str] | None) -> list[str]:
+    async def _small_reply(self, sender: "PreflightSender", names: Sequence[str] | None) -> list[str]:
         """Ask for a small reply; what may pass, as sentences."""
         message = Message(
             "user", "Reply with JSON: is this ready?" if self.schema else "Reply with: ready", self._images
@@ -308,12 +308,12 @@ class _Check:
             if kind == "reply" and ("wrote no answer" in problem or "empty reply" in problem):
                 return told
         if kind == "connection":
-            scheme, _, rest = public_address(address_of(self.endpoint)).partition("://")
+            scheme, _, rest = public_address(endpoint_address(self.endpoint)).partition("://")
             tls = f"; where it speaks TLS, give {self.option} https://{rest}" if scheme == "http" else ""
             raise OutageError(f"{problem}{tls}")
         if "no valid answer" in problem or "more than" in problem:
             raise OutageError(
-                f"{problem}; is {public_address(address_of(self.endpoint))} a server of a language model?"
+                f"{problem}; is {public_address(endpoint_address(self.endpoint))} a server of a language model?"
             )
         told.append(problem)
         return told
@@ -322,14 +322,16 @@ class _Check:
     def _images(self) -> tuple[bytes, ...]:
         return (_JPEG,) if self.images else ()
 
-    async def _sent(self, sender: "Asked", message: Message, schema: dict[str, Json] | None) -> Sent:
+    async def _sent(self, sender: "PreflightSender", message: Message, schema: dict[str, Json] | None) -> Sent:
         return await send_within(self.budget, sender, self.endpoint, [message], schema)
 
-    async def _answers_text(self, sender: "Asked") -> bool:
+    async def _answers_text(self, sender: "PreflightSender") -> bool:
         error = (await self._sent(sender, Message("user", "Reply with: ready"), None)).error
         return error is None or (isinstance(error, ModelError) and error.kind == "reply")
 
-    async def _refused(self, sender: "Asked", error: RefusedError, names: Sequence[str] | None) -> OutageError:
+    async def _refused(
+        self, sender: "PreflightSender", error: RefusedError, names: Sequence[str] | None
+    ) -> OutageError:
         """What is wrong where a server will not answer, and what to do."""
         model, variable = self.endpoint.model, self.key_variable
         if error.status in (401, 403, 407):
@@ -367,7 +369,7 @@ def _nearest(model: str, names: Sequence[str]) -> str:
     close = [lower[name] for name in difflib.get_close_matches(model.lower(), lower, NAMED_MODELS, 0.4)]
     close += [name for name in names if name not in close]
     more = f" and {len(names) - NAMED_MODELS:,} more" if len(names) > NAMED_MODELS else ""
-    return f"the server has {', '.join(scrubbed(name) for name in close[:NAMED_MODELS])}{more}"
+    return f"the server has {', '.join(scrub(name) for name in close[:NAMED_MODELS])}{more}"
 
 
 def _reached(cause: BaseException) -> bool:

@@ -250,7 +250,7 @@ class RetryPolicy:
         return min(grown_s + random.uniform(0, self._backoff_s), longest_s)
 
 
-def asked_in_vain(error: TransientError, times: int) -> ModelError:
+def final_error(error: TransientError, times: int) -> ModelError:
     """What is told of a request that failed each time.
 
     Args:

@@ -28,7 +28,7 @@ _KEY = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][\w*.-]{4,}|\bAIza[\w-]{10,}")
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 
 
-def address_of(endpoint: Endpoint) -> str:
+def endpoint_address(endpoint: Endpoint) -> str:
     """Where an endpoint is, with user and password where it has them."""
     return endpoint.base_url or os.environ.get(BASE_URL) or OPENAI
 
@@ -45,7 +45,7 @@ def public_address(address: str) -> str:
 def secrets_of(endpoint: Endpoint, api_key: str | None) -> frozenset[str]:
     """What no error may repeat: the key, and the user and password of the address, as they are and as they are sent."""
     found = {api_key or ""}
-    user, _, host = urlsplit(address_of(endpoint)).netloc.rpartition("@")
+    user, _, host = urlsplit(endpoint_address(endpoint)).netloc.rpartition("@")
     if user and host:
         name, _, password = user.partition(":")
         told = unquote(name), unquote(password)
@@ -53,7 +53,7 @@ def secrets_of(endpoint: Endpoint, api_key: str | None) -> frozenset[str]:
     return frozenset(secret for secret in found if secret)
 
 
-def scrubbed(text: str, secrets: Collection[str] = ()) -> str:
+def scrub(text: str, secrets: Collection[str] = ()) -> str:
     """A server's words on one line of at most `TOLD_CHARS` characters, without anything that opens a door.
 
     Hidden are the secrets given, the values of environment variables whose names end in KEY, TOKEN, SECRET or PASSWORD,

@@ -18,7 +18,7 @@ from reeltalk.errors import ModelError
 from reeltalk.llm.model import AsyncModel, Message, Model, Reply
 from reeltalk.llm.own_words import why_not_own, without_wrapping
 from reeltalk.llm.prompts import Prompt
-from reeltalk.llm.wire import first_problem, one_line
+from reeltalk.llm.wire import first_problem, on_one_line
 from reeltalk.schema.record import Json
 
 REPAIR: Final = Path(__file__).parent / "repair.md"
@@ -49,7 +49,7 @@ class MalformedReplyError(ModelError):
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
+class RecordResult(Generic[T]):
     """What came of asking for a record."""
 
     record: T | None
@@ -127,7 +127,7 @@ def _objects(answer: str) -> tuple[list[Json], list[str], str | None]:
             where = "before its end" if ends else f"is broken at {answer[error.pos : error.pos + 20]!r}"
             return objects, around, f"the JSON {'stops ' if ends else ''}{where}: {error.msg}"
         except (ValueError, RecursionError) as error:
-            return objects, around, f"the JSON cannot be read: {one_line(str(error))}"
+            return objects, around, f"the JSON cannot be read: {on_one_line(str(error))}"
         objects.append(found)
     return objects, [*around, answer[position:]], None
 
@@ -161,7 +161,7 @@ def ask_for(
     *,
     check: Callable[[T], str | None] | None = None,
     repair: Prompt | None = None,
-) -> Asked[T]:
+) -> RecordResult[T]:
     """Ask for a record. A reply that cannot be used is shown to the model once, with the reason.
 
     Args:
@@ -181,7 +181,7 @@ def ask_for(
         while True:
             conversation = steps.send(model.ask(conversation, schema=json_schema(kind)))
     except StopIteration as end:
-        asked: Asked[T] = end.value
+        asked: RecordResult[T] = end.value
         return asked
 
 
@@ -193,7 +193,7 @@ async def ask_for_async(
     check: Callable[[T], str | None] | None = None,
     sample: int = 0,
     repair: Prompt | None = None,
-) -> Asked[T]:
+) -> RecordResult[T]:
     """As `ask_for`, from an event loop.
 
     Args:
@@ -214,13 +214,13 @@ async def ask_for_async(
         while True:
             conversation = steps.send(await model.ask(conversation, schema=json_schema(kind), sample=sample))
     except StopIteration as end:
-        asked: Asked[T] = end.value
+        asked: RecordResult[T] = end.value
         return asked
 
 
 def _conversation(
     messages: Sequence[Message], kind: type[T], check: Callable[[T], str | None] | None, repair: Prompt | None
-) -> Generator[list[Message], Reply, Asked[T]]:
+) -> Generator[list[Message], Reply, RecordResult[T]]:
     """What is to be sent, reply by reply."""
     replies: list[str] = []
     reasons: list[str] = []
@@ -233,9 +233,9 @@ def _conversation(
         except MalformedReplyError as error:
             reasons.append(error.reason)
         else:
-            return Asked(record, tuple(replies), tuple(reasons))
+            return RecordResult(record, tuple(replies), tuple(reasons))
         if len(replies) == 2:
-            return Asked(None, tuple(replies), tuple(reasons))
+            return RecordResult(None, tuple(replies), tuple(reasons))
         schema = json.dumps(json_schema(kind), ensure_ascii=False)
         again = (repair or _repair()).fill(reason=reasons[0], schema=schema)
         conversation += [Message("assistant", reply.text[:REPEATED_CHARS]), Message("user", again)]

@@ -15,7 +15,7 @@ from reeltalk.errors import FailureKind, ModelError, ReeltalkError
 from reeltalk.llm.dialect import Dialect
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.llm.retrying import Breaker, TransientError
-from reeltalk.llm.scrubbing import address_of, public_address, scrubbed
+from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub
 from reeltalk.schema.record import Json
 
 PASSING_STATUS: Final = frozenset({408, 409, 429})
@@ -73,7 +73,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def said(value: Any) -> Any:
+def message_text(value: Any) -> Any:
     """A message's text; of a list of parts those that are text, without what the model thought."""
     if not isinstance(value, list):
         return value
@@ -92,7 +92,7 @@ _Text = Annotated[str | None, BeforeValidator(_text)]
 
 
 class _AnswerMessage(BaseModel):
-    content: Annotated[str | None, BeforeValidator(said)] = None
+    content: Annotated[str | None, BeforeValidator(message_text)] = None
     refusal: _Text = None
 
 
@@ -106,7 +106,7 @@ class _AnswerUsage(BaseModel):
     completion_tokens: _Count = None
 
 
-class Answer(BaseModel):
+class CompletionBody(BaseModel):
     """The body of an answer."""
 
     model: _Text = None
@@ -116,7 +116,7 @@ class Answer(BaseModel):
     usage: Annotated[_AnswerUsage | None, BeforeValidator(lambda told: told if isinstance(told, dict) else None)] = None
 
     @classmethod
-    def read(cls, content: bytes | str, endpoint: Endpoint) -> "Answer":
+    def read(cls, content: bytes | str, endpoint: Endpoint) -> "CompletionBody":
         """An answer from the bytes of a body.
 
         Raises:
@@ -126,7 +126,7 @@ class Answer(BaseModel):
             return cls.model_validate_json(content)
         except ValidationError as error:
             raise TransientError(
-                f"{place(endpoint)} sent no valid answer: {first_problem(error)}", kind="reply"
+                f"{describe_endpoint(endpoint)} sent no valid answer: {first_problem(error)}", kind="reply"
             ) from None
 
     @property
@@ -155,21 +155,21 @@ class Answer(BaseModel):
             ModelError: The reply was cut off before it said anything.
             TransientError: It is empty.
         """
-        where = place(endpoint)
+        where = describe_endpoint(endpoint)
         choice = self.choices[0] if self.choices else None
         came = (choice.message.content or choice.message.refusal or "") if choice else ""
         text = came.strip()
         if choice is not None and not text and choice.finish_reason == "length":
             raise ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply")
         if choice is None and self.error is not None:
-            words = scrubbed(words_of_body({"error": self.error}) or str(self.error), secrets)
+            words = scrub(words_of_body({"error": self.error}) or str(self.error), secrets)
             raise TransientError(f"{where} answered with an error: {words}", kind="reply")
         if choice is None or not text:
             raise TransientError(f"{where} gave an empty reply", kind="reply")
         prompt_tokens, completion_tokens = self.tokens
         return Reply(
             text=came if endpoint.keeps_space else text,
-            model=scrubbed(self.model or "", secrets) or endpoint.model,
+            model=scrub(self.model or "", secrets) or endpoint.model,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             cut_off=choice.finish_reason == "length",
@@ -215,14 +215,14 @@ class Sender(Protocol):
         ...
 
 
-def place(endpoint: Endpoint) -> str:
+def describe_endpoint(endpoint: Endpoint) -> str:
     """Model and address, as errors name them."""
-    return f"{endpoint.model} at {public_address(address_of(endpoint))}"
+    return f"{endpoint.model} at {public_address(endpoint_address(endpoint))}"
 
 
-def breaker_of(endpoint: Endpoint) -> Breaker:
+def create_breaker(endpoint: Endpoint) -> Breaker:
     """What stops a command whose model answers nobody at this address."""
-    return Breaker(place(endpoint), give_up_after_s=endpoint.give_up_after_s)
+    return Breaker(describe_endpoint(endpoint), give_up_after_s=endpoint.give_up_after_s)
 
 
 def request_fields(
@@ -231,7 +231,7 @@ def request_fields(
     """The fields of a request, in the server's dialect."""
     fields: dict[str, Any] = {
         "model": endpoint.model,
-        "messages": [on_the_wire(message) for message in messages],
+        "messages": [wire_message(message) for message in messages],
         # Null is a value that some servers refuse.
         **{name: value for name, value in dialect.sampling(endpoint).items() if value is not None},
     }
@@ -313,7 +313,7 @@ def data_url(jpeg: bytes) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
-def one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """The beginning of a message on one line."""
     return " ".join(text.split())[:300]
 
@@ -321,12 +321,12 @@ def one_line(text: str) -> str:
 def first_problem(error: ValidationError) -> str:
     """Place and kind of the first problem, without the value."""
     problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
+    field = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
-    return one_line(f"{place}: {message}" if place else message)
+    return on_one_line(f"{field}: {message}" if field else message)
 
 
-def on_the_wire(message: Message) -> dict[str, Any]:
+def wire_message(message: Message) -> dict[str, Any]:
     """A message as the protocol has it, pictures as `data:` addresses before the text."""
     if not message.images:
         return {"role": message.role, "content": message.text}

@@ -16,24 +16,24 @@ import httpx2
 import openai
 
 from reeltalk.errors import ModelError
-from reeltalk.llm.dialect import KeptDialects, Learner
+from reeltalk.llm.dialect import DialectLearner, DialectStore
 from reeltalk.llm.model import Endpoint, Message
 from reeltalk.llm.retrying import TransientError, retry_after
-from reeltalk.llm.scrubbing import address_of, public_address, scrubbed, secrets_of
+from reeltalk.llm.scrubbing import endpoint_address, public_address, scrub, secrets_of
 from reeltalk.llm.wire import (
     PASSING_STATUS,
     TOO_SHORT,
-    Answer,
+    CompletionBody,
     LearnedError,
     RateLimitedError,
     RefusedError,
     Sent,
+    describe_endpoint,
     is_unreached,
     kind_of_status,
+    message_text,
     no_answer_within,
-    place,
     request_fields,
-    said,
     words_of_body,
 )
 from reeltalk.schema.record import Json
@@ -59,24 +59,24 @@ def openai_client(endpoint: Endpoint, api_key: str | None, *, connect_s: float =
         api_key: Key of the server.
         connect_s: Longest wait for a connection.
     """
-    address = urlsplit(address_of(endpoint))
+    address = urlsplit(endpoint_address(endpoint))
     secrets = secrets_of(endpoint, api_key)
     user, _, host = address.netloc.rpartition("@")
     name, _, password = user.partition(":")
 
     async def bounded(response: Any) -> None:
         if response.has_redirect_location:
-            target = scrubbed(public_address(str(response.url.join(response.headers["location"]))), secrets)
+            target = scrub(public_address(str(response.url.join(response.headers["location"]))), secrets)
             raise ModelError(
-                f"{place(endpoint)} answered {response.status_code} and sends requests on to {target}, which is not "
-                "followed; give that address in its place if you trust it",
+                f"{describe_endpoint(endpoint)} answered {response.status_code} and sends requests on to {target}, "
+                "which is not followed; give that address in its place if you trust it",
                 kind="invalid",
             )
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         most = MOST_BYTES + (STREAMED_TOKEN_BYTES * endpoint.max_tokens if streamed else 0)
         objects = MOST_OBJECTS + (STREAMED_TOKEN_OBJECTS * endpoint.max_tokens if streamed else 0)
         coding = response.headers.pop("content-encoding", "identity").strip().lower()
-        response.stream = _Bounded(response.stream, coding, most, objects, place(endpoint))
+        response.stream = _Bounded(response.stream, coding, most, objects, describe_endpoint(endpoint))
 
     http_client = openai.DefaultAsyncHttpxClient(
         # What is in an address is logged with it, and named in errors.
@@ -155,7 +155,7 @@ class WireSender:
         *,
         api_key: str | None = None,
         stream: bool = False,
-        kept: KeptDialects | None = None,
+        kept: DialectStore | None = None,
     ) -> None:
         """Connect lazily.
 
@@ -166,7 +166,7 @@ class WireSender:
             kept: Where dialects are kept.
         """
         self.endpoint, self.stream = endpoint, stream
-        self.learner = Learner(endpoint, kept)
+        self.learner = DialectLearner(endpoint, kept)
         self._api_key, self._secrets = api_key, secrets_of(endpoint, api_key)
         self._client: Any = None
         self._open: AsyncGenerator[None] | None = None
@@ -208,14 +208,15 @@ class WireSender:
                     answer, first_token_s = await self._streamed(client, fields, began_s)
                 else:
                     raw = await client.chat.completions.with_raw_response.create(**fields)
-                    answer = Answer.read(raw.content, self.endpoint)
+                    answer = CompletionBody.read(raw.content, self.endpoint)
             tokens = answer.tokens
             took_s = time.monotonic() - began_s
             told = {"took_s": took_s, "first_token_s": first_token_s}
             return Sent(answer.reply(self.endpoint, secrets=self._secrets, **told), None, *tokens)
         except TimeoutError:
             gone = TransientError(
-                f"{place(self.endpoint)} gave no reply within {self.endpoint.timeout_s:g} s", kind="time-out"
+                f"{describe_endpoint(self.endpoint)} gave no reply within {self.endpoint.timeout_s:g} s",
+                kind="time-out",
             )
             return Sent(error=gone)
         except openai.OpenAIError as error:
@@ -228,7 +229,7 @@ class WireSender:
         except ModelError as error:
             return Sent(None, error, *tokens)
         except OSError as error:
-            problem = TransientError(f"{place(self.endpoint)}: {self._told(error)}", kind="connection")
+            problem = TransientError(f"{describe_endpoint(self.endpoint)}: {self._told(error)}", kind="connection")
             return Sent(error=problem)
 
     async def close(self) -> None:
@@ -237,7 +238,9 @@ class WireSender:
         if opened is not None:
             await opened.aclose()
 
-    async def _streamed(self, client: Any, fields: dict[str, Any], began_s: float) -> tuple[Answer, float | None]:
+    async def _streamed(
+        self, client: Any, fields: dict[str, Any], began_s: float
+    ) -> tuple[CompletionBody, float | None]:
         first_token_s: float | None = None
         pieces: list[str] = []
         finish_reason: str | None = None
@@ -250,7 +253,7 @@ class WireSender:
                 if (told := getattr(chunk, "usage", None)) is not None:
                     usage = {name: getattr(told, name, None) for name in ("prompt_tokens", "completion_tokens")}
                 for choice in getattr(chunk, "choices", None) or []:
-                    content = said(getattr(choice.delta, "content", None))
+                    content = message_text(getattr(choice.delta, "content", None))
                     if isinstance(content, str) and content:
                         if first_token_s is None:
                             first_token_s = time.monotonic() - began_s
@@ -265,19 +268,19 @@ class WireSender:
                 raise
             # The package lets errors of its HTTP library and of JSON through here.
             raise TransientError(
-                f"{place(self.endpoint)} broke off its reply: {self._told(error)}", kind="reply"
+                f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}", kind="reply"
             ) from None
         finally:
             await stream.close()
         if finish_reason is None:
-            raise TransientError(f"{place(self.endpoint)} broke off its reply", kind="reply")
+            raise TransientError(f"{describe_endpoint(self.endpoint)} broke off its reply", kind="reply")
         choice = {"message": {"content": "".join(pieces)}, "finish_reason": finish_reason}
         body = {"model": model, "choices": [choice], "usage": usage}
-        return Answer.read(json.dumps(body), self.endpoint), first_token_s
+        return CompletionBody.read(json.dumps(body), self.endpoint), first_token_s
 
     def _broken_off(self, error: Any) -> ModelError:
         """What an error amid a stream means: servers that fail after they began send an event that says so."""
-        problem = f"{place(self.endpoint)} broke off its reply: {self._told(error)}"
+        problem = f"{describe_endpoint(self.endpoint)} broke off its reply: {self._told(error)}"
         code = error.body.get("code") if isinstance(error.body, dict) else None
         if isinstance(code, int) and 400 <= code < 500 and code not in PASSING_STATUS:
             # The request was taken, so that this says nothing of the server.
@@ -285,7 +288,7 @@ class WireSender:
         return TransientError(problem, kind="server")
 
     def _told(self, error: Exception) -> str:
-        return scrubbed(str(error), self._secrets)
+        return scrub(str(error), self._secrets)
 
 
 async def _until_closed(client: Any) -> AsyncGenerator[None]:
@@ -303,19 +306,19 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
         endpoint: Who was asked.
         secrets: What the error may not repeat.
     """
-    where = place(endpoint)
+    where = describe_endpoint(endpoint)
     if isinstance(error, openai.APITimeoutError):
         if is_unreached(error):
-            problem = f"{public_address(address_of(endpoint))} cannot be reached: nothing answers there"
+            problem = f"{public_address(endpoint_address(endpoint))} cannot be reached: nothing answers there"
             return TransientError(problem, kind="connection", reached=False), True
         return TransientError(f"{where} gave no reply within {endpoint.timeout_s:g} s", kind="time-out"), False
     if isinstance(error, openai.APIConnectionError):
-        cause = scrubbed(str(error.__cause__ or error), secrets)
-        problem = f"{public_address(address_of(endpoint))} cannot be reached: {cause}; check --base-url"
+        cause = scrub(str(error.__cause__ or error), secrets)
+        problem = f"{public_address(endpoint_address(endpoint))} cannot be reached: {cause}; check --base-url"
         return TransientError(problem, kind="connection", reached=not is_unreached(error)), False
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
-        problem = f"{where} answered {status}: {scrubbed(words_of_body(error.body) or error.message, secrets)}"
+        problem = f"{where} answered {status}: {scrub(words_of_body(error.body) or error.message, secrets)}"
         if status == 429:
             return RateLimitedError(problem, kind="busy", wait_s=retry_after(error.response.headers)), True
         if status in PASSING_STATUS or status >= 500:
@@ -326,4 +329,4 @@ def model_error(error: Exception, endpoint: Endpoint, secrets: Collection[str]) 
             # OpenAI's answer where a model that reasons has used up what it may write.
             return ModelError(f"{where} {no_answer_within(endpoint)}", kind="reply"), False
         return RefusedError(problem, status), True
-    return ModelError(f"{where}: {scrubbed(str(error), secrets)}"), False
+    return ModelError(f"{where}: {scrub(str(error), secrets)}"), False

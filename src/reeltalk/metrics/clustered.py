@@ -157,7 +157,7 @@ def clustered_contrast(
     )
 
 
-def linearised(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]) -> Floats:
+def linearise(statistics: Floats, from_sums: Callable[[Floats, Floats], Floats]) -> Floats:
     """(N,) values whose mean is a measure of the whole file, as BLEU, and whose scatter is that measure's.
 
     Each is the measure plus N times what the item moves it by, to first order: the infinitesimal jackknife.
@@ -241,4 +241,4 @@ def paired_difference(one: Floats, two: Floats, weights: Floats, clusters: Seque
     if not len(one):
         raise ValueError("two models can be compared on at least one turn")
     table = np.column_stack([weights * (one - two), weights])
-    return clustered_mean(linearised(table, lambda sums, _: sums[:, 0] / sums[:, 1]), clusters)
+    return clustered_mean(linearise(table, lambda sums, _: sums[:, 0] / sums[:, 1]), clusters)

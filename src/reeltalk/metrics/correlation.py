@@ -35,7 +35,7 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     Returns:
         The coefficient, -1 to 1, and None; or None and the reason, where a side is constant or N is below three.
     """
-    reason = undefined(x, y)
+    reason = undefined_reason(x, y)
     if reason is not None:
         return None, reason
     compute = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}[kind]
@@ -44,7 +44,7 @@ def correlation(kind: Coefficient, x: Floats, y: Floats) -> tuple[float | None, 
     return (value, None) if np.isfinite(value) else (None, CONSTANT.format(side="one of the two", verb="says"))
 
 
-def undefined(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
+def undefined_reason(x: Floats, y: Floats, *, names: tuple[str, str] = ("the first", "the second")) -> str | None:
     """Why no correlation is defined; None where it is.
 
     Args:
@@ -113,7 +113,7 @@ def spearman_of_held_ranks(x: Floats, y: Floats, draws: Draws) -> tuple[float, F
     return float(np.corrcoef(*ranks)[0, 1]), drawn_correlations("pearson", *ranks, draws)
 
 
-def partial(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Floats:
+def partial_correlation(with_y: Floats, with_z: Floats, y_with_z: Floats) -> Floats:
     """The correlation of x and y when z is held, from the three correlations of pairs.
 
     Args:

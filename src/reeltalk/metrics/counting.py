@@ -57,7 +57,7 @@ class Jumps:
 
 
 @dataclass
-class Counted:
+class BenchmarkCounts:
     """Numbers of a benchmark."""
 
     ours: Lengths
@@ -96,24 +96,24 @@ class Counted:
     """Units that a model gave no usable reply for; the raw replies are in the table of gates."""
 
 
-def words_of(text: str) -> int:
+def count_words(text: str) -> int:
     """How many words a text has; of Chinese, how many characters."""
     return len(re.findall(r"[\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3400-\u4dbf\u4e00-\u9fff]+(?:['\u2019][a-z]+)?", text))
 
 
-def lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
+def mean_lengths(units: Sequence[Sequence[Turn]]) -> Lengths:
     """Turns and words of chains or dialogues."""
     turns = [turn for unit in units for turn in unit]
     answers = [turn.references[0] for turn in turns if turn.references]
     return Lengths(
         turns=len(turns),
         units=len(units),
-        question_words=fmean(words_of(turn.question) for turn in turns) if turns else 0.0,
-        answer_words=fmean(map(words_of, answers)) if answers else 0.0,
+        question_words=fmean(count_words(turn.question) for turn in turns) if turns else 0.0,
+        answer_words=fmean(map(count_words, answers)) if answers else 0.0,
     )
 
 
-def counted(benchmark: Benchmark) -> Counted:
+def count_benchmark(benchmark: Benchmark) -> BenchmarkCounts:
     """Count a benchmark.
 
     Raises:
@@ -123,9 +123,9 @@ def counted(benchmark: Benchmark) -> Counted:
     units: list[QAChain | Dialogue] = [*chains, *dialogues]
     own = [unit for unit in units if "writer" in unit.extra]
     foreign = [unit for unit in units if "writer" not in unit.extra]
-    found = Counted(
-        ours=lengths([unit.turns for unit in own]),
-        others=lengths([unit.turns for unit in foreign]) if foreign else None,
+    found = BenchmarkCounts(
+        ours=mean_lengths([unit.turns for unit in own]),
+        others=mean_lengths([unit.turns for unit in foreign]) if foreign else None,
         question_types=_types(turn for unit in own for turn in unit.turns),
         other_types=_types(turn for unit in foreign for turn in unit.turns),
     )
@@ -161,7 +161,7 @@ def counted(benchmark: Benchmark) -> Counted:
     return found
 
 
-def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: Counted) -> Jumps | None:
+def _jumps(benchmark: Benchmark, paths: Iterable[DialoguePath], found: BenchmarkCounts) -> Jumps | None:
     walks = [(path.video_id, walk) for path in paths if (walk := path.extra.get(WALK)) is not None]
     if not walks:
         return None
@@ -191,7 +191,7 @@ def _types(turns: Iterable[Turn]) -> Counter[str]:
     return Counter(label for turn in turns for label in turn.labels.get("vdact.question_type", ()))
 
 
-def lines(found: Counted) -> Iterable[str]:
+def format_counts(found: BenchmarkCounts) -> Iterable[str]:
     """The numbers as lines of text."""
     yield f"{found.ours.units:,} chains and dialogues, {found.ours.turns:,} turns: {_shown(found.ours)}"
     if found.others is not None:
@@ -221,7 +221,7 @@ def lines(found: Counted) -> Iterable[str]:
     if found.paths:
         yield f"paths: {found.paths:,}, {found.path_turns / found.paths:.1f} turns each"
     if found.jumps is not None:
-        yield from jump_lines(found.jumps, found.refused)
+        yield from format_jumps(found.jumps, found.refused)
     for gate in dict.fromkeys(gate for gate, _ in sorted(found.gates)):
         outcomes = ", ".join(f"{outcome} {n:,}" for (name, outcome), n in sorted(found.gates.items()) if name == gate)
         yield f"{gate}: {outcomes}"
@@ -236,7 +236,7 @@ def lines(found: Counted) -> Iterable[str]:
         yield f"  {gate}: {n:,} times, {reason}"
 
 
-def jump_lines(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
+def format_jumps(jumps: Jumps, refused: Counter[str]) -> Iterable[str]:
     """How often walks jump, and why links are no chance to, as lines of text.
 
     Args:

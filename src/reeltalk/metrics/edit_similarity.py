@@ -49,7 +49,7 @@ class EditAgreement:
     """Texts that both left as they were drafted."""
 
 
-def words(text: str) -> list[str]:
+def edit_tokens(text: str) -> list[str]:
     """The units in which edits are counted: words, single Han and Kana characters, and punctuation marks.
 
     Case counts, as a change of case is an edit. Equal characters of Unicode are equal (NFC); spaces do not count.
@@ -78,7 +78,7 @@ def word_distances(first: Sequence[str], second: Sequence[str]) -> tuple[Floats,
     numbers: dict[str, int] = {}
     coded: dict[str, Ints] = {}
     for text in {text for place in waiting for text in (first[place], second[place])}:
-        coded[text] = np.array([numbers.setdefault(word, len(numbers)) for word in words(text)], np.int32)
+        coded[text] = np.array([numbers.setdefault(word, len(numbers)) for word in edit_tokens(text)], np.int32)
     for place in waiting:
         lengths[place] = max(len(coded[first[place]]), len(coded[second[place]]))
     # Texts of about one length are compared together, so that little is padded.

@@ -43,7 +43,7 @@ SECONDS_AN_HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True)
-class Reply:
+class ProactiveReply:
     """Something that was said unasked."""
 
     at_s: float
@@ -62,7 +62,7 @@ class Play:
 
     moments: tuple[Interval, ...]
     """Spans in which something was due; none where silence is right throughout."""
-    replies: tuple[Reply, ...]
+    replies: tuple[ProactiveReply, ...]
     until_s: float
     """Where the stream ended."""
     asked_at_s: float = 0.0
@@ -74,7 +74,7 @@ class Play:
                 raise ValueError(f"a reply is judged 0, 1 or 2 for each of {len(self.moments)} moments")
 
     @cached_property
-    def in_order(self) -> tuple[Reply, ...]:
+    def in_order(self) -> tuple[ProactiveReply, ...]:
         """Replies in the order of time; those of one time in that of their texts, so that no other order matters."""
         return tuple(sorted(self.replies, key=lambda reply: (reply.at_s, reply.text, reply.correct)))
 
@@ -168,7 +168,7 @@ def pauc(span: Interval, replies: Sequence[tuple[float, float]], *, omega: float
     return area / (span.duration_s * RIGHT)
 
 
-def accumulated(play: Play, place: int) -> list[tuple[float, float]]:
+def best_so_far(play: Play, place: int) -> list[tuple[float, float]]:
     """The replies in a moment's span, each with the best judgement of those up to it.
 
     ProactiveVideoQA has a model judge the replies so far as one text. Here each is judged alone, and what was said
@@ -186,7 +186,7 @@ def accumulated(play: Play, place: int) -> list[tuple[float, float]]:
 def mean_pauc(play: Play, *, omega: float = OMEGA) -> Share:
     """PAUC summed over the moments of a play."""
     count = len(play.moments)
-    total = sum(pauc(play.moments[n], accumulated(play, n), omega=omega) for n in range(count))
+    total = sum(pauc(play.moments[n], best_so_far(play, n), omega=omega) for n in range(count))
     return Share(total, count)
 
 
@@ -256,7 +256,7 @@ def false_alarms(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
     return Share(alarms, silence_s / SECONDS_AN_HOUR)
 
 
-def served(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
+def served_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
     """Which moments were told rightly, each with the reply's time minus its start, in seconds.
 
     A reply serves one moment and a moment takes one reply, inside its widened span: as many as can be, and of all such
@@ -276,14 +276,14 @@ def served(play: Play, *, tolerance_s: float = TOLERANCE_S) -> dict[int, float]:
     return {int(c): float(late[r, c]) for r, c in zip(rows, columns, strict=True) if allowed[r, c]}
 
 
-def missed(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
+def missed_moments(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
     """Moments that no right reply serves."""
-    return Share(len(play.moments) - len(served(play, tolerance_s=tolerance_s)), len(play.moments))
+    return Share(len(play.moments) - len(served_moments(play, tolerance_s=tolerance_s)), len(play.moments))
 
 
-def latency(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
+def reply_latency(play: Play, *, tolerance_s: float = TOLERANCE_S) -> Share:
     """Seconds from the start of each moment that was served to its reply; negative where the reply was early."""
-    found = served(play, tolerance_s=tolerance_s)
+    found = served_moments(play, tolerance_s=tolerance_s)
     return Share(sum(found.values()), len(found))
 
 
@@ -308,8 +308,8 @@ MEASURES: Final[Mapping[str, Callable[[Play], Share]]] = {
     "timeliness_f1": timeliness_f1,
     "duplicate_ratio": duplicates,
     "false_alarms_per_hour": false_alarms,
-    "missed": missed,
-    "latency_s": latency,
+    "missed": missed_moments,
+    "latency_s": reply_latency,
     "time_diff_s": time_difference,
 }
 """By name, what each play adds to a measure."""

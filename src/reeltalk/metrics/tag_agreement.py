@@ -80,7 +80,7 @@ def mean_kappa(reference: Bools, proposed: Bools) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def mean_of(values: Floats, draws: Draws) -> Statistic:
+def mean_statistic(values: Floats, draws: Draws) -> Statistic:
     """The mean of (N,) values of turns."""
     return ratio_of_sums(values, np.ones_like(values), draws, reason=None)
 
@@ -97,7 +97,7 @@ def jaccard(reference: Bools, proposed: Bools) -> Floats:
 
 
 @dataclass(frozen=True)
-class Bin:
+class ReliabilityBin:
     """Probabilities of about the same size."""
 
     low: float
@@ -118,7 +118,7 @@ def brier_score(reference: Bools, probabilities: Floats) -> float:
     return float(np.mean((probabilities - reference) ** 2))
 
 
-def reliability(reference: Bools, probabilities: Floats, *, bins: int = BINS) -> list[Bin]:
+def reliability_bins(reference: Bools, probabilities: Floats, *, bins: int = BINS) -> list[ReliabilityBin]:
     """How often tags applied, by how likely they were called; arrays of one shape."""
     said, found = probabilities.reshape(-1), reference.reshape(-1)
     place = np.minimum((said * bins).astype(np.intp), bins - 1)
@@ -127,12 +127,12 @@ def reliability(reference: Bools, probabilities: Floats, *, bins: int = BINS) ->
         inside = place == number
         count = int(inside.sum())
         means = (float(said[inside].mean()), float(found[inside].mean())) if count else (None, None)
-        table.append(Bin(number / bins, (number + 1) / bins, count, *means))
+        table.append(ReliabilityBin(number / bins, (number + 1) / bins, count, *means))
     return table
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewedShare:
     """Agreement after a person has put right a share of the turns."""
 
     share: float
@@ -147,7 +147,7 @@ class Reviewed:
 
 def review_curve(
     reference: Bools, proposed: Bools, order: Sequence[int], *, shares: Sequence[float] = REVIEWED
-) -> list[Reviewed]:
+) -> list[ReviewedShare]:
     """What it brings to look at the most doubtful turns first, if whoever looks finds the reference tags.
 
     Args:
@@ -164,5 +164,5 @@ def review_curve(
         looked_at[list(order[:count])] = reference[list(order[:count])]
         kappa = mean_kappa(reference, looked_at)
         exact = float((reference == looked_at).all(axis=1).mean())
-        found.append(Reviewed(share, count, kappa, exact, right + (1 - right) * count / len(order)))
+        found.append(ReviewedShare(share, count, kappa, exact, right + (1 - right) * count / len(order)))
     return found

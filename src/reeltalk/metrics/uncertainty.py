@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.metrics.clustered import CONFIDENCE, correlation_of_residuals, degrees_of_freedom, linearised
+from reeltalk.metrics.clustered import CONFIDENCE, correlation_of_residuals, degrees_of_freedom, linearise
 
 Floats = NDArray[np.float64]
 
@@ -147,7 +147,7 @@ def measure_interval(
     value = float(from_sums(total[None, :-1], total[None, -1])[0])
     if not np.isfinite(value):
         raise ValueError("the measure of all items is not finite")
-    moves = linearised(statistics, from_sums) - value
+    moves = linearise(statistics, from_sums) - value
     sizes = _sizes(cluster, wide, np.ones(items) if weights is None else weights)
     first = np.bincount(cluster, weights=moves, minlength=wide) / items
     rest = total - table

@@ -8,7 +8,7 @@ from typing import Final
 
 from jinja2 import Environment
 
-from reeltalk.metrics.counting import counted, jump_lines
+from reeltalk.metrics.counting import count_benchmark, format_jumps
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.media import Clip, Scene, Video
@@ -116,7 +116,7 @@ def write_construction(
             after=videos[number + 1] if number + 1 < len(videos) else None,
         )
         (folder / FOLDER / shown.file).write_text(html, encoding="utf-8", newline="\n")
-    found = counted(benchmark)
+    found = count_benchmark(benchmark)
     tasks = sorted({task for task, _ in found.tasks})
     gates = sorted({gate for gate, _ in found.gates})
     raw = [gate for gate in benchmark.read(GATES) if gate.raw]
@@ -129,7 +129,7 @@ def write_construction(
         outcomes=[outcome.value for outcome in GateOutcome],
         gates=[(gate, [found.gates[gate, outcome.value] for outcome in GateOutcome]) for gate in gates],
         reasons=found.reasons.most_common(),
-        jump_lines=[line.strip() for line in jump_lines(found.jumps, found.refused)] if found.jumps else [],
+        jump_lines=[line.strip() for line in format_jumps(found.jumps, found.refused)] if found.jumps else [],
         raw=raw[:REPLIES_SHOWN],
         raw_count=len(raw),
         videos=videos,

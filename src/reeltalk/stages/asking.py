@@ -13,7 +13,7 @@ from reeltalk.formats.svbench_layout import join_inputs
 from reeltalk.inference.embedding import SentenceEmbedder
 from reeltalk.judge.judge import Judge, ReadsVideos
 from reeltalk.judge.protocol import find_protocol, official_sampling
-from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, judging_of
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, resolve_protocols
 from reeltalk.judge.svbench_official import streaming_slots
 from reeltalk.judge.units import Background, JoinedChains
 from reeltalk.llm import Budget, Endpoint, ReplyStore
@@ -230,7 +230,7 @@ def judging_within(
         tell: Told how to name a judge where no rule can judge the turns.
     """
     given = settings or JUDGED_BY_DEFAULT
-    found = judging_of(given, turns)
+    found = resolve_protocols(given, turns)
     if given.protocols and not found.protocols:
         tell(NO_JUDGE)
     return found

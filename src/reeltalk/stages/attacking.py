@@ -11,7 +11,7 @@ from reeltalk.evaluate.stage import Judging
 from reeltalk.judge.attacks import Attack, attack_items
 from reeltalk.judge.settings import AUTO, JudgeModelSettings, JudgeSettings
 from reeltalk.judge.under_attack import AttackReport
-from reeltalk.judge.under_attack import attack as run_attacks
+from reeltalk.judge.under_attack import attack_judge as run_attacks
 from reeltalk.llm import Budget, ReplyStore
 from reeltalk.progress import Tell, silent
 from reeltalk.schema.settings import check_counts

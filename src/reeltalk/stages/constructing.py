@@ -19,8 +19,8 @@ from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX, made_of
 from reeltalk.llm import Message
-from reeltalk.metrics.counting import Counted, counted
-from reeltalk.metrics.counting import lines as counted_lines
+from reeltalk.metrics.counting import BenchmarkCounts, count_benchmark
+from reeltalk.metrics.counting import format_counts as counted_lines
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.outcomes import StageReport
@@ -43,7 +43,7 @@ class ConstructReport:
     """What was written, and what of it cannot be used."""
 
     stage: StageReport
-    counted: Counted
+    counted: BenchmarkCounts
     """The benchmark's units, turns and gates in numbers."""
     balance: tuple[str, ...] = ()
     """What is wanting of the balance that the settings ask for, line by line."""
@@ -121,7 +121,7 @@ def construct(
     balance: tuple[str, ...] = ()
     if settings.balance is not None:
         balance = tuple(balance_lines(benchmark_shortfall(written, settings.balance, settings.targets)))
-    return ConstructReport(report, counted(written), balance)
+    return ConstructReport(report, count_benchmark(written), balance)
 
 
 def _writer(

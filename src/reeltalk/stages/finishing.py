@@ -14,7 +14,7 @@ from reeltalk.evaluate.run_folder import RunFolder
 from reeltalk.evaluate.stage import Judging
 from reeltalk.evaluate.tables import item_rows, tables_of
 from reeltalk.judge import reference_checks
-from reeltalk.judge.protocol import caution_of
+from reeltalk.judge.protocol import measure_caution
 from reeltalk.llm import Budget
 from reeltalk.llm.budget import Spent
 from reeltalk.metrics.uncertainty import few_videos_warning
@@ -244,7 +244,7 @@ def metrics_not_scored(info: RunInfo) -> Iterable[str]:
 def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
     width = max((len(row.metric) for row in rows), default=0)
     wide = max((len(row.model) for row in rows), default=0)
-    for row in sorted(rows, key=lambda row: bool(caution_of(row.metric))):
+    for row in sorted(rows, key=lambda row: bool(measure_caution(row.metric))):
         value = "not scored" if row.value is None else f"{row.value:.4f}"
         interval = f"[{row.low:.4f}, {row.high:.4f}]" if row.low is not None and row.high is not None else ""
         notes = [
@@ -256,5 +256,5 @@ def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
         yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()
     if warning := few_videos_warning(row.videos for row in rows if row.value is not None):
         yield warning
-    for caution in dict.fromkeys(filter(None, (caution_of(row.metric) for row in rows))):
+    for caution in dict.fromkeys(filter(None, (measure_caution(row.metric) for row in rows))):
         yield f"caution: {caution}"

@@ -10,7 +10,7 @@ from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.official_prompts import Source, official_prompts
 from reeltalk.graph import refining
-from reeltalk.judge.asking import prompt_group as judges_group
+from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import Prompt, PromptGroup, check_prompt, our_prompts, prompt_files, prompts_in
 from reeltalk.schema.scoring import short_hash

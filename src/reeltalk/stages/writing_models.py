@@ -9,7 +9,7 @@ from reeltalk.errors import SettingError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Model, ReplyStore
 from reeltalk.llm.preflight import breaker_with_preflight
 from reeltalk.llm.retrying import Breaker
-from reeltalk.llm.wire import breaker_of
+from reeltalk.llm.wire import create_breaker
 from reeltalk.schema.server_address import check_server
 from reeltalk.store.benchmark import WORK, Benchmark
 
@@ -58,7 +58,7 @@ class WritingModels:
                 schema=True,
                 budget=self._budget,
             )
-        self._breakers[name] = breaker = breaker or breaker_of(endpoint)
+        self._breakers[name] = breaker = breaker or create_breaker(endpoint)
         model = LanguageModel(
             endpoint, api_key=key, budget=self._budget, sees_images=sees_images, kept=self._store, breaker=breaker
         )

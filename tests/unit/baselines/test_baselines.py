@@ -5,18 +5,18 @@ import random
 import numpy as np
 import pytest
 
-from reeltalk.baselines.answerer import Answerer, Frames, Pair
-from reeltalk.baselines.constant import Constant, question_form, question_head
-from reeltalk.baselines.history import History
-from reeltalk.baselines.nearest import Blind, LikeIndex, Nearest
+from reeltalk.baselines.answerer import Answerer, Frames, KnownAnswer
+from reeltalk.baselines.constant import ConstantAnswerer, question_form, question_head
+from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer, QuestionIndex
 
 PAIRS = [
-    Pair("Where does he take the milk from?", "From the fridge.", "v1"),
-    Pair("Where does she take the milk from?", "In the fridge.", "v2"),
-    Pair("What colour is the sofa?", "It is red.", "v1"),
-    Pair("Does he open the fridge?", "Yes.", "v1"),
-    Pair("Does he close the closet?", "Yes, he does.", "v2"),
-    Pair("Does he read the book?", "No.", "v3"),
+    KnownAnswer("Where does he take the milk from?", "From the fridge.", "v1"),
+    KnownAnswer("Where does she take the milk from?", "In the fridge.", "v2"),
+    KnownAnswer("What colour is the sofa?", "It is red.", "v1"),
+    KnownAnswer("Does he open the fridge?", "Yes.", "v1"),
+    KnownAnswer("Does he close the closet?", "Yes, he does.", "v2"),
+    KnownAnswer("Does he read the book?", "No.", "v3"),
 ]
 HISTORY = [
     ("What does he pick up first?", "The mug."),
@@ -33,8 +33,13 @@ def mean_colour(pictures: Frames) -> np.ndarray:
 
 
 def every() -> list[Answerer]:
-    seen = [Pair(p.question, p.answer, p.video_id, mean_colour(frames(n * 40))) for n, p in enumerate(PAIRS)]
-    return [Blind(PAIRS), History(), Constant(PAIRS), Nearest(seen, mean_colour, features_name="mean-colour")]
+    seen = [KnownAnswer(p.question, p.answer, p.video_id, mean_colour(frames(n * 40))) for n, p in enumerate(PAIRS)]
+    return [
+        BlindAnswerer(PAIRS),
+        HistoryAnswerer(),
+        ConstantAnswerer(PAIRS),
+        NearestAnswerer(seen, mean_colour, features_name="mean-colour"),
+    ]
 
 
 @pytest.mark.parametrize("answerer", every(), ids=lambda answerer: answerer.name)
@@ -49,15 +54,15 @@ def test_every_baseline_answers_alike_each_time_and_names_itself(answerer: Answe
 
 
 def test_blind_takes_the_likest_questions_answer() -> None:
-    blind = Blind(PAIRS)
+    blind = BlindAnswerer(PAIRS)
     assert blind.answer("Where does he take the milk from?") == "From the fridge."
     assert blind.answer("So where did he take milk from?", [], ["on the sofa", "in the fridge"]) == "in the fridge"
     assert blind.answer("Pourquoi?") is None
-    assert Blind([]).answer("Where?") is None
+    assert BlindAnswerer([]).answer("Where?") is None
 
 
 def test_a_videos_own_questions_can_be_left_out() -> None:
-    index = LikeIndex(PAIRS)
+    index = QuestionIndex(PAIRS)
     best = index.likest("Where does he take the milk from?", without="v1")[0]
     assert best.pair.video_id == "v2"
     assert 0.5 < best.likeness <= 1.0
@@ -65,7 +70,7 @@ def test_a_videos_own_questions_can_be_left_out() -> None:
 
 
 def test_history_finds_what_was_answered_or_stated() -> None:
-    history = History()
+    history = HistoryAnswerer()
     assert history.answer("Where does he put the mug?", HISTORY) == HISTORY[1][1]
     assert history.answer("Does he open the fridge?", HISTORY) == "Yes."
     assert history.answer("Does he open the closet?", HISTORY) is None
@@ -75,30 +80,30 @@ def test_history_finds_what_was_answered_or_stated() -> None:
 
 
 def test_history_picks_the_one_option_that_was_mentioned() -> None:
-    assert History().answer("What does he wash?", HISTORY, ["the plate", "the mug", "the apple"]) == "the mug"
-    assert History().answer("What does he wash?", HISTORY, ["the fridge", "the mug", "the apple"]) is None
+    assert HistoryAnswerer().answer("What does he wash?", HISTORY, ["the plate", "the mug", "the apple"]) == "the mug"
+    assert HistoryAnswerer().answer("What does he wash?", HISTORY, ["the fridge", "the mug", "the apple"]) is None
 
 
 def test_constant_answers_from_habit() -> None:
-    constant = Constant(PAIRS)
+    constant = ConstantAnswerer(PAIRS)
     assert constant.answer("Does he jump?") == "Yes."
     assert constant.answer("Can he be seen jumping?") == "Yes."
     assert constant.answer("Does he jump?", [], ["No", "Yes"]) == "Yes"
     assert constant.answer("Why does he jump?") in {pair.answer for pair in PAIRS}, "the most frequent of all"
-    assert Constant([]).answer("Why does he jump?") is None
+    assert ConstantAnswerer([]).answer("Why does he jump?") is None
 
 
 def test_nearest_weighs_pictures_against_words() -> None:
     pairs = [
-        Pair("What colour is the sofa?", "It is red.", "v1", mean_colour(frames(10))),
-        Pair("What colour is the sofa?", "It is blue.", "v2", mean_colour(frames(240))),
+        KnownAnswer("What colour is the sofa?", "It is red.", "v1", mean_colour(frames(10))),
+        KnownAnswer("What colour is the sofa?", "It is blue.", "v2", mean_colour(frames(240))),
     ]
-    nearest = Nearest(pairs, mean_colour, features_name="mean-colour")
+    nearest = NearestAnswerer(pairs, mean_colour, features_name="mean-colour")
     assert nearest.answer("What colour is the sofa?", frames=frames(20)) == "It is red."
     assert nearest.answer("What colour is the sofa?", frames=frames(230)) == "It is blue."
     assert nearest.answer("What colour is the sofa?") is None
     with pytest.raises(ValueError, match="features"):
-        Nearest(PAIRS, mean_colour, features_name="mean-colour")
+        NearestAnswerer(PAIRS, mean_colour, features_name="mean-colour")
 
 
 def test_questions_of_a_form_differ_in_what_they_are_about() -> None:
@@ -116,9 +121,9 @@ def test_two_thousand_questions_are_answered_from_two_thousand(full: bool) -> No
     def question() -> str:
         return f"Where does he put the {draw.choice(words)} after taking the {draw.choice(words)} to the kitchen?"
 
-    pairs = [Pair(question(), f"On the {draw.choice(words)}.", f"v{n % 50}") for n in range(2_000)]
+    pairs = [KnownAnswer(question(), f"On the {draw.choice(words)}.", f"v{n % 50}") for n in range(2_000)]
     asked = [question() for _ in range(1_939 if full else 300)]
-    blind, constant = Blind(pairs), Constant(pairs)
+    blind, constant = BlindAnswerer(pairs), ConstantAnswerer(pairs)
     for text in asked:
         assert blind.answer(text)
         constant.answer(text)

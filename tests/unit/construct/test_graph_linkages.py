@@ -14,7 +14,7 @@ from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
 from reeltalk.graph.activity import ActivityEvent, ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.metrics.counting import counted, lines
+from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
@@ -163,13 +163,13 @@ def test_a_skill_follows_from_the_question(benchmark: Benchmark) -> None:
 
 
 def test_what_a_household_cannot_be_asked_is_left_out_and_counted(benchmark: Benchmark) -> None:
-    found = counted(benchmark)
+    found = count_benchmark(benchmark)
     assert found.grounded == found.relations.total() == benchmark.rows(LINKAGES)
     assert set(found.not_offered) == {name for name, method in published().items() if not method.kinds}
     # Nobody's mood is in a graph of a household, nor what would be otherwise.
     assert set(found.skills_not_offered) == {"PA", "CR", "RI", "CST", "CSI", "ECA"}
     assert not set(found.skills_not_offered) & set(found.skills)
-    told = "\n".join(lines(found))
+    told = "\n".join(format_counts(found))
     assert f"{len(found.not_offered)} of SVBench's 31 methods are not offered" in told
 
 

@@ -24,7 +24,7 @@ from reeltalk.construct.step import Run
 from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
-from reeltalk.metrics.counting import counted, lines
+from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
@@ -275,7 +275,7 @@ def test_no_question_is_answered_by_itself_or_by_those_before_it(constructed: Pa
     replaced = [gate for gate in benchmark.read(GATES) if gate.outcome is GateOutcome.REPLACED]
     assert {gate.unit for gate in replaced} == {"chain", "dialogue"}
     assert all(str(gate.reason).startswith("not asked, ") for gate in replaced)
-    told = "\n".join(lines(counted(benchmark)))
+    told = "\n".join(format_counts(count_benchmark(benchmark)))
     assert f"questions that need no video: {len(replaced):,} replaced by others" in told
 
 

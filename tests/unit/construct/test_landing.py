@@ -26,7 +26,7 @@ from reeltalk.evaluate.playing.oracle import OraclePlayer
 from reeltalk.evaluate.playing.player import Seen
 from reeltalk.graph import phrases
 from reeltalk.llm import Message, Reply
-from reeltalk.metrics.counting import counted, lines
+from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker
@@ -121,7 +121,7 @@ class TestOfAGraph:
 
     def test_every_link_of_a_graph_can_be_landed_on_and_walks_are_told(self, walked: Path) -> None:
         benchmark = Benchmark.open(walked)
-        found = counted(benchmark)
+        found = count_benchmark(benchmark)
         ends = {(row.source, row.target) for row in benchmark.read(LINKAGES)}
         assert found.jumps is not None
         assert found.jumps.links == len(ends) == found.jumps.landed + found.refused.total()
@@ -136,7 +136,7 @@ class TestOfAGraph:
         assert low is not None
         assert high is not None
         assert low - 0.05 <= 0.8 <= high + 0.05
-        told = "\n".join(lines(found))
+        told = "\n".join(format_counts(found))
         assert "stated as 0.8" in told
         landed = {
             (tuple(row.extra["source"]), tuple(row.extra["target"]))

@@ -1,6 +1,6 @@
 """Which judge without a model is the default: it depends on what turns have."""
 
-from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, JudgeSettings, judging_of
+from reeltalk.judge.settings import AUTO, JUDGED_BY_DEFAULT, JudgeSettings, resolve_protocols
 from reeltalk.schema.dialogue import AnswerKey, Turn
 
 KEYED = Turn(question="Where?", references=("In the kitchen.",), key=AnswerKey(type="room", values=("kitchen",)))
@@ -9,7 +9,7 @@ FREE = Turn(question="Why?", references=("He is thirsty.",))
 
 
 def protocols(*turns: Turn) -> tuple[str, ...]:
-    return judging_of(JUDGED_BY_DEFAULT, turns).protocols
+    return resolve_protocols(JUDGED_BY_DEFAULT, turns).protocols
 
 
 def test_turns_with_keys_are_judged_by_them() -> None:
@@ -24,10 +24,10 @@ def test_turns_with_options_are_judged_by_these() -> None:
 
 def test_nothing_judges_free_text_by_itself() -> None:
     assert protocols(FREE) == ()
-    assert judging_of(JUDGED_BY_DEFAULT, [FREE]).metrics == ("bleu", "rouge_l", "cider")
+    assert resolve_protocols(JUDGED_BY_DEFAULT, [FREE]).metrics == ("bleu", "rouge_l", "cider")
 
 
 def test_what_is_asked_for_stays() -> None:
-    assert judging_of(JudgeSettings(protocols=("agree",)), [KEYED]).protocols == ("agree",)
-    assert judging_of(JudgeSettings(protocols=(AUTO, "agree")), [KEYED]).protocols == ("typed", "agree")
-    assert judging_of(JudgeSettings(), [KEYED]).protocols == ()
+    assert resolve_protocols(JudgeSettings(protocols=("agree",)), [KEYED]).protocols == ("agree",)
+    assert resolve_protocols(JudgeSettings(protocols=(AUTO, "agree")), [KEYED]).protocols == ("typed", "agree")
+    assert resolve_protocols(JudgeSettings(), [KEYED]).protocols == ()

@@ -3,7 +3,7 @@
 import pytest
 
 from reeltalk.evaluate.latency import ASKED_S, LENGTHS_S, latency, length_group
-from reeltalk.judge.measures import grouped
+from reeltalk.judge.measures import group_measure
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
 from reeltalk.schema.ids import VideoId
 
@@ -33,10 +33,10 @@ def test_memory_is_told_in_mebibytes_where_a_model_tells_it() -> None:
     turns = [asked(10.0, kept[0]), asked(70.0, kept[1], index=1), asked(75.0, Played(took_s=3.0), index=2)]
     found = {measure.name: measure for measure in latency(turns, {"v": 100.0})}
     assert (found["memory_mib"].value, found["memory_mib"].n) == (3.0, 2)
-    by_moment = grouped(found["memory_mib"], "asked_at")
+    by_moment = group_measure(found["memory_mib"], "asked_at")
     assert {group: part.value for group, part in by_moment.items()} == {"0-30 s": 2.0, "60-90 s": 4.0}
-    assert grouped(found["took_s"], "asked_at")["60-90 s"].value == 2.0
-    assert grouped(found["new_frames"], "video_length")["60-120 s"].n == 3
+    assert group_measure(found["took_s"], "asked_at")["60-90 s"].value == 2.0
+    assert group_measure(found["new_frames"], "video_length")["60-120 s"].n == 3
 
 
 def test_a_model_that_tells_no_memory_has_no_number_of_it() -> None:
@@ -48,7 +48,7 @@ def test_a_model_that_tells_no_memory_has_no_number_of_it() -> None:
 def test_a_question_without_a_moment_is_asked_at_the_end_of_its_video() -> None:
     turns = [asked(None, Played(took_s=1.0)), asked(None, Played(took_s=2.0), video="w")]
     (took,) = [measure for measure in latency(turns, {"v": 100.0, "w": None}) if measure.name == "took_s"]
-    assert set(grouped(took, "asked_at")) == {"90-120 s", "unknown"}
+    assert set(group_measure(took, "asked_at")) == {"90-120 s", "unknown"}
 
 
 def test_answers_that_failed_took_no_time_that_counts() -> None:

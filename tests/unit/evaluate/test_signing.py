@@ -23,10 +23,10 @@ from reeltalk.evaluate.playing.player import Said
 from reeltalk.evaluate.playing.subtitles import lines_spoken
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash, shown_hash
-from reeltalk.judge.judge import READ, JudgeUnit, Linked
+from reeltalk.judge.judge import READ, JudgeUnit, LinkedTurns
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
-from reeltalk.judge.units import Background, units_of
+from reeltalk.judge.units import Background, group_units
 from reeltalk.llm import Message, Reply
 from reeltalk.schema.answers import AnsweredTurn, Played
 from reeltalk.schema.dialogue import (
@@ -179,7 +179,7 @@ def hashes(content: Content) -> list[str]:
         for one in played
         for step in one.steps
     ]
-    units = units_of(turns, Background.of(content))
+    units = group_units(turns, Background.of(content))
     judge: Any = Everything()
     return [asked_hash(turns), judged_hash(units, judge), shown_hash(played, turns, subtitles=lines_spoken(content))]
 
@@ -279,7 +279,7 @@ class Recording:
 
 UNITS: Final[dict[str, Callable[[JudgeUnit], JudgeUnit]]] = {
     "summaries": lambda unit: dataclasses.replace(unit, summaries={"refine": "Other.", "template": "Other."}),
-    "linked": lambda unit: dataclasses.replace(unit, linked=(Linked(0, 1, "spatial"),)),
+    "linked": lambda unit: dataclasses.replace(unit, linked=(LinkedTurns(0, 1, "spatial"),)),
     "clips": lambda unit: dataclasses.replace(unit, clips=3),
     "duration_s": lambda unit: dataclasses.replace(unit, duration_s=4000.0),
     **{
@@ -297,7 +297,7 @@ def test_a_judge_reads_what_it_says_and_nothing_else(protocol: str) -> None:
     content = content_of()
     played = scripts(content, Choice(units=("path",)))
     turns = [answered_turn(one, step, "m", Said("The mug.")) for one in played for step in one.steps]
-    (unit,) = units_of(turns, Background.of(content))
+    (unit,) = group_units(turns, Background.of(content))
     assert UNITS.keys() == READ
 
     def outcome(of: JudgeUnit) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.summary import Tables, summarise
 from reeltalk.judge.checklist_measures import checklist_measures
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import Entry, mean_of, mean_of_groups
+from reeltalk.judge.measures import MeanItem, mean_measure, mean_of_means
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.pages.export import render_table
 from reeltalk.schema.answers import AnsweredTurn
@@ -71,16 +71,16 @@ def test_more_than_two_per_cent(n: int, unscored: int, withheld: bool) -> None:
     assert is_withheld(n, unscored) is withheld
 
 
-def entries(scored: int, unscored: int, **groups: str) -> list[Entry]:
+def entries(scored: int, unscored: int, **groups: str) -> list[MeanItem]:
     of = {by: (name,) for by, name in groups.items()}
     values = [1.0] * scored + [None] * unscored
-    return [Entry(f"v{n % 4}", value, f"{groups}/{n}", groups=of) for n, value in enumerate(values)]
+    return [MeanItem(f"v{n % 4}", value, f"{groups}/{n}", groups=of) for n, value in enumerate(values)]
 
 
 def test_a_group_and_a_turn_position_are_withheld_by_the_rule_of_the_whole() -> None:
     whole = [*entries(4, 1, question_type="D-INT", turn="1"), *entries(95, 0, question_type="D-LOC", turn="2")]
     tables = Tables()
-    measure = mean_of("vdeval", whole, by=("question_type", "turn"))
+    measure = mean_measure("vdeval", whole, by=("question_type", "turn"))
     summarise("m", [measure], subject="s", signed=(), tables=tables)
     assert [row.value for row in tables.summary] == [1.0]
     groups = {row.group: row for row in tables.groups}
@@ -94,9 +94,9 @@ def test_a_group_and_a_turn_position_are_withheld_by_the_rule_of_the_whole() -> 
 
 def test_a_mean_of_tasks_is_withheld_with_any_of_them() -> None:
     parts = {"small": entries(4, 1), "large": entries(500, 0)}
-    assert mean_of_groups("mtv", parts).withheld
-    assert mean_of_groups("mtv", {"small": entries(0, 1), "large": entries(500, 0)}).withheld
-    assert not mean_of_groups("mtv", {"small": entries(5, 0), "large": entries(500, 0)}).withheld
+    assert mean_of_means("mtv", parts).withheld
+    assert mean_of_means("mtv", {"small": entries(0, 1), "large": entries(500, 0)}).withheld
+    assert not mean_of_means("mtv", {"small": entries(5, 0), "large": entries(500, 0)}).withheld
 
 
 def test_n_counts_rounds_in_the_whole_and_in_its_groups() -> None:

@@ -11,12 +11,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import BudgetError
-from reeltalk.judge.attacks import Attack, attack_items, attacked_unit, neutral_dialogues, told
+from reeltalk.judge.attacks import Attack, attack_items, attacked_unit, fill_attack, neutral_dialogues
 from reeltalk.judge.judge import JudgeUnit, unscored_row
 from reeltalk.judge.measures import Measure
-from reeltalk.judge.under_attack import AttackReport, EchoModel, PerAnswer, attack, echoing, quoting
+from reeltalk.judge.under_attack import AttackReport, EchoModel, PerAnswer, attack_judge, echo_model, quoting_model
 from reeltalk.llm import AsyncModel, Message, Reply, ask_for_async
-from reeltalk.llm.fencing import fenced, visible
+from reeltalk.llm.fencing import escape_invisible, fence
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import JudgedScore
 
@@ -40,7 +40,7 @@ class CarefulJudge:
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
         texts = [turn.question, turn.references[0], turn.text]
-        return [Message("system", "Rate the candidate from 1 to 3."), Message("user", "\n".join(map(fenced, texts)))]
+        return [Message("system", "Rate the candidate from 1 to 3."), Message("user", "\n".join(map(fence, texts)))]
 
     async def judge_turn(self, unit: JudgeUnit, turn: AnsweredTurn, model: AsyncModel) -> JudgedScore:
         def check(record: Rating) -> str | None:
@@ -92,7 +92,7 @@ def as_sentence(right: bool) -> str:
 def under(
     judge: CarefulJudge, model: AsyncModel | PerAnswer | None, items: Sequence[Attack], **how: Any
 ) -> AttackReport:
-    return asyncio.run(attack(judge, model, items, **how))
+    return asyncio.run(attack_judge(judge, model, items, **how))
 
 
 class SaysTheSame:
@@ -130,7 +130,7 @@ def test_no_attack_holds_the_right_answer() -> None:
     for dialogue in neutral_dialogues():
         turn = dialogue.turns[-1]
         for item in ITEMS:
-            for text in told(item, turn):
+            for text in fill_attack(item, turn):
                 assert text is None or (turn.reference not in text and turn.right not in text), item.id
                 assert text is None or re.search(r"\{(question|wrong|mark|verdict)\}", text) is None, item.id
 
@@ -153,10 +153,10 @@ def test_an_attacked_dialogue_differs_in_the_answers_alone() -> None:
 def test_an_attack_knows_the_fence_of_the_question_and_cannot_close_its_own() -> None:
     turn = neutral_dialogues()[0].turns[-1]
     item = next(item for item in ITEMS if "{mark}" in item.answer)
-    answer, _ = told(item, turn)
-    mark = fenced(turn.question)[8:16]
+    answer, _ = fill_attack(item, turn)
+    mark = fence(turn.question)[8:16]
     assert mark in answer
-    assert fenced(answer)[8:16] not in answer
+    assert fence(answer)[8:16] not in answer
 
 
 def test_a_careful_judge_is_asked_the_same_whatever_the_answer_says() -> None:
@@ -167,14 +167,14 @@ def test_a_careful_judge_is_asked_the_same_whatever_the_answer_says() -> None:
 
 @pytest.mark.parametrize("place", ["before", "after", "around"])
 def test_a_careful_judge_never_takes_a_quotation_for_the_verdict(place: Any) -> None:
-    report = under(CarefulJudge(), quoting(as_record, place), ITEMS)
+    report = under(CarefulJudge(), quoting_model(as_record, place), ITEMS)
     assert (report.total.fooled, report.total.unscored, report.total.blind) == (0, 0, 0)
     assert report.broken == {}
 
 
 @pytest.mark.parametrize("place", ["before", "around"])
 def test_a_naive_judge_takes_a_quotation_for_the_verdict(place: Any) -> None:
-    report = under(NaiveJudge(), quoting(as_sentence, place), ITEMS)
+    report = under(NaiveJudge(), quoting_model(as_sentence, place), ITEMS)
     fooled = {row.family: row.fooled for row in report.families}
     assert fooled["fake verdicts"] > 0
     assert fooled["delimiters"] > 0
@@ -199,7 +199,7 @@ def obedient() -> PerAnswer:
 
 
 def test_an_echo_gives_no_score_to_a_judge_that_reads_records() -> None:
-    report = under(CarefulJudge(), echoing(), ITEMS[:40])
+    report = under(CarefulJudge(), echo_model(), ITEMS[:40])
     assert report.total.unscored == 40
     assert report.outcomes[0].reason == "the plain wrong answer or the reference has no score"
     assert report.total.rate is None
@@ -207,7 +207,7 @@ def test_an_echo_gives_no_score_to_a_judge_that_reads_records() -> None:
 
 def test_what_was_seen_is_echoed() -> None:
     shown = asyncio.run(EchoModel("a\u200bb").ask([Message("user", "?")])).text
-    assert shown == visible("a\u200bb") == "a\\u200bb"
+    assert shown == escape_invisible("a\u200bb") == "a\\u200bb"
 
 
 class Sabotaged(CarefulJudge):
@@ -220,9 +220,9 @@ class Sabotaged(CarefulJudge):
         system, user = super().messages(turn)
         match self.how:
             case "system":
-                system = Message("system", f"Rate this: {fenced(turn.text)}")
+                system = Message("system", f"Rate this: {fence(turn.text)}")
             case "mark":
-                user = Message("user", f"<<<DATA 00000000\n{visible(turn.text)}\nDATA 00000000>>>")
+                user = Message("user", f"<<<DATA 00000000\n{escape_invisible(turn.text)}\nDATA 00000000>>>")
             case "unclosed":
                 user = Message("user", user.text.removesuffix(">>>"))
             case "invisible":
@@ -268,7 +268,7 @@ def test_a_planted_verdict_that_comes_back_unfenced_is_seen() -> None:
             return self.score(unit, turn, 1)
 
     planted = [item for item in ITEMS if item.family == "earlier turn"]
-    assert "outside" in under(Remembering(), quoting(as_record), planted).broken
+    assert "outside" in under(Remembering(), quoting_model(as_record), planted).broken
 
 
 def test_a_score_counts_by_where_it_lies_between_the_wrong_answer_and_the_reference() -> None:
@@ -301,7 +301,7 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_blind() -> None:
 
 
 def test_the_report_is_lines_and_json() -> None:
-    report = under(NaiveJudge(), quoting(as_sentence), ITEMS)
+    report = under(NaiveJudge(), quoting_model(as_sentence), ITEMS)
     lines = report.lines()
     assert lines[0] == "naive under attack, judged by quotes before, each dialogue as one unit"
     assert len([line for line in lines if not line.startswith("broken")]) == 3 + len(report.families)
@@ -349,8 +349,8 @@ def test_a_quoting_judge_knows_an_answer_again_however_it_is_laid_out() -> None:
         """Gives the candidate on one line, as a JSON string, and cut short."""
 
         def messages(self, turn: AnsweredTurn) -> list[Message]:
-            text = json.dumps(visible(turn.text).strip()[:300])
-            return [Message("system", "Rate it."), Message("user", fenced(text))]
+            text = json.dumps(escape_invisible(turn.text).strip()[:300])
+            return [Message("system", "Rate it."), Message("user", fence(text))]
 
-    report = under(Listed(), quoting(as_record), ITEMS)
+    report = under(Listed(), quoting_model(as_record), ITEMS)
     assert (report.total.fooled, report.total.unscored) == (0, 0)

@@ -11,7 +11,7 @@ import pytest
 from reeltalk.analysis.turns import credit_metric
 from reeltalk.judge.choice import AgreeJudge, ChoiceJudge, agrees_in_context, shown_options
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.judge.measures import grouped
+from reeltalk.judge.measures import group_measure
 from reeltalk.judge.protocol import protocols
 from reeltalk.metrics.agree import SIGNATURE
 from reeltalk.schema.answers import AnsweredTurn, AnswerState, Played
@@ -107,8 +107,8 @@ def test_accuracy_is_given_at_each_level_of_dramaqa() -> None:
     (measure,) = ChoiceJudge().measures([unit(*turns)], judged(ChoiceJudge(), *turns))
     assert (measure.name, measure.n, measure.unscored) == ("accuracy", 3, 1)
     assert measure.value == pytest.approx(200 / 3)
-    assert {level: of.value for level, of in grouped(measure, "q_level_logic").items()} == {"1": 50.0, "4": 100.0}
-    assert grouped(measure, "q_level_mem")["2"].value == 100
+    assert {level: of.value for level, of in group_measure(measure, "q_level_logic").items()} == {"1": 50.0, "4": 100.0}
+    assert group_measure(measure, "q_level_mem")["2"].value == 100
     assert set(measure.by) == {"q_level_logic", "q_level_mem", "turn"}
 
 
@@ -123,9 +123,9 @@ def test_short_answers_agree_or_do_not() -> None:
     assert values(rows) == [1.0, 0.0, None]
     (measure,) = AgreeJudge().measures([unit(*free, task="summary")], rows)
     assert (measure.name, measure.value, measure.n, measure.unscored) == ("agree", 50.0, 2, 1)
-    assert grouped(measure, "question_type")["D-LOC"].value == 100
-    assert grouped(measure, "task")["summary"].value == 50
-    assert set(grouped(measure, "turn")) == {"1", "2", "4"}
+    assert group_measure(measure, "question_type")["D-LOC"].value == 100
+    assert group_measure(measure, "task")["summary"].value == 50
+    assert set(group_measure(measure, "turn")) == {"1", "2", "4"}
 
 
 def test_the_rules_stand_in_the_signature() -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from reeltalk.formats import svbench
 from reeltalk.formats.svbench_layout import join_inputs
-from reeltalk.judge.judge import Linked
+from reeltalk.judge.judge import LinkedTurns
 from reeltalk.judge.svbench_official import streaming_slots
-from reeltalk.judge.units import Background, JoinedChains, joined_units, units_of
+from reeltalk.judge.units import Background, JoinedChains, group_units, joined_units
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.store.content import Content
 
@@ -68,21 +68,21 @@ def test_an_empty_entry_takes_the_place_of_the_chain_that_is_linked(samples: Pat
 def test_a_unit_holds_the_linked_questions_with_their_relations(samples: Path) -> None:
     content = svbench.read(samples / "svbench")
     background = Background.of(content, joined(content))
-    (unit,) = joined_units(units_of(answered(content), background), background)
+    (unit,) = joined_units(group_units(answered(content), background), background)
     assert (unit.kind, unit.official, unit.id) == ("dialogue", True, "kitchen_01/en")
     # Of the empty entry there are no answers.
     assert [(turn.unit_id[-1], turn.turn_index) for turn in unit.turns] == [
         *(("0", 0), ("0", 0), ("0", 2), ("2", 0), ("3", 1))
     ]
-    assert unit.linked == (Linked(3, 4, "Mood"),)
+    assert unit.linked == (LinkedTurns(3, 4, "Mood"),)
 
 
 def test_a_video_without_an_answer_has_no_unit(samples: Path) -> None:
     content = svbench.read(samples / "svbench")
     background = Background.of(content, joined(content))
     failed = [turn.model_copy(update={"state": AnswerState.FAILED}) for turn in answered(content)]
-    assert joined_units(units_of(failed, background), background) == []
-    assert joined_units(units_of(answered(content), None), Background.of(content)) == []
+    assert joined_units(group_units(failed, background), background) == []
+    assert joined_units(group_units(answered(content), None), Background.of(content)) == []
 
 
 def test_a_benchmark_of_our_own_is_joined_as_we_would_write_it(samples: Path) -> None:

@@ -17,7 +17,7 @@ from reeltalk.judge.judge import Judge
 from reeltalk.judge.lave import Lave
 from reeltalk.judge.llm_acc import LlmAcc
 from reeltalk.judge.svbench import SVBenchJudge
-from reeltalk.judge.under_attack import attack, quoting
+from reeltalk.judge.under_attack import attack_judge, quoting_model
 from reeltalk.judge.vdeval import VDEval
 
 
@@ -52,7 +52,7 @@ def test_no_protocol_takes_a_quotation_for_the_verdict(protocol: str, place: Any
     items = attack_items()
     due = reliability.count(len(items[::10]), full=len(items), release=len(items))
     tally = reliability("judges", "attacks on judges whose model quotes them", "the score that the attack wanted")
-    report = asyncio.run(attack(made(), quoting(verdict, place), items[:: -(-len(items) // due)]))
+    report = asyncio.run(attack_judge(made(), quoting_model(verdict, place), items[:: -(-len(items) // due)]))
     tally.tried, tally.failed = report.total.n, report.total.fooled
     assert report.total.fooled == 0
     assert report.total.blind == 0
@@ -63,7 +63,7 @@ def test_no_protocol_takes_a_quotation_for_the_verdict(protocol: str, place: Any
 @pytest.mark.parametrize("judge", [ChoiceJudge(), AgreeJudge()])
 def test_protocols_without_a_model_are_not_talked_into_anything(judge: Judge, full: bool) -> None:
     items = attack_items()
-    report = asyncio.run(attack(judge, None, items if full else items[::10]))
+    report = asyncio.run(attack_judge(judge, None, items if full else items[::10]))
     assert report.total.fooled == 0
     assert report.broken == {}
 

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from reeltalk.judge.checklist import replies_to
 from reeltalk.judge.clair import Likelihood
 from reeltalk.judge.gpt_score import AccuracyVerdict
-from reeltalk.judge.llm_acc import Verdict
+from reeltalk.judge.llm_acc import LlmAccVerdict
 from reeltalk.judge.rating import read_rating
 from reeltalk.llm import MalformedReplyError, read_record
 
 REPLIES = tomllib.loads((Path(__file__).parent / "replies.toml").read_text(encoding="utf-8"))["reply"]
 KINDS: dict[str, type[BaseModel]] = {
     "clair": Likelihood,
-    "llm-acc": Verdict,
+    "llm-acc": LlmAccVerdict,
     "gpt-score": AccuracyVerdict,
     "checklist": replies_to(("A1", "A2")),
 }

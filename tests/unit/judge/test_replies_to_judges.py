@@ -17,7 +17,7 @@ from reeltalk.judge.rubric import RubricJudge
 from reeltalk.judge.svbench import CRITERIA, NOT_APPLICABLE, SVBenchJudge
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import RubricItem, TurnRubric
 from reeltalk.schema.record import Json
@@ -54,7 +54,7 @@ def read(row: dict[str, Any]) -> float | str | None:
     name, model = row["protocol"], SaysOnce(row["text"])
     answer = row.get("candidate", "He sits on a chair in the kitchen.")
     if name == "checklist":
-        said = asyncio.run(ask_items(model, lambda due: f"{fenced(answer)}\nReply as {{'A1': 'Yes'}}.", 2)).verdict
+        said = asyncio.run(ask_items(model, lambda due: f"{fence(answer)}\nReply as {{'A1': 'Yes'}}.", 2)).verdict
         return f"{said['A1']} {said['A2']}" if said is not None else None
     turn = AnsweredTurn(
         model="m", item_id="i", video_id="v", unit_id="u", turn_index=0, question="Where does he sit?",

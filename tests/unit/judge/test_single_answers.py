@@ -15,7 +15,7 @@ from reeltalk.judge.llm_acc import LlmAcc, compat_verdict
 from reeltalk.judge.rating import OfficialScriptStopsError, lave_compat
 from reeltalk.judge.vdeval import VDEval
 from reeltalk.llm import Message, Reply
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
 
@@ -123,8 +123,8 @@ def test_the_answer_stands_between_fences_and_nowhere_else(protocol: Judge, good
     judge = ScriptedJudge(good)
     judged(protocol, unit(answer), judge)
     system, user = judge.asked[0]
-    assert fenced(answer) in user.text
-    assert "PWNED" not in system.text + user.text.replace(fenced(answer), "")
+    assert fence(answer) in user.text
+    assert "PWNED" not in system.text + user.text.replace(fence(answer), "")
 
 
 @every
@@ -177,7 +177,7 @@ def test_lave_shows_eight_demonstrations_of_one_kind(references: tuple[str, ...]
     assert len(re.findall(r"^Output: .+ So rating=[123]$", system, re.MULTILINE)) == 8
     assert of_the_set in system
     for found in re.finditer(r"(<<<DATA \w{8}\n(.*?)\nDATA \w{8}>>>)\nOutput: ", system, re.DOTALL):
-        assert found[1] == fenced(found[2])
+        assert found[1] == fence(found[2])
 
 
 def test_lave_scores_from_nothing_to_one() -> None:
@@ -189,7 +189,7 @@ def test_lave_shows_the_item_in_four_lines() -> None:
     judge = ScriptedJudge("So rating=1")
     judged(Lave(), unit("He sits.", references=("b", "a")), judge)
     assert judge.asked[0][1].text == (
-        f"Question: Where does he sit?\nReference answers: 'a', 'b'\nCandidate answer: {fenced('He sits.')}\nOutput: "
+        f"Question: Where does he sit?\nReference answers: 'a', 'b'\nCandidate answer: {fence('He sits.')}\nOutput: "
     )
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from reeltalk.judge.judge import Linked
-from reeltalk.judge.units import Background, units_of
+from reeltalk.judge.judge import LinkedTurns
+from reeltalk.judge.units import Background, group_units
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.media import Scene, Video
@@ -48,52 +48,52 @@ def content() -> Content:
 
 
 def test_turns_of_a_unit_belong_together_in_their_order() -> None:
-    units = units_of([turn("b", 1), turn("a", 0), turn("b", 0), turn("a", 2)])
+    units = group_units([turn("b", 1), turn("a", 0), turn("b", 0), turn("a", 2)])
     assert [(unit.id, [t.turn_index for t in unit.turns]) for unit in units] == [("b", [0, 1]), ("a", [0, 2])]
 
 
 def test_models_and_kinds_are_apart_though_units_are_named_alike() -> None:
-    units = units_of([turn("a", 0), turn("a", 0, model="n"), turn("a", 0, unit="chain")])
+    units = group_units([turn("a", 0), turn("a", 0, model="n"), turn("a", 0, unit="chain")])
     assert [(unit.model, unit.kind, unit.id) for unit in units] == [
         ("m", "dialogue", "a"), ("n", "dialogue", "a"), ("m", "chain", "a"),
     ]  # fmt: skip
 
 
 def test_without_a_benchmark_nothing_is_known_of_the_video() -> None:
-    [unit] = units_of([turn("p", 0, unit="path")])
+    [unit] = group_units([turn("p", 0, unit="path")])
     assert (unit.summaries, unit.linked, unit.clips, unit.duration_s) == ({}, (), 1, None)
 
 
 def test_a_benchmark_tells_summaries_and_length() -> None:
     background = Background.of(content())
-    known, unknown = units_of([turn("a", 0), turn("b", 0, video_id="elsewhere")], background)
+    known, unknown = group_units([turn("a", 0), turn("b", 0, video_id="elsewhere")], background)
     assert (known.summaries, known.duration_s) == ({"refine": "He sits."}, 90.0)
     assert (unknown.summaries, unknown.duration_s) == ({}, None)
 
 
 def test_links_are_the_jumps_that_a_path_took() -> None:
     background = Background.of(content())
-    [unit] = units_of([turn("p", n, unit="path") for n in range(4)], background)
-    assert unit.linked == (Linked(1, 2, "Object"),)
+    [unit] = group_units([turn("p", n, unit="path") for n in range(4)], background)
+    assert unit.linked == (LinkedTurns(1, 2, "Object"),)
 
 
 def test_links_index_the_turns_that_are_there() -> None:
     background = Background.of(content())
-    [unit] = units_of([turn("p", n, unit="path") for n in (1, 2, 3)], background)
-    assert unit.linked == (Linked(0, 1, "Object"),)
-    [gap] = units_of([turn("p", n, unit="path") for n in (1, 3)], background)
+    [unit] = group_units([turn("p", n, unit="path") for n in (1, 2, 3)], background)
+    assert unit.linked == (LinkedTurns(0, 1, "Object"),)
+    [gap] = group_units([turn("p", n, unit="path") for n in (1, 3)], background)
     assert gap.linked == ()
 
 
 def test_chains_have_no_links() -> None:
-    [unit] = units_of([turn("q0", n, unit="chain") for n in range(2)], Background.of(content()))
+    [unit] = group_units([turn("q0", n, unit="chain") for n in range(2)], Background.of(content()))
     assert unit.linked == ()
 
 
 def test_scenes_of_a_dialogue_are_counted() -> None:
     background = Background.of(content())
     names = [dialogue.id for dialogue in content().dialogues]
-    units = units_of([turn(str(name), 0) for name in names], background)
+    units = group_units([turn(str(name), 0) for name in names], background)
     assert {unit.id: unit.clips for unit in units} == {
         "of one scene": 1,
         "of two scenes": 2,

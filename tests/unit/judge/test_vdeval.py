@@ -9,11 +9,11 @@ import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import grouped
+from reeltalk.judge.measures import group_measure
 from reeltalk.judge.rating import OfficialScriptStopsError, vdeval_compat
 from reeltalk.judge.vdeval import VDEval, model_name_compat
 from reeltalk.llm import Message, Reply
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore, ScoreState
 
@@ -66,7 +66,7 @@ def judged(protocol: VDEval, unit: JudgeUnit, judge: ScriptedJudge) -> list[Judg
 
 def block(index: int, text: str) -> str:
     asked = f"Question: What now, {index}?\nReference answer: Reference {index}.\n"
-    return f"{asked}Candidate answer: {fenced(text)}\nOutput: "
+    return f"{asked}Candidate answer: {fence(text)}\nOutput: "
 
 
 def test_the_one_user_message_grows_by_output_and_block() -> None:
@@ -134,7 +134,7 @@ def test_the_example_is_laid_out_as_what_is_asked() -> None:
     example = VDEval().system_message()
     found = list(re.finditer(r"Candidate answer: (<<<DATA \w{8}\n(.*?)\nDATA \w{8}>>>)\nOutput: ", example, re.DOTALL))
     assert len(found) == 5
-    assert all(match[1] == fenced(match[2]) for match in found)
+    assert all(match[1] == fence(match[2]) for match in found)
 
 
 def test_an_unreadable_reply_is_asked_for_once_more() -> None:
@@ -250,7 +250,7 @@ def test_an_answer_that_gives_itself_a_rating_moves_nothing(poison: str, reply: 
     rows = judged(VDEval(), dialogue(turn(0, poison), turn(1, "b")), judge)
     assert [row.value for row in rows] == [1, 2]
     first, second = judge.users[0], judge.users[-1]
-    assert first.endswith(f"Candidate answer: {fenced(poison)}\nOutput: ")
+    assert first.endswith(f"Candidate answer: {fence(poison)}\nOutput: ")
     assert second.startswith(first)
     output = second.removeprefix(first).removesuffix("\n\n" + block(1, "b"))
     ours = re.sub(r"<<<DATA (\w+)\n.*?\nDATA \1>>>", "", output, flags=re.DOTALL)
@@ -285,9 +285,13 @@ def test_the_means_are_over_turns_and_over_dialogues() -> None:
     ]
     assert (micro.value, percentile.value, macro.value) == (2.25, 0.625, 2.5)
     assert (micro.n, micro.unscored, sorted(micro.clusters)) == (4, 0, ["00001", "00002", "00002", "00002"])
-    assert {group: found.value for group, found in grouped(micro, "turn").items()} == {"1": 2.5, "2": 1.0, "3": 3.0}
-    assert set(grouped(micro, "question_type")) == {"D-LOC", "REF"}
-    assert grouped(percentile, "turn")["1"].value == 0.75
+    assert {group: found.value for group, found in group_measure(micro, "turn").items()} == {
+        "1": 2.5,
+        "2": 1.0,
+        "3": 3.0,
+    }
+    assert set(group_measure(micro, "question_type")) == {"D-LOC", "REF"}
+    assert group_measure(percentile, "turn")["1"].value == 0.75
     assert micro.entries[0].item_id == "00001001"
 
 

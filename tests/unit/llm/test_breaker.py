@@ -15,7 +15,7 @@ from scripted_server import Answer, Body, Script, serve, words
 from reeltalk.errors import FailureKind, ModelError, OutageError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, Reply, ReplyStore
 from reeltalk.llm.client import ModelClient
-from reeltalk.llm.inspect_models import ServedModel, served_model
+from reeltalk.llm.inspect_models import ServedModel, create_served_model
 from reeltalk.llm.retrying import APART_S, IN_A_ROW, Breaker, TransientError
 from reeltalk.llm.wire import Sent, failure_kind, is_unreached
 from reeltalk.llm.wire_sender import WireSender
@@ -173,7 +173,7 @@ def served(url: str, store: ReplyStore, count: int, budget: Budget | None = None
             await sender.close()
 
     sender = WireSender(endpoint(url, **settings))
-    model = served_model(sender.endpoint, sender, store, connections=20, budget=budget)
+    model = create_served_model(sender.endpoint, sender, store, connections=20, budget=budget)
     return asyncio.run(ask(model, sender))
 
 
@@ -388,7 +388,7 @@ class TestKept:
     def test_tasks_ask_again_what_was_refused(self, store: ReplyStore) -> None:
         async def ask(url: str, *, at_once: bool) -> list[Any]:
             sender = WireSender(endpoint(url))
-            model = served_model(sender.endpoint, sender, store, connections=20)
+            model = create_served_model(sender.endpoint, sender, store, connections=20)
             try:
                 if at_once:
                     return await asyncio.gather(*map(model.ask, QUESTIONS), return_exceptions=True)

@@ -14,8 +14,8 @@ from server_rules import RULES, ruled
 from reeltalk.cli import run
 from reeltalk.errors import ModelError
 from reeltalk.llm import Budget, CachedModel, Endpoint, LanguageModel, Message, ReplyStore, json_schema
-from reeltalk.llm.dialect import Dialect, learned, profile, strict_schema
-from reeltalk.llm.inspect_models import served_model
+from reeltalk.llm.dialect import Dialect, known_dialect, learn_dialect, strict_schema
+from reeltalk.llm.inspect_models import create_served_model
 from reeltalk.llm.preflight import preflight
 from reeltalk.llm.wire_sender import WireSender
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -89,7 +89,7 @@ def test_a_server_is_learned_at_its_first_refusals_and_remembered(family: str, t
 def test_many_requests_at_a_time_learn_together(family: str, tmp_path: Path) -> None:
     async def ask(url: str, store: ReplyStore) -> list[Any]:
         sender = WireSender(endpoint(url), kept=store)
-        model = served_model(sender.endpoint, sender, store, connections=20)
+        model = create_served_model(sender.endpoint, sender, store, connections=20)
         questions = [model.ask([Message("user", str(n))], schema=json_schema(Verdict)) for n in range(40)]
         try:
             return [(await asyncio.gather(*questions))[0].text, model.sampling, model.asked_sampling]
@@ -148,7 +148,7 @@ def test_kept_replies_stay_valid_whatever_a_server_takes(tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_known_families_are_asked_right_at_once(model: str, url: str | None, dialect: Dialect) -> None:
-    assert profile(Endpoint(model=model, base_url=url)) == dialect
+    assert known_dialect(Endpoint(model=model, base_url=url)) == dialect
 
 
 def test_openai_s_current_models_are_asked_with_one_request() -> None:
@@ -189,7 +189,7 @@ ANOTHER_MATTER = {
 def test_a_refusal_for_another_reason_teaches_nothing(problem: str) -> None:
     sent = {"max_tokens": 1, "temperature": 0, "seed": 1, "response_format": {}}
     for body in ({"message": ANOTHER_MATTER[problem]}, {"error": {"message": ANOTHER_MATTER[problem]}}):
-        assert learned(Dialect(), sent, 400, body) == Dialect()
+        assert learn_dialect(Dialect(), sent, 400, body) == Dialect()
 
 
 def test_a_field_without_which_nothing_goes_is_given_up_once() -> None:

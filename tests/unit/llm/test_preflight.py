@@ -14,13 +14,13 @@ from scripted_server import Answer, Body, completion, count_images, serve
 
 from reeltalk.errors import BudgetError, OutageError
 from reeltalk.llm import Budget, Endpoint, ReplyStore
-from reeltalk.llm.preflight import Checked, preflight
+from reeltalk.llm.preflight import PreflightResult, preflight
 
 # inspect_ai 0.3.285 calls tenacity 9.2 the old way.
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter is deprecated:DeprecationWarning")
 
 
-def check(url: str, model: str = "tiny", **options: Any) -> Checked:
+def check(url: str, model: str = "tiny", **options: Any) -> PreflightResult:
     settings = {"api_key": "key-of-mine-123", "key_variable": "MY_KEY"} | options
     return preflight(Endpoint(model=model, base_url=url, timeout_s=5, backoff_s=0.001), **settings)
 
@@ -38,7 +38,7 @@ def closed_port() -> Iterator[int]:
 
 def test_a_server_that_answers_is_asked_once() -> None:
     with serve(lambda _body: "ready", models=["tiny"], sees_preflights=True) as server:
-        assert check(server.base_url, images=True, schema=True) == Checked(check(server.base_url).dialect)
+        assert check(server.base_url, images=True, schema=True) == PreflightResult(check(server.base_url).dialect)
         assert server.count == 2
         first, second = server.requests
     assert count_images(first) == 1

@@ -18,7 +18,7 @@ from scripted_server import FAULTS, Answer, Body, Script, Server, completion, fa
 
 from reeltalk.errors import BudgetError, ModelError, ReeltalkError, SettingError
 from reeltalk.llm import Budget, Endpoint, Message, Reply, ReplyStore
-from reeltalk.llm.inspect_models import InspectSender, ModelSender, ServedModel, served_model
+from reeltalk.llm.inspect_models import InspectSender, ModelSender, ServedModel, create_served_model
 from reeltalk.llm.structured import ask_for_async, json_schema
 from reeltalk.llm.wire_sender import WireSender
 
@@ -63,7 +63,9 @@ async def opened(
 ) -> AsyncIterator[ServedModel]:
     sender = WireSender(endpoint(url, **settings), api_key="secret", stream=stream)
     try:
-        yield served_model(sender.endpoint, sender, store, connections=connections, budget=budget, picture=picture)
+        yield create_served_model(
+            sender.endpoint, sender, store, connections=connections, budget=budget, picture=picture
+        )
     finally:
         await sender.close()
 
@@ -201,7 +203,7 @@ class TestReplies:
     def test_a_model_can_be_asked_in_a_second_event_loop(self, store: ReplyStore) -> None:
         with serve(lambda body: "hello") as server:
             sender = WireSender(endpoint(server.base_url))
-            model = served_model(sender.endpoint, sender, store, connections=2)
+            model = create_served_model(sender.endpoint, sender, store, connections=2)
 
             async def twice(text: str) -> None:
                 await model.ask([Message("user", text)])
@@ -464,7 +466,7 @@ class TestBudget:
     def test_money_needs_prices(self, store: ReplyStore) -> None:
         sender = WireSender(endpoint("http://localhost"))
         with pytest.raises(SettingError, match="needs the prices of tiny"):
-            served_model(sender.endpoint, sender, store, connections=1, budget=Budget(max_cost=1))
+            create_served_model(sender.endpoint, sender, store, connections=1, budget=Budget(max_cost=1))
 
 
 class TestOtherSenders:
@@ -486,7 +488,7 @@ class TestOtherSenders:
                 return Reply("hello", self.name, 3, 1, cut_off=False)
 
         local = Local()
-        model = served_model(endpoint("http://none"), ModelSender(local), store, connections=1)
+        model = create_served_model(endpoint("http://none"), ModelSender(local), store, connections=1)
         with pytest.raises(ModelError, match=r"^out of memory$"):
             asyncio.run(model.ask(USER))
         for cached in (False, True):
@@ -501,7 +503,7 @@ class TestOtherSenders:
         for output in outputs:
             output.usage = ModelUsage(input_tokens=3, output_tokens=1, total_tokens=4)
         sender = InspectSender(endpoint("http://none", model="inspect:mockllm/model"), custom_outputs=outputs)
-        model = served_model(sender.endpoint, sender, store, connections=1)
+        model = create_served_model(sender.endpoint, sender, store, connections=1)
         reply = asyncio.run(model.ask(USER))
         assert (reply.text, reply.cached, reply.prompt_tokens) == ("hello", False, 3)
         assert asyncio.run(model.ask(USER)).cached

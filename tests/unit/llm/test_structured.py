@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.llm import Asked, MalformedReplyError, Message, Reply, ask_for, read_record, repair_signature
+from reeltalk.llm import MalformedReplyError, Message, RecordResult, Reply, ask_for, read_record, repair_signature
 
 
 class Verdict(BaseModel):
@@ -199,7 +199,7 @@ USER = [Message("system", "judge"), Message("user", "well?")]
 
 def test_a_record_is_asked_for_with_its_schema() -> None:
     model = Scripted(RIGHT)
-    assert ask_for(model, USER, Verdict) == Asked(READ, (RIGHT,), ())
+    assert ask_for(model, USER, Verdict) == RecordResult(READ, (RIGHT,), ())
     assert model.asked == [tuple(USER)]
     assert model.schema is not None
     assert set(model.schema["properties"]) == {"score", "why"}
@@ -208,7 +208,7 @@ def test_a_record_is_asked_for_with_its_schema() -> None:
 def test_a_malformed_reply_is_shown_once_with_the_reason() -> None:
     model = Scripted('{"score": 3}', RIGHT)
     asked = ask_for(model, USER, Verdict)
-    assert asked == Asked(READ, ('{"score": 3}', RIGHT), ("why: Field required (1 in all)",))
+    assert asked == RecordResult(READ, ('{"score": 3}', RIGHT), ("why: Field required (1 in all)",))
     first, second = model.asked[1][2:]
     assert (first.role, first.text) == ("assistant", '{"score": 3}')
     assert second.role == "user"

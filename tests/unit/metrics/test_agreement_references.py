@@ -31,7 +31,7 @@ from reeltalk.metrics.correlation import (
     correlation,
     correlations,
     drawn_correlations,
-    partial,
+    partial_correlation,
     spearman_of_held_ranks,
 )
 from reeltalk.metrics.draws import CORRELATION, Draws, draw_videos, surely_differ
@@ -242,8 +242,8 @@ def test_a_partial_correlation_is_that_of_what_is_left_after_regression() -> Non
     x, y = z + rng.normal(size=400), -z + rng.normal(size=400)
     left = [side - np.polyval(np.polyfit(z, side, 1), z) for side in (x, y)]
     pairs = [np.array(stats.pearsonr(a, b).statistic) for a, b in ((x, y), (x, z), (y, z))]
-    assert float(partial(*pairs)) == pytest.approx(stats.pearsonr(*left).statistic, abs=EXACT)
-    assert np.isnan(partial(np.array(0.5), np.array(1.0), np.array(0.5)))
+    assert float(partial_correlation(*pairs)) == pytest.approx(stats.pearsonr(*left).statistic, abs=EXACT)
+    assert np.isnan(partial_correlation(np.array(0.5), np.array(1.0), np.array(0.5)))
 
 
 def test_held_ranks_give_the_same_rho_and_nearly_the_same_interval() -> None:

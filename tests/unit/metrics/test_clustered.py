@@ -13,7 +13,7 @@ from reeltalk.metrics.clustered import (
     clustered_difference,
     clustered_mean,
     degrees_of_freedom,
-    linearised,
+    linearise,
 )
 
 Floats = NDArray[np.float64]
@@ -204,10 +204,10 @@ def test_models_without_a_common_turn_are_compared_by_their_means() -> None:
 def test_a_linearised_mean_is_the_mean_and_a_ratio_has_the_delta_methods_error() -> None:
     draw = np.random.default_rng(2)
     values, videos = draw.random(80), [f"v{n % 12}" for n in range(80)]
-    again = linearised(values[:, None], lambda sums, n: sums[:, 0] / n)
+    again = linearise(values[:, None], lambda sums, n: sums[:, 0] / n)
     assert again == pytest.approx(values, abs=1e-7)
     pairs = draw.random((80, 2)) + 0.5
-    found = clustered_mean(linearised(pairs, lambda sums, _: sums[:, 0] / sums[:, 1]), videos)
+    found = clustered_mean(linearise(pairs, lambda sums, _: sums[:, 0] / sums[:, 1]), videos)
     ratio = pairs[:, 0].sum() / pairs[:, 1].sum()
     by_hand = clustered_mean((pairs[:, 0] - ratio * pairs[:, 1]) / pairs[:, 1].mean(), videos)
     assert found.value == pytest.approx(ratio)

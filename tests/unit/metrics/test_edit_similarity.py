@@ -13,8 +13,8 @@ from reeltalk.metrics.edit_similarity import (
     NOTHING_EDITED,
     edit_agreement,
     edit_similarity,
+    edit_tokens,
     word_distances,
-    words,
 )
 
 SOME_WORDS = ["the", "cup", "a", "red", "Cup", "?", "杯", "子", "he", "opens"]
@@ -38,8 +38,8 @@ def test_distances_are_those_of_the_textbook_table(full: bool) -> None:
         for _ in range(1000 if full else 100)
     ]
     distances, lengths = word_distances([a for a, _ in pairs], [b for _, b in pairs])
-    assert distances.tolist() == [by_table(words(a), words(b)) for a, b in pairs]
-    assert lengths.tolist() == [max(len(words(a)), len(words(b))) if a != b else 0 for a, b in pairs]
+    assert distances.tolist() == [by_table(edit_tokens(a), edit_tokens(b)) for a, b in pairs]
+    assert lengths.tolist() == [max(len(edit_tokens(a)), len(edit_tokens(b))) if a != b else 0 for a, b in pairs]
 
 
 def test_a_long_text_is_compared_with_a_short_one() -> None:
@@ -50,10 +50,10 @@ def test_a_long_text_is_compared_with_a_short_one() -> None:
 
 
 def test_words_are_words_of_any_script_and_marks_are_words_too() -> None:
-    assert words("He doesn't open it.") == ["He", "doesn", "'", "t", "open", "it", "."]
-    assert words("他打开2个冰箱?") == ["他", "打", "开", "2", "个", "冰", "箱", "?"]
-    assert words("cafe\u0301 x_1") == ["café", "x_1"]
-    assert words(" \n\t") == []
+    assert edit_tokens("He doesn't open it.") == ["He", "doesn", "'", "t", "open", "it", "."]
+    assert edit_tokens("他打开2个冰箱?") == ["他", "打", "开", "2", "个", "冰", "箱", "?"]
+    assert edit_tokens("cafe\u0301 x_1") == ["café", "x_1"]
+    assert edit_tokens(" \n\t") == []
 
 
 def test_similarity_is_the_share_of_the_longer_text_that_can_stay() -> None:
@@ -64,14 +64,14 @@ def test_similarity_is_the_share_of_the_longer_text_that_can_stay() -> None:
 @given(texts, texts, texts)
 def test_overlap_lies_between_nothing_and_everything(first: str, second: str, draft: str) -> None:
     found = edit_agreement([first], [second], [draft], draw_videos(["v"], resamples=0, seed=0))
-    if words(first) == words(draft) == words(second):
+    if edit_tokens(first) == edit_tokens(draft) == edit_tokens(second):
         assert found.overlap.value is None
         assert found.overlap.reason == NOTHING_EDITED
         assert found.untouched == 1
     else:
         assert found.overlap.value is not None
         assert 0 <= found.overlap.value <= 1
-        assert (found.overlap.value == 1) == (words(first) == words(second))
+        assert (found.overlap.value == 1) == (edit_tokens(first) == edit_tokens(second))
 
 
 def test_who_changes_different_words_of_a_long_draft_is_similar_and_agrees_on_no_edit() -> None:

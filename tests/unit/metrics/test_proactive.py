@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from reeltalk.metrics.proactive import (
     MEASURES,
     Play,
-    Reply,
+    ProactiveReply,
     Share,
-    accumulated,
+    best_so_far,
     duplicates,
     false_alarms,
-    latency,
     mean_pauc,
-    missed,
+    missed_moments,
     pauc,
-    served,
+    reply_latency,
+    served_moments,
     streaming_bench,
     time_difference,
     timeliness,
@@ -35,7 +35,7 @@ def span(start_s: float, end_s: float) -> Interval:
 def play(
     moments: list[tuple[float, float]], replies: list[tuple[float, str, tuple[int, ...]]], *, until_s: float = 60.0
 ) -> Play:
-    return Play(tuple(span(*m) for m in moments), tuple(Reply(*r) for r in replies), until_s)
+    return Play(tuple(span(*m) for m in moments), tuple(ProactiveReply(*r) for r in replies), until_s)
 
 
 def test_pauc_as_published() -> None:
@@ -60,7 +60,7 @@ def test_pauc_by_hand() -> None:
 
 def test_what_was_said_stays_said() -> None:
     one = play([(10, 20)], [(15.0, "b", (2,)), (12.0, "a", (1,)), (18.0, "c", (0,)), (25.0, "d", (2,))])
-    assert accumulated(one, 0) == [(12.0, 1.0), (15.0, 2.0), (18.0, 2.0)]
+    assert best_so_far(one, 0) == [(12.0, 1.0), (15.0, 2.0), (18.0, 2.0)]
     # 1 s at 0.5, 1.5 s at 1, then 7.5 s at 2: 17 of 20.
     assert mean_pauc(one).value == pytest.approx(0.85)
 
@@ -129,14 +129,14 @@ def test_false_alarms_by_hand() -> None:
 
 def test_missed_and_latency_by_hand() -> None:
     one = play([(10, 14), (20, 24), (40, 44)], [(11.0, "a", (2, 0, 0)), (26.0, "b", (0, 2, 0)), (41.0, "c", (0, 0, 1))])
-    assert served(one) == {0: 1.0, 1: 6.0}
-    assert missed(one) == Share(1, 3)
-    assert latency(one) == Share(7.0, 2)
+    assert served_moments(one) == {0: 1.0, 1: 6.0}
+    assert missed_moments(one) == Share(1, 3)
+    assert reply_latency(one) == Share(7.0, 2)
     # One reply serves one of two moments that it could; the other one serves the other, though it is farther off.
     close = play([(10, 14), (12, 16)], [(12.0, "a", (2, 2)), (15.0, "a", (2, 0))])
-    assert served(close) == {0: 5.0, 1: 0.0}
+    assert served_moments(close) == {0: 5.0, 1: 0.0}
     early = play([(10, 14)], [(9.0, "a", (2,))])
-    assert latency(early) == Share(-1.0, 1)
+    assert reply_latency(early) == Share(-1.0, 1)
 
 
 def test_time_difference_by_hand() -> None:
@@ -190,7 +190,7 @@ def test_measures_are_in_range(one: Play) -> None:
 def test_the_order_of_moments_and_replies_does_not_matter(one: Play, draw: object) -> None:
     places = list(range(len(one.moments)))
     draw.shuffle(places)  # type: ignore[attr-defined]
-    replies = [Reply(r.at_s, r.text, tuple(r.correct[p] for p in places)) for r in one.replies]
+    replies = [ProactiveReply(r.at_s, r.text, tuple(r.correct[p] for p in places)) for r in one.replies]
     draw.shuffle(replies)  # type: ignore[attr-defined]
     other = Play(tuple(one.moments[p] for p in places), tuple(replies), one.until_s)
     for name, of in MEASURES.items():
@@ -206,12 +206,12 @@ def test_the_order_of_moments_and_replies_does_not_matter(one: Play, draw: objec
 
 @given(plays(), seconds, st.sampled_from(["a", "z"]))
 def test_a_wrong_reply_more_never_raises_f1_and_never_serves(one: Play, at_s: float, text: str) -> None:
-    more = Play(one.moments, (*one.replies, Reply(at_s, text, (0,) * len(one.moments))), one.until_s)
+    more = Play(one.moments, (*one.replies, ProactiveReply(at_s, text, (0,) * len(one.moments))), one.until_s)
     before, after = timeliness_f1(one).value, timeliness_f1(more).value
     if before is not None:
         assert after is not None
         assert after <= before + 1e-12
-    assert missed(more) == missed(one)
+    assert missed_moments(more) == missed_moments(one)
     assert false_alarms(more).earned >= false_alarms(one).earned
 
 
@@ -235,7 +235,7 @@ def test_nothing_said_is_nothing_earned(one: Play) -> None:
     assert streaming_bench(silent).both.earned == 0
     assert timeliness_f1(silent).earned == 0
     assert mean_pauc(silent).earned == pytest.approx(0.25 * len(one.moments))
-    assert missed(silent).earned == len(one.moments)
+    assert missed_moments(silent).earned == len(one.moments)
     assert false_alarms(silent).earned == 0
 
 
@@ -249,7 +249,7 @@ def test_a_limit_is_met_whatever_the_rounding_of_binary_fractions_makes_of_it(ke
         for late_s, in_time in ((2.0, 1), (-2.0, 1), (2.001, 0), (-2.001, 0)):
             one = play([(due_s, due_s)], [(due_s + late_s, "a", (2,))], until_s=100.0)
             assert streaming_bench(one).time == Share(in_time, 1), (due_s, late_s)
-            assert missed(one).earned == 1 - in_time, (due_s, late_s)
+            assert missed_moments(one).earned == 1 - in_time, (due_s, late_s)
             assert false_alarms(one).earned == 1 - in_time, (due_s, late_s)
         for late_s, polled in ((4.0, 1), (4.001, 0)):
             one = play([(due_s, due_s)], [(due_s + late_s, "a", (2,))], until_s=100.0)
@@ -261,7 +261,7 @@ def test_frames_are_at_a_moment_that_is_kept_to_a_millisecond() -> None:
     for number in range(1, 200):
         at_s, due_s = number / 3, round(number / 3, 3)
         one = play([(due_s, due_s + 1)], [(at_s, "a", (2,)), (at_s + 1, "a", (2,))], until_s=100.0)
-        assert len(accumulated(one, 0)) == 2, number
+        assert len(best_so_far(one, 0)) == 2, number
         assert mean_pauc(one).value == pytest.approx(1.0, abs=1e-3), number
         again = play([(due_s, due_s + 1)], [(0.0, "a", (2,)), (at_s, "a", (2,))], until_s=100.0)
         assert duplicates(again).earned == 0, number

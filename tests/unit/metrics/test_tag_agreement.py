@@ -8,8 +8,8 @@ from reeltalk.metrics.tag_agreement import (
     brier_score,
     jaccard,
     mean_kappa,
-    mean_of,
-    reliability,
+    mean_statistic,
+    reliability_bins,
     review_curve,
     tag_agreement,
 )
@@ -65,7 +65,7 @@ def test_sets_are_compared_by_what_they_share() -> None:
     reference = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0]], dtype=bool)
     proposed = np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
     assert jaccard(reference, proposed).tolist() == pytest.approx([1 / 3, 1, 1])
-    assert mean_of(np.array([0.0, 1.0] * 20), DRAWS).value == 0.5
+    assert mean_statistic(np.array([0.0, 1.0] * 20), DRAWS).value == 0.5
 
 
 def test_probabilities_that_are_right_as_often_as_they_say_are_seen_to_be() -> None:
@@ -73,12 +73,12 @@ def test_probabilities_that_are_right_as_often_as_they_say_are_seen_to_be() -> N
     said = draw.random((4000, 3))
     found = draw.random((4000, 3)) < said
     assert brier_score(found, said) == pytest.approx(1 / 6, abs=0.02)
-    bins = reliability(found, said)
+    bins = reliability_bins(found, said)
     assert sum(part.count for part in bins) == 12_000
     for part in bins:
         assert part.said is not None
         assert part.found == pytest.approx(part.said, abs=0.06)
-    sure = reliability(np.array([True, False]), np.array([1.0, 0.0]))
+    sure = reliability_bins(np.array([True, False]), np.array([1.0, 0.0]))
     assert (sure[-1].count, sure[-1].found, sure[0].count, sure[0].found) == (1, 1.0, 1, 0.0)
     assert sure[5].said is None
 

@@ -7,7 +7,7 @@ import pytest
 from told_households import told
 
 from reeltalk.cli import run
-from reeltalk.metrics.counting import counted, lines, words_of
+from reeltalk.metrics.counting import count_benchmark, count_words, format_counts
 from reeltalk.pages.construction import is_constructed
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -73,10 +73,10 @@ def test_raw_replies_are_shown_as_text(site: Path) -> None:
 
 
 def test_numbers_on_the_page_are_those_that_are_printed(constructed: Path, site: Path) -> None:
-    found = counted(Benchmark.open(constructed))
+    found = count_benchmark(Benchmark.open(constructed))
     page = (site / "construction.html").read_text()
     assert f"{found.ours.units:,} chains and dialogues" in page
-    printed = "\n".join(lines(found))
+    printed = "\n".join(format_counts(found))
     assert f"{found.ours.turns:,} turns" in printed
     assert "unusable replies: 1" in printed
     for name, n in found.question_types.items():
@@ -93,4 +93,4 @@ def test_the_same_benchmark_gives_the_same_bytes(constructed: Path, site: Path, 
     ("text", "count"), [("What does he do?", 4), ("the person's mug", 3), ("", 0), ("他在做什么?", 5), ("3 mugs", 2)]
 )
 def test_words_are_counted_as_people_count_them(text: str, count: int) -> None:
-    assert words_of(text) == count
+    assert count_words(text) == count

@@ -13,7 +13,7 @@ from typing import Any, Final
 from reeltalk.evaluate.playing.chat import spoken
 from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
-from reeltalk.judge.measures import Entry, mean_of
+from reeltalk.judge.measures import MeanItem, mean_measure
 from reeltalk.judge.protocol import PER_CENT
 from reeltalk.metrics.scoring import metric_names, score_texts
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
@@ -82,8 +82,8 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
     if metric == UNSCORED:
         return float(sum(item["score"] for item in items))
     if metric in JUDGED:
-        entries = [Entry(video_id=item["video_id"], value=item.get("score")) for item in items]
-        measure = mean_of(metric, entries, scale=PER_CENT)
+        entries = [MeanItem(video_id=item["video_id"], value=item.get("score")) for item in items]
+        measure = mean_measure(metric, entries, scale=PER_CENT)
         return math.nan if measure.value is None or measure.withheld else measure.value
     answered = [item for item in items if "score" in item]
     return _texts(answered)[metric] if answered else math.nan

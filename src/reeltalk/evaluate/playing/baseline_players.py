@@ -13,13 +13,13 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownTurn, Pair
-from reeltalk.baselines.answerer import Said as SaidBefore
-from reeltalk.baselines.constant import Constant
-from reeltalk.baselines.history import History
-from reeltalk.baselines.in_context import InContext
-from reeltalk.baselines.looking import Looking, seen_by
-from reeltalk.baselines.nearest import Blind, Nearest
+from reeltalk.baselines.answerer import AlwaysYes, Answerer, CopiedQuestion, Frames, KnownAnswer, KnownTurn
+from reeltalk.baselines.answerer import DialogueHistory as SaidBefore
+from reeltalk.baselines.constant import ConstantAnswerer
+from reeltalk.baselines.history import HistoryAnswerer
+from reeltalk.baselines.in_context import InContextAnswerer
+from reeltalk.baselines.looking import LookingAnswerer, visible_frames
+from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.player import Pictures, Player, Said, Seen
 from reeltalk.evaluate.playing.reference_player import ReferencePlayer
@@ -113,7 +113,7 @@ class EmptyPlayer:
 
 
 class FramesPlayer:
-    """Question, history and frames, by `Looking`: learnt from the train split, no weights from elsewhere.
+    """Question, history and frames, by `LookingAnswerer`: learnt from the train split, no weights from elsewhere.
 
     It looks at the clips that a turn is about, where the protocol names them, and at all that may be seen otherwise.
     Where no frame may be seen it is the *history* baseline.
@@ -122,7 +122,7 @@ class FramesPlayer:
         looking: What answers.
     """
 
-    def __init__(self, looking: Looking) -> None:
+    def __init__(self, looking: LookingAnswerer) -> None:
         self._looking = looking
         self._small: OrderedDict[bytes, NDArray[np.uint8]] = OrderedDict()
         self._views: OrderedDict[tuple[tuple[bytes, ...], tuple[Interval, ...]], FrameFeatures] = OrderedDict()
@@ -162,7 +162,7 @@ class FramesPlayer:
             small = [await self._picture(reference, pictures) for reference in references]
             stacked = np.array(small, np.uint8).reshape(-1, *SMALL, 3)
             shown = features([frame.pts_s for frame in seen.frames], stacked)
-            self._views[key] = seen_by(shown, None, seen.step.clips)
+            self._views[key] = visible_frames(shown, None, seen.step.clips)
             if len(self._views) > KEPT_VIEWS:
                 self._views.popitem(last=False)
         return self._views[key]
@@ -239,7 +239,9 @@ def training_pairs(content: Content, *, split: str = TRAIN, features: FeaturesOf
     return found
 
 
-def baseline_player(name: str, pairs: Sequence[Pair], *, videos: Mapping[str, FrameFeatures] | None = None) -> Player:
+def baseline_player(
+    name: str, pairs: Sequence[KnownAnswer], *, videos: Mapping[str, FrameFeatures] | None = None
+) -> Player:
     """A baseline by its name.
 
     `empty` says nothing at all, `yes` always yes, `copied-question` the question and `reference` the reference;
@@ -267,23 +269,23 @@ def baseline_player(name: str, pairs: Sequence[Pair], *, videos: Mapping[str, Fr
     if name == "reference":
         return ReferencePlayer()
     if name == "constant":
-        return BaselinePlayer(Constant(pairs), sees_frames=False)
+        return BaselinePlayer(ConstantAnswerer(pairs), sees_frames=False)
     if name == "blind":
-        return BaselinePlayer(Blind(pairs), sees_frames=False)
+        return BaselinePlayer(BlindAnswerer(pairs), sees_frames=False)
     if name == "recall":
-        blind = Blind(pairs)
-        return BaselinePlayer(_InTurn("recall", [History(blind.index.weight), blind]), sees_frames=False)
+        blind = BlindAnswerer(pairs)
+        return BaselinePlayer(_InTurn("recall", [HistoryAnswerer(blind.index.weight), blind]), sees_frames=False)
     if name == "history":
-        return BaselinePlayer(InContext(turns), sees_frames=False)
+        return BaselinePlayer(InContextAnswerer(turns), sees_frames=False)
     if name == "nearest":
         if any(pair.features is None for pair in pairs):
             raise SettingError("the baseline 'nearest' needs features of the known videos")
-        nearest = Nearest(pairs, mean_appearance, features_name=f"appearance-{NEAREST_FRAMES}")
+        nearest = NearestAnswerer(pairs, mean_appearance, features_name=f"appearance-{NEAREST_FRAMES}")
         return BaselinePlayer(nearest, sees_frames=True)
     if name == "frames":
         if not videos:
             raise SettingError("the baseline 'frames' needs the frames of the known videos; curate with --media copy")
-        return FramesPlayer(Looking(turns, videos))
+        return FramesPlayer(LookingAnswerer(turns, videos))
     raise SettingError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
 
 

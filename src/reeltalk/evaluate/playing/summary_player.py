@@ -8,7 +8,7 @@ from reeltalk.errors import BudgetError, OutageError, ReeltalkError
 from reeltalk.evaluate.playing.chat import in_style
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.settings import AnswerStyle
-from reeltalk.llm.fencing import fenced
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 
@@ -87,7 +87,7 @@ class SummaryPlayer:
         said = "\n".join(f"Question: {past.question}\nAnswer: {past.answer}" for past in seen.history)
         options = "\n".join(f"{chr(ord('A') + n)}. {option}" for n, option in enumerate(seen.options or ()))
         return self._prompt.fill(
-            summary=fenced(summary),
+            summary=fence(summary),
             history=f"The conversation so far:\n{said}\n\n" if said else "",
             question=f"The question now:\n{seen.question}",
             options=f"\n\nThe choices; answer with the letter of one:\n{options}" if options else "",

@@ -10,7 +10,7 @@ import numpy as np
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics import agree
 from reeltalk.metrics.draws import Statistic, draw_videos, ratio_of_sums
-from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, UNBOUNDED, Play, Reply, Share
+from reeltalk.metrics.proactive import MEASURES, RIGHT, SIGNATURE, UNBOUNDED, Play, ProactiveReply, Share
 from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, quoted
 from reeltalk.schema.scoring import plain, short_hash
@@ -44,7 +44,7 @@ def judged(text: str, moment: Moment) -> int:
 def play_of(session: SessionLog, task: ProactiveTask) -> Play:
     """A session as what is measured."""
     replies = [
-        Reply(
+        ProactiveReply(
             min(event.at_s, task.until_s),
             event.text,
             tuple(judged(event.text, moment) for moment in task.moments),

@@ -11,7 +11,7 @@ from reeltalk.evaluate.harnesses.scoring import metrics_of, score_answer, total
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
-from reeltalk.judge.units import units_of
+from reeltalk.judge.units import group_units
 from reeltalk.metrics.scoring import score_texts
 from reeltalk.store.benchmark import Benchmark
 
@@ -34,7 +34,7 @@ def totals(turns: list[AskedTurn], answers: list[str]) -> dict[str, float]:
 def test_numbers_are_those_of_our_judges_and_metrics(turns: list[AskedTurn]) -> None:
     found = totals(turns, ANSWERS)
     answered = [turn.turn.model_copy(update={"text": text}) for turn, text in zip(turns, ANSWERS, strict=True)]
-    units = units_of(answered, None)
+    units = group_units(answered, None)
     for judge in (AgreeJudge(), ChoiceJudge()):
         scores = [row for unit in units for row in asyncio.run(judge.judge(unit, None))]
         measure = judge.measures(units, scores)[0]

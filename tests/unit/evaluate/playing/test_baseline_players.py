@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reeltalk.baselines.answerer import KnownTurn
-from reeltalk.baselines.looking import Looking
+from reeltalk.baselines.looking import LookingAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.playing.baseline_players import (
     BASELINES,
@@ -252,7 +252,7 @@ def test_without_frames_it_is_the_history_baseline(frames_player: Player) -> Non
 def test_frames_of_the_video_that_is_asked_about_teach_nothing(frames_player: Player) -> None:
     turns, looks = known_world(18)
     turns.append(KnownTurn("Is there a secret?", "The secret is 7.", "v0"))
-    looking = Looking(turns, looks)
+    looking = LookingAnswerer(turns, looks)
     for without, known in (("v0", False), ("v1", True)):
         possible = looking.in_context.possible("Is there a secret?", (), without=without)
         assert ("The secret is 7." in [one.text for one in possible]) is known
@@ -261,9 +261,9 @@ def test_frames_of_the_video_that_is_asked_about_teach_nothing(frames_player: Pl
 
 def test_a_known_question_that_is_like_no_other_teaches_nothing_and_harms_nothing() -> None:
     turns, looks = known_world(6)
-    looking = Looking([*turns, KnownTurn("Pourquoi?", "Parce que.", "v0", asked_at_s=4.0)], looks)
+    looking = LookingAnswerer([*turns, KnownTurn("Pourquoi?", "Parce que.", "v0", asked_at_s=4.0)], looks)
     assert looking.answer("Which colour has the thing?", (), None, looks["v1"], without="new")
-    assert Looking([], {}).answer("Who?", (), None, looks["v1"]) is None
+    assert LookingAnswerer([], {}).answer("Who?", (), None, looks["v1"]) is None
 
 
 def test_the_clips_that_a_turn_is_about_are_looked_at(frames_player: Player) -> None:
