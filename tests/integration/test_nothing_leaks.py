@@ -142,7 +142,7 @@ def test_no_preflight_tells_a_secret(signed_in: bool, modes: list[tuple[str, str
             tally.tried += 1
             try:
                 found = preflight(Endpoint(model="any", base_url=url), api_key=KEY, key_variable="A_KEY_OF_MINE")
-                told = "; ".join(found.told)
+                told = "; ".join(found.notes)
             except OutageError as error:
                 told = str(error)
             assert found_in(told) == [], mode

@@ -25,7 +25,7 @@ LIKE: Final = 150
 MOST: Final = 40
 """Possible answers that are looked at."""
 SHARPNESS: Final = 12.0
-"""How fast a known question's vote falls with its likeness."""
+"""How fast a known question's vote falls with its similarity."""
 LITTLE: Final = 1e-4
 PENALTY: Final = 10.0
 FEATURES: Final = 7
@@ -42,7 +42,7 @@ class PossibleAnswer:
     """What it adds to the question."""
     text: str
     votes: float
-    """Of known questions, by the likeness of the question."""
+    """Of known questions, by the similarity of the question."""
     votes_in_context: float
     """The same where what a pronoun means counts as said."""
 
@@ -119,17 +119,17 @@ class InContextAnswerer:
             passed_s: How much of the video has passed, for whoever sees that: known answers whose number was the
                 seconds passed then count for the answer with the seconds passed now.
         """
-        likeness = self.index.likeness(question, without=without)
-        in_context = self._context.likeness(_said_with_context(question, history), without=without)
+        similarity = self.index.similarities(question, without=without)
+        in_context = self._context.similarities(_said_with_context(question, history), without=without)
         if new_form:
             same = self._forms == question_form(question)
-            likeness, in_context = np.where(same, -1.0, likeness), np.where(same, -1.0, in_context)
+            similarity, in_context = np.where(same, -1.0, similarity), np.where(same, -1.0, in_context)
         votes: dict[_Essence, list[float]] = defaultdict(lambda: [0.0, 0.0])
         texts: dict[_Essence, str] = {}
         for option in options or ():
             texts.setdefault(essence(option, question), option)
-        for place in np.argsort(-(likeness + in_context), kind="stable")[:LIKE]:
-            if likeness[place] + in_context[place] <= 0:
+        for place in np.argsort(-(similarity + in_context), kind="stable")[:LIKE]:
+            if similarity[place] + in_context[place] <= 0:
                 break
             key, text = self._essences[place], self.turns[place].answer
             if passed_s is not None and self._tells_time[place]:
@@ -141,7 +141,7 @@ class InContextAnswerer:
                     continue
                 key = essence(chosen, question)
             texts.setdefault(key, text)
-            votes[key][0] += float(np.exp(SHARPNESS * (likeness[place] - 1)))
+            votes[key][0] += float(np.exp(SHARPNESS * (similarity[place] - 1)))
             votes[key][1] += float(np.exp(SHARPNESS * (in_context[place] - 1)))
         ordered = sorted(texts, key=lambda key: -sum(votes[key]))
         return [PossibleAnswer(key, texts[key], *votes[key]) for key in ordered[:MOST]]

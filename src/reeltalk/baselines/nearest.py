@@ -22,7 +22,7 @@ class SimilarQuestion:
     """A known question, and how like the present one it is."""
 
     pair: KnownAnswer
-    likeness: float
+    similarity: float
     """Cosine of the TF-IDF vectors, 0 to 1."""
 
 
@@ -60,7 +60,7 @@ class QuestionIndex:
         """Inverse document frequency of a stemmed word, at least 1; highest for a word that no question has."""
         return math.log((1 + len(self.pairs)) / (1 + self._document_counts[word])) + 1.0
 
-    def likeness(self, question: str, *, without: str | None = None) -> NDArray[np.float64]:
+    def similarities(self, question: str, *, without: str | None = None) -> NDArray[np.float64]:
         """(N,) how like the question each known one is, in [0, 1]; -1 for those of the video `without`."""
         scores = np.zeros(len(self.pairs))
         for word, weight in self._vector(Counter(words_of(question))):
@@ -71,7 +71,7 @@ class QuestionIndex:
             scores[self._videos == self._video_number[without]] = -1.0
         return np.minimum(scores, 1.0)
 
-    def likest(
+    def nearest(
         self, question: str, *, without: str | None = None, least: float = 0.0, most: int | None = None
     ) -> list[SimilarQuestion]:
         """Known questions at least so like, the likest first.
@@ -79,10 +79,10 @@ class QuestionIndex:
         Args:
             question: What is asked.
             without: Leave this video's questions out.
-            least: Likeness below which a question is left out; those of likeness 0 always are.
+            least: Similarity below which a question is left out; those of similarity 0 always are.
             most: How many at most; all by default, of which there may be as many as there are known questions.
         """
-        scores = self.likeness(question, without=without)
+        scores = self.similarities(question, without=without)
         found = np.flatnonzero((scores >= least - 1e-9) & (scores > 0))
         order = found[np.argsort(-scores[found], kind="stable")]
         return [SimilarQuestion(self.pairs[place], float(scores[place])) for place in order[:most]]
@@ -125,7 +125,7 @@ class BlindAnswerer:
         without: str | None = None,
     ) -> str | None:
         """The likest question's answer, or the option nearest to it; neither history nor frames are looked at."""
-        for like in self.index.likest(question, without=without, most=CONSIDERED if options else 1):
+        for like in self.index.nearest(question, without=without, most=CONSIDERED if options else 1):
             chosen = as_option(like.pair.answer, options)
             if chosen is None and options:
                 chosen = _nearest_option(like.pair.answer, options)
@@ -143,7 +143,7 @@ def _nearest_option(answer: str, options: Sequence[str]) -> str | None:
 
 
 FRAMES_WEIGHT: Final = 0.5
-"""How much the likeness of the pictures counts beside that of the questions."""
+"""How much the similarity of the pictures counts beside that of the questions."""
 
 
 class NearestAnswerer:
@@ -155,7 +155,7 @@ class NearestAnswerer:
         pairs: Known questions and answers with the features of their videos.
         features: Gives (D,) for the frames of a video.
         features_name: Names it in the signature.
-        weight: Weight of the pictures' likeness in [0, 1]; the questions' has the rest.
+        weight: Weight of the pictures' similarity in [0, 1]; the questions' has the rest.
 
     Raises:
         ValueError: The features of the pairs differ in shape, or some have none.
@@ -196,7 +196,7 @@ class NearestAnswerer:
         """The nearest neighbour's answer; None without frames, or where no known question shares a word."""
         if not frames or not self.index.pairs:
             return None
-        words = self.index.likeness(question, without=without)
+        words = self.index.similarities(question, without=without)
         if not (words > 0).any():
             return None
         seen = self._known @ _unit(np.asarray(self._features(frames), dtype=np.float64))

@@ -153,7 +153,7 @@ class Asked:
                 schema=True,
                 option=option,
             )
-            for sentence in found.told:
+            for sentence in found.notes:
                 tell(sentence)
 
 

@@ -158,7 +158,7 @@ def _weighted(learnt: Sequence[Conversation], sort: type[Conversation], settings
 def _blind(blind: BlindAnswerer, turn: Turn, video_id: str, settings: LeakSettings) -> str | None:
     """Why a question's answer is known from other videos: they agree on it more often than chance allows."""
     votes: dict[str, str] = {}
-    for like in blind.index.likest(turn.question, without=video_id, least=settings.likeness):
+    for like in blind.index.nearest(turn.question, without=video_id, least=settings.likeness):
         # One vote a video, so that a question asked again and again in one video counts once.
         votes.setdefault(like.pair.video_id, like.pair.answer)
     if len(votes) < settings.min_support:

@@ -88,14 +88,14 @@ class ModelClient:
             try:
                 return await self.attempt(request)
             except TransientError as error:
-                if not self.goes_on(request, error):
+                if not self.should_retry(request, error):
                     raise final_error(error, request.times) from None
 
     async def attempt(self, request: Request) -> Reply:
         """The reply to a request that is sent once, after the wait that its last failure asks for.
 
         Raises:
-            TransientError: It failed, and `goes_on` says whether to send it again.
+            TransientError: It failed, and `should_retry` says whether to send it again.
             ModelError: There is no reply to be had.
             OutageError: The model answers nobody.
             BudgetError: A limit would be passed.
@@ -111,14 +111,14 @@ class ModelClient:
         try:
             reply = await self._reply(request)
         except ModelError as error:
-            self.breaker.failed(error, first=request.times == 1)
+            self.breaker.record_failure(error, first=request.times == 1)
             raise
-        self.breaker.answered()
+        self.breaker.record_success()
         return reply
 
-    def goes_on(self, request: Request, error: TransientError) -> bool:
+    def should_retry(self, request: Request, error: TransientError) -> bool:
         """Whether a request is sent again after a failure; the next attempt waits as long as it should."""
-        if not self._policy.goes_on(error, request.times, request.began_s):
+        if not self._policy.should_retry(error, request.times, request.began_s):
             return False
         request.wait_s = self._policy.wait_s(error, request.times)
         return True
@@ -131,7 +131,7 @@ class ModelClient:
     async def _pause(self, seconds: float) -> None:
         """Wait, or until the breaker stops the command."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        with self.breaker.waking(lambda: loop.call_soon_threadsafe(woken.set)), contextlib.suppress(TimeoutError):
+        with self.breaker.wake_on_stop(lambda: loop.call_soon_threadsafe(woken.set)), contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), seconds)
 
     async def _reply(self, request: Request) -> Reply:

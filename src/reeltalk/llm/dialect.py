@@ -96,7 +96,7 @@ class Dialect(BaseModel):
         return self.model_copy(update={"refuses": tuple(sorted(refuses))})
 
     @property
-    def told(self) -> str | None:
+    def differences(self) -> str | None:
         """What is special about the server, as a sentence's end; None where it takes everything."""
         words = {"response_format": "JSON schema, so that replies follow the prompt alone"}
         parts = [f"no {words.get(field, field)}" for field in self.refuses if field != "max_tokens"]

@@ -273,7 +273,7 @@ class ServedAPI(ModelAPI):
         if reply is None:
             reply = self.store.put(request.key, await self.client.attempt(request))
         else:
-            self.client.breaker.kept()
+            self.client.breaker.record_kept()
         request.reply = reply
         output = ModelOutput.from_content(
             model=reply.model, content=reply.text, stop_reason="max_tokens" if reply.cut_off else "stop"
@@ -293,7 +293,7 @@ class ServedAPI(ModelAPI):
     def should_retry(self, ex: BaseException) -> RetryDecision:
         """What may pass is asked again; a server that is asked too often also lowers concurrency."""
         request = _REQUEST.get()
-        if not isinstance(ex, TransientError) or not self.client.goes_on(request, ex):
+        if not isinstance(ex, TransientError) or not self.client.should_retry(request, ex):
             return RetryDecision.no()
         limited = isinstance(ex, RateLimitedError)
         return RetryDecision.rate_limit(retry_after=ex.wait_s) if limited else RetryDecision.transient()

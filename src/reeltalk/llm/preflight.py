@@ -39,7 +39,7 @@ CONNECT_S: Final = 3.0
 LIST_S: Final = 10.0
 """Longest wait for the list of models."""
 REPLY_S: Final = 60.0
-"""Longest wait for the small reply; a server that loads its model first may take longer, which is told only."""
+"""Longest wait for the small reply; a server that loads its model first may take longer, which is only noted."""
 REPLY_TOKENS: Final = 64
 """Longest small reply. A model that reasons may say nothing within it, which is as good."""
 TRIES: Final = 3
@@ -75,8 +75,8 @@ class PreflightResult:
 
     dialect: Dialect
     """What it takes."""
-    told: tuple[str, ...] = ()
-    """Sentences for people: what the server does not take, and what may pass."""
+    notes: tuple[str, ...] = ()
+    """Sentences for people: fields that the server does not take, and failures that may pass."""
 
 
 def preflight(
@@ -143,7 +143,7 @@ def breaker_with_preflight(
     """
 
     def first() -> None:
-        for sentence in preflight(endpoint, kept=kept, **how).told:
+        for sentence in preflight(endpoint, kept=kept, **how).notes:
             if tell is not None:
                 tell(sentence)
 
@@ -173,10 +173,10 @@ class _Check:
         names = await self._models()
         sender = WireSender(self.endpoint, api_key=self.api_key, kept=self.kept)
         try:
-            told = await self._small_reply(sender, names)
+            notes = await self._small_reply(sender, names)
         finally:
             await sender.close()
-        return self._checked(sender.learner.dialect, told)
+        return self._checked(sender.learner.dialect, notes)
 
     async def _inspected(self) -> PreflightResult:
         from reeltalk.llm.inspect_models import InspectSender
@@ -189,15 +189,15 @@ class _Check:
         except ModelError as error:
             raise OutageError(str(error)) from None
         try:
-            told = await self._small_reply(sender, None)
+            notes = await self._small_reply(sender, None)
         finally:
             await sender.close()
-        return self._checked(sender.learner.dialect, told)
+        return self._checked(sender.learner.dialect, notes)
 
-    def _checked(self, dialect: Dialect, told: list[str]) -> PreflightResult:
+    def _checked(self, dialect: Dialect, notes: list[str]) -> PreflightResult:
         where = describe_endpoint(self.endpoint)
-        special = [] if dialect.told is None else [f"{where} is sent {dialect.told}"]
-        return PreflightResult(dialect, (*special, *told))
+        special = [] if dialect.differences is None else [f"{where} is sent {dialect.differences}"]
+        return PreflightResult(dialect, (*special, *notes))
 
     async def _models(self) -> list[str] | None:
         """Names of the models that the server lists; None where it lists none.
@@ -277,13 +277,13 @@ class _Check:
             "user", "Reply with JSON: is this ready?" if self.schema else "Reply with: ready", self._images
         )
         schema = _SCHEMA if self.schema else None
-        told: list[str] = []
+        notes: list[str] = []
         problem, kind = "", "other"
         for _ in range(TRIES):
             sent = await self._sent(sender, message, schema)
             error = sent.error
             if error is None:
-                return told
+                return notes
             if isinstance(error, BudgetError):
                 raise error
             problem = str(error)
@@ -294,7 +294,7 @@ class _Check:
                     again = await self._sent(sender, message, None)
                     if not isinstance(again.error, RefusedError):
                         sender.learner.keep(sender.learner.dialect.without("response_format"))
-                        return told
+                        return notes
                     error = again.error
                 raise await self._refused(sender, error, names)
             if kind == "invalid":
@@ -303,10 +303,10 @@ class _Check:
                 # llama.cpp's answer to a picture that its model cannot see.
                 raise OutageError(f"{problem}; {BLIND}")
             if kind in ("busy", "server", "time-out"):
-                told.append(f"{problem}; requests are sent again until it answers")
-                return told
+                notes.append(f"{problem}; requests are sent again until it answers")
+                return notes
             if kind == "reply" and ("wrote no answer" in problem or "empty reply" in problem):
-                return told
+                return notes
         if kind == "connection":
             scheme, _, rest = public_address(endpoint_address(self.endpoint)).partition("://")
             tls = f"; where it speaks TLS, give {self.option} https://{rest}" if scheme == "http" else ""
@@ -315,8 +315,8 @@ class _Check:
             raise OutageError(
                 f"{problem}; is {public_address(endpoint_address(self.endpoint))} a server of a language model?"
             )
-        told.append(problem)
-        return told
+        notes.append(problem)
+        return notes
 
     @property
     def _images(self) -> tuple[bytes, ...]:

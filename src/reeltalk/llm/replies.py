@@ -291,7 +291,7 @@ class CachedModel(_Wrapper[Model]):
             return self.store.put(key, self.model.ask(messages, schema=schema))
         breaker: Breaker | None = getattr(self.model, "breaker", None)
         if breaker is not None:
-            breaker.kept()
+            breaker.record_kept()
         return kept
 
     def close(self) -> None:

@@ -80,13 +80,13 @@ class Breaker:
                 self._message = str(error)
         self._preflight = None
 
-    def answered(self) -> None:
+    def record_success(self) -> None:
         """Note that the model gave an answer."""
         with self._lock:
             self._answered_s, self._failing_since_s = time.monotonic(), None
             self._kind, self._in_a_row, self._failures, self._requests = None, 0, 0, 0
 
-    def kept(self) -> None:
+    def record_kept(self) -> None:
         """Note that a kept reply was given in place of a request.
 
         The model took such a request before, so that those that it refuses as invalid may be few among many. It says
@@ -95,7 +95,7 @@ class Breaker:
         with self._lock:
             self._kept += 1
 
-    def failed(self, error: ModelError, *, first: bool = True) -> None:
+    def record_failure(self, error: ModelError, *, first: bool = True) -> None:
         """Note that a request failed.
 
         Args:
@@ -157,7 +157,7 @@ class Breaker:
             return self._answered_s >= moment_s
 
     @contextlib.contextmanager
-    def waking(self, wake: Callable[[], object]) -> Iterator[None]:
+    def wake_on_stop(self, wake: Callable[[], object]) -> Iterator[None]:
         """Call `wake` where the model fails too often while the block lasts, or did before.
 
         Args:
@@ -213,7 +213,7 @@ class RetryPolicy:
         self._retries, self._breaker = endpoint.max_retries, breaker
         self._backoff_s, self._longest_wait_s = endpoint.backoff_s, endpoint.longest_wait_s
 
-    def goes_on(self, error: TransientError, times: int, began_s: float) -> bool:
+    def should_retry(self, error: TransientError, times: int, began_s: float) -> bool:
         """Whether a request is sent again after a failure that may pass.
 
         Beyond `retries` it is sent again for a time where the server is busy, or fails whoever asks it. A request that

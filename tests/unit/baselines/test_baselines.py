@@ -63,10 +63,10 @@ def test_blind_takes_the_likest_questions_answer() -> None:
 
 def test_a_videos_own_questions_can_be_left_out() -> None:
     index = QuestionIndex(PAIRS)
-    best = index.likest("Where does he take the milk from?", without="v1")[0]
+    best = index.nearest("Where does he take the milk from?", without="v1")[0]
     assert best.pair.video_id == "v2"
-    assert 0.5 < best.likeness <= 1.0
-    assert index.likest("Where does he take the milk from?")[0].likeness == pytest.approx(1.0)
+    assert 0.5 < best.similarity <= 1.0
+    assert index.nearest("Where does he take the milk from?")[0].similarity == pytest.approx(1.0)
 
 
 def test_history_finds_what_was_answered_or_stated() -> None:

@@ -43,7 +43,7 @@ def nobody() -> str:
 
 def failures(breaker: Breaker, count: int, kind: FailureKind = "not-found", reason: str = "no such model") -> None:
     for _ in range(count):
-        breaker.failed(ModelError(reason, kind=kind))
+        breaker.record_failure(ModelError(reason, kind=kind))
 
 
 class TestCounting:
@@ -61,15 +61,15 @@ class TestCounting:
         breaker = Breaker("tiny", give_up_after_s=600)
         for _ in range(3):
             failures(breaker, IN_A_ROW - 1)
-            breaker.answered()
+            breaker.record_success()
             failures(breaker, IN_A_ROW - 1)
             failures(breaker, IN_A_ROW - 1, "invalid")
         breaker.check()
 
     def test_a_kept_reply_allows_as_many_refused_requests_as_an_answer(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
-        breaker.kept()
-        breaker.kept()
+        breaker.record_kept()
+        breaker.record_kept()
         failures(breaker, 3 * IN_A_ROW - 1, "invalid")
         with pytest.raises(OutageError, match="24 times in a row"):
             failures(breaker, 1, "invalid")
@@ -78,7 +78,7 @@ class TestCounting:
     def test_a_kept_reply_does_not_show_that_the_server_answers(self, kind: FailureKind) -> None:
         breaker = Breaker("tiny", give_up_after_s=600)
         failures(breaker, IN_A_ROW - 1, kind)
-        breaker.kept()
+        breaker.record_kept()
         with pytest.raises(OutageError, match="8 times in a row"):
             failures(breaker, 1, kind)
 
@@ -92,7 +92,7 @@ class TestCounting:
         breaker = Breaker("tiny", give_up_after_s=0.2)
         failures(breaker, 100, "busy")
         time.sleep(0.15)
-        breaker.answered()
+        breaker.record_success()
         failures(breaker, 100, "server")
         time.sleep(0.15)
         failures(breaker, 1, "time-out")
@@ -102,9 +102,9 @@ class TestCounting:
 
     def test_few_requests_of_a_model_that_has_answered_do_not_stop_the_command(self) -> None:
         breaker = Breaker("tiny", give_up_after_s=0.05)
-        breaker.answered()
+        breaker.record_success()
         for times in range(30):
-            breaker.failed(ModelError("out of memory", kind="server"), first=times < IN_A_ROW - 1)
+            breaker.record_failure(ModelError("out of memory", kind="server"), first=times < IN_A_ROW - 1)
             time.sleep(0.01)
         with pytest.raises(OutageError):
             failures(breaker, 1, "server")

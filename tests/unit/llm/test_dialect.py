@@ -119,7 +119,7 @@ def test_the_preflight_learns_all_of_it(family: str, tmp_path: Path) -> None:
         assert server.count == asked + 1
         check_sent(server.requests[-1], family)
         assert found.dialect == store.dialect("any", server.base_url)
-    assert found.told == (f"any at {server.base_url} is sent {found.dialect.told}",)
+    assert found.notes == (f"any at {server.base_url} is sent {found.dialect.differences}",)
 
 
 def test_kept_replies_stay_valid_whatever_a_server_takes(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_model_that_sees_no_images(server_of: Any) -> None:
     with serve(server_of, sees_preflights=True) as server:
         with pytest.raises(OutageError, match="without a picture it answers: choose a model that sees images"):
             check(server.base_url, images=True)
-        assert check(server.base_url).told == ()
+        assert check(server.base_url).notes == ()
 
 
 def test_a_server_that_takes_no_schema_is_told_of_and_remembered(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_server_that_takes_no_schema_is_told_of_and_remembered(tmp_path: Path)
 
     with serve(reply, sees_preflights=True) as server, ReplyStore(tmp_path / "replies.sqlite") as store:
         found = check(server.base_url, schema=True, kept=store)
-        assert len(found.told) == 1
-        assert "is sent no JSON schema" in found.told[0]
+        assert len(found.notes) == 1
+        assert "is sent no JSON schema" in found.notes[0]
         assert store.dialect("tiny", server.base_url) == found.dialect
         assert not found.dialect.takes("response_format")
         before = server.count
@@ -176,8 +176,8 @@ def test_a_server_that_takes_no_schema_is_told_of_and_remembered(tmp_path: Path)
 def test_what_may_pass_is_told_only(status: int) -> None:
     with serve(lambda _body: refusal(status, "not now"), sees_preflights=True) as server:
         found = check(server.base_url)
-    assert len(found.told) == 1
-    assert f"answered {status}: not now; requests are sent again" in found.told[0]
+    assert len(found.notes) == 1
+    assert f"answered {status}: not now; requests are sent again" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_may_pass_is_told_only(status: int) -> None:
 )
 def test_a_model_that_thinks_for_too_long_is_there_all_the_same(reply: Any) -> None:
     with serve(reply, sees_preflights=True) as server:
-        assert check(server.base_url).told == ()
+        assert check(server.base_url).notes == ()
 
 
 def test_a_web_page_is_no_server_of_a_model() -> None:
@@ -225,7 +225,7 @@ def test_a_provider_of_inspect_ai(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-mine-123")
     chat: dict[str, Any] = {"model_args": {"responses_api": False}}
     with serve(lambda _body: "ready", sees_preflights=True) as server:
-        assert check(server.base_url, "inspect:openai/tiny", images=True, schema=True, **chat).told == ()
+        assert check(server.base_url, "inspect:openai/tiny", images=True, schema=True, **chat).notes == ()
         assert server.images == 1
     with pytest.raises(OutageError, match="cannot open nobody/model"):
         check(None, "inspect:nobody/model")  # type: ignore[arg-type]
@@ -253,4 +253,4 @@ def test_user_and_password_are_sent_and_not_told() -> None:
 
 def test_a_provider_that_would_load_its_own_weights_is_not_opened_twice() -> None:
     # hf would look for the folder, and fail.
-    assert check(None, "inspect:hf/no-such-folder", schema=True).told == ()  # type: ignore[arg-type]
+    assert check(None, "inspect:hf/no-such-folder", schema=True).notes == ()  # type: ignore[arg-type]
