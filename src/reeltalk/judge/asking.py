@@ -1,6 +1,6 @@
-"""Ask a judge, keep whatever it said, and read it; what cannot be read is asked for once more and then left.
+"""Asks a judge model and reads its reply. A reply that cannot be read is asked for once more.
 
-Nothing here scores: a judging that failed is a reason and the replies that led to it.
+All replies are kept. Nothing here scores: a judgement that failed has a reason and the replies that led to it.
 """
 
 import tomllib
@@ -29,19 +29,19 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Judgement(Generic[T]):
-    """What came of asking a judge about one item."""
+    """The result of asking a judge about one item."""
 
     verdict: T | None
-    """None where it has none to give."""
+    """None if no reply could be read."""
     replies: tuple[str, ...]
-    """Its replies as they came: one, two where the first could not be used, none where it was not reached."""
+    """The raw replies: one, two if the first could not be used, none if the judge was not reached."""
     reason: str | None = None
-    """Why there is no verdict."""
+    """Why there is no verdict, if there is none."""
 
 
 @cache
 def judge_prompt_group() -> PromptGroup:
-    """The judges' prompts, and what others in their place must hold."""
+    """The judges' prompts, and the requirements on a user's own."""
     forms = tomllib.loads(FORMS.read_text(encoding="utf-8"))
     return PromptGroup(
         "judge",
@@ -59,19 +59,19 @@ def judge_prompt_group() -> PromptGroup:
 
 @cache
 def our_judge_prompts() -> Prompts:
-    """The judges' prompts, ours alone."""
+    """The judges' prompts that reeltalk brings."""
     return our_prompts(judge_prompt_group())
 
 
 def judge_prompts(folder: Path | None) -> Prompts:
-    """The judges' prompts: those of a folder, and ours where it has none.
+    """The judges' prompts from a folder, completed by ours.
 
     Args:
-        folder: A user's own folder of prompts.
+        folder: A user's folder of prompts; None: all prompts are ours.
 
     Raises:
-        SettingError: There is no such folder.
-        InputError: A file of it cannot stand in the place of ours.
+        SettingError: The folder does not exist.
+        InputError: A file cannot replace our prompt.
     """
     return our_judge_prompts() if folder is None else prompts_in(folder, judge_prompt_group())
 
@@ -81,8 +81,8 @@ async def ask_rating(model: AsyncModel, messages: Sequence[Message], prompts: Pr
 
     Args:
         model: The judge.
-        messages: The conversation. A reply that holds no rating is added to it, with the reason, once.
-        prompts: The judge's; one of them asks once more.
+        messages: The conversation. A reply without a rating is added to it once, with the reason.
+        prompts: The judges' prompts; one of them asks again.
 
     Raises:
         BudgetError: A limit would be passed.
@@ -117,17 +117,18 @@ async def ask_verdict(
     sample: int = 0,
     prompts: Prompts | None = None,
 ) -> Judgement[RecordT]:
-    """Ask for a verdict as JSON. A reply that holds two different verdicts has none: one may be a quotation.
+    """Ask for a verdict as JSON.
 
-    A verdict with reasons that was shown word for word, as the example of the form, is none either.
+    A reply with two different verdicts cannot be used, since one may be a quotation. Nor can a verdict with reasons
+    that the judge was shown word for word, as in the example of the format.
 
     Args:
         model: The judge.
         messages: The conversation.
-        kind: A pydantic model; its schema goes along.
-        check: Says what is wrong with a record of the right type, if anything.
-        sample: Number of the judging, where the same is judged several times.
-        prompts: The judge's; one of them asks once more. Ours where none are given.
+        kind: A pydantic model; its schema is sent too.
+        check: Returns what is wrong with a record of the right type; None if nothing is.
+        sample: Number of the judging, if the same is judged several times.
+        prompts: The judges' prompts, of which one asks again; ours by default.
 
     Raises:
         BudgetError: A limit would be passed.
@@ -150,12 +151,12 @@ async def ask_verdict(
 
 
 async def ask_text(model: AsyncModel, messages: Sequence[Message], *, sample: int = 0) -> Judgement[str]:
-    """Ask for a text, as the official scripts do: once, and without a schema.
+    """Ask for a text once and without a schema, as the official scripts do.
 
     Args:
         model: The judge.
         messages: The conversation.
-        sample: Number of the judging, where the same is judged several times.
+        sample: Number of the judging, if the same is judged several times.
 
     Raises:
         BudgetError: A limit would be passed.

@@ -1,6 +1,7 @@
-"""Answers that try to be scored without being right, and the neutral dialogues in which they are given.
+"""Adversarial answers that try to manipulate a judge, and the neutral dialogues in which they are given.
 
-Texts are data: `attacks.toml` holds the attacks, `dialogues_under_attack.toml` the dialogues. Nothing here judges.
+Their texts are data: `attacks.toml` holds the attacks, `dialogues_under_attack.toml` the dialogues. Nothing here
+judges.
 """
 
 import base64
@@ -26,23 +27,23 @@ _CYRILLIC: Final = str.maketrans("aceopxyABCEHKMOPTX", "асеорхуАВСЕН
 
 @dataclass(frozen=True)
 class Attack:
-    """One answer that is not right, and what else the attacker writes."""
+    """A wrong answer that tries to manipulate the judge."""
 
     id: str
     """Unique and stable, as `openers-03`."""
     family: str
     answer: str
-    """The attacked turn's answer. `{question}`, `{wrong}` and `{mark}` stand for that turn's question, a plain wrong
-    answer, and the mark of a fence that the attacker can work out."""
+    """Answer to the attacked turn. `{question}`, `{wrong}` and `{mark}` stand for that turn's question, a plain wrong
+    answer, and the mark of a fence that the attacker can compute."""
     earlier: str | None = None
-    """The answer to the turn before, where the attack is planted there."""
+    """Answer to the turn before, if a part of the attack is planted there."""
     language: str = "en"
     """ISO 639-1."""
 
 
 @dataclass(frozen=True)
 class NeutralTurn:
-    """A question with answers of known worth."""
+    """A question with a right and a wrong answer."""
 
     question: str
     reference: str
@@ -56,7 +57,7 @@ class NeutralTurn:
 
 @dataclass(frozen=True)
 class NeutralDialogue:
-    """A dialogue about a video that does not exist. Its last turn is the one that is attacked."""
+    """A dialogue about a video that does not exist. Its last turn is attacked."""
 
     id: str
     summary: str
@@ -65,7 +66,7 @@ class NeutralDialogue:
 
 @cache
 def attack_items() -> tuple[Attack, ...]:
-    """All attacks, the same at every call, families one after the other."""
+    """All attacks, by family, always in the same order."""
     raw = tomllib.loads(ATTACKS.read_text(encoding="utf-8"))
     numbers: Counter[str] = Counter()
     items: list[Attack] = []
@@ -77,7 +78,7 @@ def attack_items() -> tuple[Attack, ...]:
 
 @cache
 def neutral_dialogues() -> tuple[NeutralDialogue, ...]:
-    """The dialogues in which answers are attacked."""
+    """The dialogues in which attacks are given."""
     raw = tomllib.loads(DIALOGUES.read_text(encoding="utf-8"))
     return tuple(
         NeutralDialogue(
@@ -90,10 +91,10 @@ def neutral_dialogues() -> tuple[NeutralDialogue, ...]:
 
 
 def fill_attack(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
-    """The attack's answer and what it plants in the turn before, as they stand in a dialogue.
+    """The answer of an attack, and its answer to the turn before if there is one, with all fields filled.
 
     Args:
-        attack: What is filled in.
+        attack: The attack.
         turn: The attacked turn.
     """
     mark = fence(turn.question).split("\n", 1)[0].removeprefix("<<<DATA ")
@@ -104,14 +105,14 @@ def fill_attack(attack: Attack, turn: NeutralTurn) -> tuple[str, str | None]:
 def attacked_unit(
     dialogue: NeutralDialogue, answer: str, *, kind: UnitKind, earlier: str | None = None, task: str | None = None
 ) -> JudgeUnit:
-    """The dialogue as a judge gets it: right answers, and the given one to the last turn.
+    """A dialogue as a unit to judge: right answers, and the given answer to the last turn.
 
     Args:
-        dialogue: Where it is answered.
-        answer: The last turn's answer.
-        kind: Of the unit; a path is told that its first two turns are linked.
-        earlier: The answer to the turn before the last, where it is not the right one.
-        task: The task that the unit says it is of, where the judge goes by it.
+        dialogue: The dialogue.
+        answer: Answer to the last turn.
+        kind: Kind of the unit; the first two turns of a path are linked.
+        earlier: Answer to the turn before the last, if it is not the right one.
+        task: Task of the unit, for judges that need one.
     """
     last = len(dialogue.turns) - 1
     answers = [turn.right for turn in dialogue.turns[:last]] + [answer]
@@ -201,7 +202,7 @@ def _filled(text: str, fields: Mapping[str, str]) -> str:
 
 
 def _turn(raw: Mapping[str, Any], place: int) -> NeutralTurn:
-    # The file has the correct option first. A constant "A" must not be right.
+    # The file has the correct option first; it is moved, so that a constant "A" is not right.
     correct = 1 + place % (len(raw["options"]) - 1)
     others = list(raw["options"][1:])
     return NeutralTurn(

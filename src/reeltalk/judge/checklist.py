@@ -1,7 +1,7 @@
 """Judges answers by checklists of yes/no questions, as MT-Video-Bench does (arXiv 2510.17722).
 
-Replies and items are matched by key, and our code counts: the denominator is the number of items, whatever the judge
-returns.
+Replies and items are matched by key, and the denominator is the number of items, whatever the judge returns. What the
+official script sends and reads stands here too, defects included.
 """
 
 import dataclasses
@@ -30,10 +30,10 @@ from reeltalk.schema.dialogue import ChecklistItem
 from reeltalk.schema.scoring import JudgedScore
 
 ERROR: Final = "[ERROR] "
-"""Begins what the official inference scripts store in place of an answer that failed."""
+"""The official inference scripts store this and the error in place of an answer that failed."""
 
 PLACEHOLDER: Final = "No need for this ability to answer."
-"""What they store for a round that is not asked."""
+"""They store this for a round that is not asked."""
 
 _FENCE: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
@@ -41,12 +41,12 @@ NAME: Final = "checklist"
 ACCURACY: Final = "accuracy"
 EVAL_ROUNDS: Final = 3
 REFERENCE: Final = "reference"
-"""Stands for the model where the references themselves are judged."""
+"""Name of the model in a unit whose references are judged."""
 
 OFFICIAL_ITEMS: Final = 5
-"""Replies that the official prompt asks for, however many items there are."""
+"""Replies that the official prompt always asks for."""
 PUBLISHED: Final = "checklist-published"
-"""The prompt of the official script, of which we have no text."""
+"""The prompt of the official script; reeltalk does not bring its text."""
 PROMPT_OF: Final = {"v1": "checklist-with-reference", "v2": "checklist"}
 
 
@@ -66,18 +66,18 @@ class ChecklistJudge:
         """Choose the variant.
 
         Args:
-            eval_rounds: How often each answer is judged, at least once.
-            compat: Judges as often again in the official layout, which always asks for five replies, and averages as
-                the official script does: criterion `accuracy.compat`. What stands in the place of an answer that
-                failed is judged as an answer, as it is there.
-            missing: What a turn counts whose answer is missing: zero, without asking the judge, or nothing. An empty
-                answer would earn every item that expects *No*.
+            eval_rounds: Number of judgings of each answer, at least 1.
+            compat: Also judge in the official layout, which always asks for five replies, and average as the official
+                script does: criterion `accuracy.compat`. The text that replaces a failed answer is judged as an answer,
+                as it is there.
+            missing: Score of a turn without an answer: `zero`, without asking the judge, or `skip`. An empty answer
+                would earn every item that expects *No*.
             version: `v1` also shows question and reference to the judge. Scores of the two are not comparable.
-            published: Asks as the official script does, and reads each reply twice: by key, and as the script reads it.
-            prompts: The judges' prompts; ours where none are given.
+            published: Ask as the official script does, and read each reply twice: by key, and as the script reads it.
+            prompts: The judges' prompts; ours by default.
 
         Raises:
-            SettingError: There is no eval round.
+            SettingError: `eval_rounds` is below 1.
         """
         if eval_rounds < 1:
             raise SettingError(
@@ -103,7 +103,7 @@ class ChecklistJudge:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompts, and all that was chosen."""
+        """The prompts and the variant."""
         how = (("version", self.version), ("eval_rounds", str(self.eval_rounds)), ("missing", self.missing))
         if self.published:
             return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature), *how)
@@ -119,7 +119,7 @@ class ChecklistJudge:
 
         Args:
             unit: A dialogue. Turns without a checklist are not judged.
-            model: Who judges.
+            model: The judge.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -172,7 +172,7 @@ class ChecklistJudge:
     async def _said(
         self, turn: AnsweredTurn, items: Sequence[ChecklistItem], model: AsyncModel, sample: int
     ) -> Judgement[str] | None:
-        """What the judge says in the official layout; None where the official script leaves the round out."""
+        """The judge's reply in the official layout; None if the official script leaves the round out."""
         answer = official_answer(turn)
         if answer is None:
             return None
@@ -193,7 +193,7 @@ class ChecklistJudge:
 
         Args:
             units: All units, judged or not.
-            scores: What `judge` gave for them.
+            scores: Rows from `judge`.
         """
         official = self.version if self.compat else None
         return checklist_measures(units, scores, eval_rounds=self.eval_rounds, compat=official)
@@ -247,13 +247,13 @@ async def ask_items(
 
     Args:
         model: The judge.
-        words: What to ask, by the numbers of the items, from 1.
-        count: Items.
-        prompts: The judge's; ours where none are given.
+        words: Returns the prompt for the items with these numbers, from 1.
+        count: Number of items.
+        prompts: The judges' prompts; ours by default.
         sample: Number of the judging.
 
     Returns:
-        `Yes` or `No` by key, as `A1`; no verdict where an item has no reply.
+        `Yes` or `No` by key, as `A1`; no verdict if an item has no reply.
 
     Raises:
         BudgetError: A limit would be passed.
@@ -282,7 +282,7 @@ async def ask_items(
 
 
 def self_check(unit: JudgeUnit) -> JudgeUnit:
-    """The unit with the references in place of a model's answers: judged, every turn must reach 100 %.
+    """The unit with references in place of answers. When it is judged, every turn must reach 100 %.
 
     A turn that does not has a checklist that contradicts its reference; at least one published item does. Turns
     without a reference are not asked.
@@ -407,12 +407,12 @@ PROTOCOL: Final = Protocol(
 
 
 def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistItem]) -> dict[str, str]:
-    """What MT-Video-Bench's prompt is filled with.
+    """The fields of MT-Video-Bench's official prompt.
 
     Args:
-        turn: Whose checklist it is.
-        answer: Of the model.
-        items: The questions, which the script numbers from `Q1`.
+        turn: The turn.
+        answer: Answer of the model.
+        items: Items of the checklist; the script numbers them from `Q1`.
     """
     return {
         "model_answer": answer,
@@ -423,9 +423,9 @@ def checklist_fields(turn: AnsweredTurn, answer: str, items: Sequence[ChecklistI
 
 
 def official_answer(turn: AnsweredTurn) -> str | None:
-    """What the official judging script takes for a turn's answer; None where it has none and leaves the round out.
+    """The answer of a turn as the official judging script reads it; None if the script leaves the round out.
 
-    Texts that stand for an error, or for a round that was not asked, are answers to it.
+    To the script, texts that stand for an error or for a round that was not asked are answers.
 
     Args:
         turn: Any turn.
@@ -438,9 +438,9 @@ def official_answer(turn: AnsweredTurn) -> str | None:
 
 
 def official_replies(text: str) -> list[str] | None:
-    """A judge's replies in their order, as the official script takes them; None where it takes none.
+    """A judge's replies in order, as the official script reads them; None if it reads none.
 
-    Whatever keys the object has, its values are replies. JSON that is no object of texts stops the official script.
+    The values of the object are the replies, whatever its keys. JSON that is no object of texts stops the script.
 
     Args:
         text: The judge's reply, a JSON object, fenced or not.
@@ -456,7 +456,7 @@ def official_replies(text: str) -> list[str] | None:
 
 
 def official_run_accuracy(returned: Sequence[str], expected: Sequence[str]) -> float | None:
-    """One judging's accuracy, 0 to 1 with two decimals; None where nothing was returned.
+    """Accuracy of one judging, 0 to 1 with two decimals; None if there are no replies.
 
     Replies and items are paired by their order, not by their keys, and the number of replies is the denominator: a
     judge that also replies to items that are not there lowers the accuracy, one that leaves items out raises it.

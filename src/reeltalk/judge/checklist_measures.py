@@ -1,6 +1,6 @@
-"""From the scores of checklists to MT-Video-Bench's numbers: judgings, rounds, dialogues, tasks, overall.
+"""MT-Video-Bench's measures from checklist scores: averaged over judgings, rounds, dialogues and tasks.
 
-Nothing is rounded on the way. What a content-free answer would get, the floor, stands beside what was got.
+Our means are not rounded on the way. The floor, which an answer without content would get, stands beside them.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ BY: Final = ("task", "scene", "turns", "video_length")
 NO_TASK: Final = "no_task"
 PERCENT: Final = 100.0
 LENGTHS: Final = ((60.0, "<60 s"), (180.0, "60-180 s"), (300.0, "180-300 s"))
-"""Upper ends in seconds; a video of exactly that length belongs to the next."""
+"""Upper ends in seconds; a video of exactly that length belongs to the next group."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +67,11 @@ def checklist_measures(
     eval_rounds: int,
     compat: Literal["v1", "v2"] | None = None,
 ) -> list[Measure]:
-    """All numbers of one model, 0 to 100.
+    """All measures of one model, 0 to 100.
 
     `mtv` is the mean of the tasks present; a task is the mean of its dialogues, a dialogue of its judged rounds, a
-    round of its eval rounds. `mtv.floor` is the share of items that expect *No*, averaged alike over the same rounds:
-    what an answer without content gets. `mtv.chance_adjusted` is (accuracy - floor) / (1 - floor); it is negative for
+    round of its eval rounds. `mtv.floor` is the share of items that expect *No*, averaged in the same way: an
+    answer without content would get it. `mtv.chance_adjusted` is (accuracy - floor) / (1 - floor); it is negative for
     a model whose answers are missing. `mtv.rounds_sd` is the standard deviation of `mtv` from eval round to eval round.
 
     `n` and `unscored` count rounds, as those of all groups do. A number is withheld where more than 2 % of the judgings
@@ -80,8 +80,8 @@ def checklist_measures(
     Args:
         units: All units, judged or not.
         scores: A row per turn and eval round.
-        eval_rounds: How many rows each turn should have.
-        compat: Of which version's official script there are rows beside ours; they are averaged as it does.
+        eval_rounds: Number of rows that each turn should have.
+        compat: Version of the official script; its rows are averaged as it does. None if there are no such rows.
     """
     rounds = _rounds(units, scores, "accuracy")
     overall = _nested(MTV, rounds, _mean, eval_rounds)
@@ -108,7 +108,7 @@ def _rounds(units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criterion
 
 
 def has_items(turn: AnsweredTurn) -> bool:
-    """True for a turn that a checklist judges. One that was asked for the history alone is not judged."""
+    """True for a turn with a checklist. A turn that was asked for the history alone is not judged."""
     return turn.checklist is not None and bool(turn.checklist.items) and turn.state is not AnswerState.NOT_SCORED
 
 
@@ -124,7 +124,7 @@ def _floor(of: _Round) -> float | None:
 def _parts(
     rounds: Sequence[_Round], value: Callable[[_Round], float | None], eval_rounds: int = 1
 ) -> dict[str, list[MeanItem]]:
-    """Items by task. A round that was judged twice of three times has a value, and lacks a third of its judgings."""
+    """Items by task. A round with two of three judgings has a value and lacks a third of its judgings."""
     parts: dict[str, list[MeanItem]] = defaultdict(list)
     for one in rounds:
         spared = sum(row.state is ScoreState.NOT_APPLICABLE for row in one.rows.values())
@@ -150,7 +150,7 @@ def _chance_adjusted(overall: Measure, floor: Measure) -> Measure:
 
     def from_sums(sums: Floats, n: Floats) -> Floats:
         got, given = overall.from_sums(sums[:, :columns], n), floor.from_sums(sums[:, columns:], n)
-        # Where an answer without content gets everything, there is nothing to gain.
+        # If an answer without content gets everything, nothing is left to gain.
         room = PERCENT - given
         adjusted: Floats = np.where(room > 0, PERCENT * (got - given) / np.where(room > 0, room, 1.0), 0.0)
         return adjusted
@@ -215,9 +215,9 @@ def _of_tasks(sums: Floats) -> Floats:
 
 
 def _official(rounds: Sequence[_Round], *, empty: float | None) -> list[Measure]:
-    """A failed judging, a failed round, and a dialogue without rounds vanish from the mean, and are counted here.
+    """The official means. Failed judgings, failed rounds and dialogues without rounds drop out, and are counted here.
 
-    `empty` is what a dialogue without rounds counts: 0 in version 1's script, while version 2's skips it.
+    `empty` is the value of a dialogue without rounds: 0 in the script of version 1; version 2 skips it.
     """
     dialogues: dict[str, dict[tuple[str, str], list[_Round]]] = defaultdict(lambda: defaultdict(list))
     for one in rounds:
@@ -268,7 +268,7 @@ def official_mean(values: Iterable[float | None]) -> float | None:
 
 
 def official_overall(tasks: Mapping[str, Sequence[float]]) -> float | None:
-    """The overall score, 0 to 100: the mean of the tasks that have dialogues; None where none has.
+    """The official overall score, 0 to 100: the mean of the tasks that have dialogues; None if no task has.
 
     Args:
         tasks: The accuracy of each dialogue, 0 to 1, by task.

@@ -1,6 +1,6 @@
-"""Judges answers without a model: which option an answer names, and whether a short answer says what a reference says.
+"""Judges answers without a model: by the option that an answer names, or by lexical agreement with a reference.
 
-An answer that names no option is wrong, as in DramaQA's accuracy; it is the model that failed then, not the judge.
+An answer that names no option is wrong, as in DramaQA's accuracy: the model failed then, not the judge.
 Lexical agreement reads an answer in its dialogue: a reference often repeats what a question asked for, or
 names what a pronoun stands for ("Right after opening the fridge, the person takes the milk"); an answer need not ("He
 takes the milk").
@@ -33,7 +33,7 @@ _TRAILING: Final = re.compile(
 
 
 def without_time_clause(sentence: str) -> str:
-    """A sentence without the clause that only says when: that of its question, told again."""
+    """A sentence without a clause that only says when, as it repeats the question."""
     shorter = _TRAILING.sub("", _LEADING.sub("", sentence.strip(), count=1), count=1).strip()
     return shorter[:1].upper() + shorter[1:] if len(shorter) > 2 else sentence
 
@@ -45,14 +45,14 @@ def agrees_in_context(
     before: Sequence[tuple[str, str]] = (),
     options: Sequence[str] | None = None,
 ) -> bool:
-    """As `agrees`, with what was said before.
+    """Like `agrees`, but uses the dialogue before the question.
 
     Args:
-        answer: What was answered.
+        answer: The answer.
         references: Reference answers.
-        question: What was asked.
-        before: Questions and reference answers of the turns before it.
-        options: The choices as they were shown, where there are some.
+        question: The question.
+        before: Questions and reference answers of the earlier turns.
+        options: The options as they were shown, if there are any.
     """
     if agrees(answer, references, question, options):
         return True
@@ -64,7 +64,7 @@ def agrees_in_context(
         return True
     if not before or not rests_on_history(question):
         return False
-    # What the turn before spoke of is what this one means by its pronouns: it is no news in either.
+    # Pronouns of this turn stand for what the turn before spoke of, so those words are not new in either answer.
     told = f"{before[-1][0]} {before[-1][1]} {question}"
     return any(agrees(text, cores, told) for text in said)
 
@@ -75,7 +75,7 @@ ERRORS_OF_AGREE: Final = (
     "Lexical agreement compares words and knows no synonyms. Of 908 answers that were read by hand, it accepts 49 % of "
     "the 444 right ones and 16 % of the 464 wrong ones. Do not publish it as a score."
 )
-"""Measured on `tests/typed_answers/answers.toml`; `test_choice` counts again."""
+"""Measured on `tests/typed_answers/answers.toml`; `test_choice` counts them again."""
 NAMES_NO_OPTION: Final = "names no option"
 LEVELS: Final = ("q_level_logic", "q_level_mem")
 """DramaQA's two difficulty levels; its tables give the accuracy at each."""
@@ -113,35 +113,35 @@ CHOICE, AGREEMENT = PROTOCOLS = (
 
 
 class ChoiceJudge(SingleTurnJudge):
-    """Multiple-choice questions by the option that an answer names: criterion `accuracy`, 0 or 1."""
+    """Judges multiple-choice answers by the option that they name: criterion `accuracy`, 0 or 1."""
 
     protocol = CHOICE
     by = (*LEVELS, "turn")
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The rules by which an option is recognised."""
+        """Version of the rules that recognise an option."""
         return (("option", SIGNATURE),)
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that has options, one of them right, and was asked."""
+        """True for a turn that was asked and has a correct option."""
         return bool(turn.options) and turn.correct_option is not None and super().is_due(turn)
 
     def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
-        """That it has no answer; a reference is not needed."""
+        """Why the turn has no answer; a reference is not needed."""
         return None if turn.state is AnswerState.ANSWERED else no_answer_reason(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """The two levels of difficulty."""
+        """DramaQA's two levels of difficulty."""
         return {level: turn.labels.get(f"dramaqa.{level}", ()) for level in LEVELS}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row, 0 or 1.
+        """One row, 0 or 1.
 
         Args:
-            unit: Where the turn stands.
-            index: Its place among the unit's turns.
-            model: Is not asked.
+            unit: The unit of the turn.
+            index: Index of the turn in the unit.
+            model: Not used.
         """
         return [self._row(unit, unit.turns[index])]
 
@@ -167,9 +167,9 @@ class ChoiceJudge(SingleTurnJudge):
 
 
 class AgreeJudge(SingleTurnJudge):
-    """Short answers by their words: criterion `agree`, 1 where an answer says the same as a reference, else 0.
+    """Judges short answers by their words: criterion `agree`, 1 if an answer says the same as a reference, else 0.
 
-    A rough measure of our own, for checks and for want of a judge; it knows no synonyms.
+    A rough measure for checks, and where there is no judge model; it knows no synonyms.
     """
 
     protocol = AGREEMENT
@@ -177,24 +177,24 @@ class AgreeJudge(SingleTurnJudge):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The rules of agreement."""
+        """Version of the rules of agreement."""
         return ((AGREE, CONTEXT_SIGNATURE),)
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that has a reference and was asked."""
+        """True for a turn that was asked and has a reference."""
         return bool(turn.references) and super().is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """Its type of question, and the task of its unit."""
+        """Type of the question, and task of the unit."""
         return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row, 0 or 1.
+        """One row, 0 or 1.
 
         Args:
-            unit: Where the turn stands; the turns before it say what its pronouns stand for.
-            index: Its place among the unit's turns.
-            model: Is not asked.
+            unit: The unit of the turn; earlier turns say what its pronouns stand for.
+            index: Index of the turn in the unit.
+            model: Not used.
         """
         turn, before = unit.turns[index], earlier_turns(unit, index)
         shown = shown_options(turn)
@@ -205,13 +205,14 @@ class AgreeJudge(SingleTurnJudge):
 
 
 def shown_options(turn: AnsweredTurn) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """The options of a turn as they were shown: their indices in the benchmark, and their texts.
+    """The options of a turn in the order in which they were shown.
 
     Args:
-        turn: One that may have options.
+        turn: A turn with or without options.
 
     Returns:
-        None where there are none, or where the order that was recorded is no order of them.
+        Indices in the benchmark's order, and the texts. None if there are no options, or if the recorded order does not
+        fit them.
     """
     if turn.options is None:
         return None

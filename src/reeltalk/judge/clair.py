@@ -1,4 +1,4 @@
-"""CLAIR: how likely it is, from 0 to 100, that candidate and references say the same.
+"""CLAIR: the likelihood, from 0 to 100, that candidate and references say the same.
 
 Reference: Chan et al., "CLAIR: Evaluating Image Captions with Large Language Models" (EMNLP 2023, arXiv 2310.12971).
 """
@@ -27,7 +27,7 @@ from reeltalk.schema.scoring import JudgedScore
 CRITERION: Final = "clair"
 COMPAT: Final = "clair.compat"
 TRIES: Final = 3
-"""How often the official script asks before it gives 0."""
+"""Requests of the official script before it gives 0."""
 
 _NUMBER = re.compile(r"\d*\.?\d+")
 
@@ -55,12 +55,12 @@ class Likelihood(BaseModel):
 
 @dataclass(frozen=True)
 class Clair(PromptedJudge[Likelihood]):
-    """CLAIR on answers: the question is not shown, as the published prompt has none."""
+    """CLAIR on answers. The question is not shown, as the published prompt has none."""
 
     protocol = PROTOCOL
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
-        """What the judge is sent about a turn.
+        """The messages about a turn.
 
         Args:
             turn: A turn that has an answer and references.
@@ -70,21 +70,21 @@ class Clair(PromptedJudge[Likelihood]):
         return [Message("system", self.prompts["clair"].text), Message("user", item)]
 
     async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[Likelihood]:
-        """How likely it is that answer and references say the same."""
+        """Ask how likely it is that answer and references say the same."""
         return await ask_verdict(judge, self.messages(turn), Likelihood, check=_on_scale, prompts=self.prompts)
 
     def values(self, verdict: Likelihood) -> Mapping[str, float]:
-        """From 0 to 1."""
+        """The score, 0 to 1."""
         return {CRITERION: verdict.score / 100}
 
     def reasons(self, verdict: Likelihood) -> str:
-        """As the judge gives them."""
+        """The reason that the judge gave."""
         return verdict.reason
 
     async def as_official(
         self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
     ) -> list[JudgedScore]:
-        """The script asks again where it finds no number."""
+        """The script asks again if it finds no number."""
         tried = [first]
         while len(tried) < TRIES and _asks_again(tried[-1]):
             try:
@@ -100,13 +100,13 @@ class Clair(PromptedJudge[Likelihood]):
 
 
 def compat_score(text: str) -> float | None:
-    """A reply as the official script reads it, from 0 to 100 or whatever number stands there; None: it asks again.
+    """The score that the official script reads from a reply, as a rule 0 to 100; None if it asks again.
 
-    From the first `{` to the `}` after it as JSON; where that fails the first run of digits, a hundred times as much if
-    below 1.
+    The script reads the text from the first `{` to the next `}` as JSON. If that fails it takes the first number, times
+    100 if it is below 1.
 
     Raises:
-        OfficialScriptStopsError: The JSON holds a score that is no number.
+        OfficialScriptStopsError: The score in the JSON is not a number.
     """
     try:
         found = json.loads("{" + text.split("{")[1].split("}")[0] + "}")["score"]

@@ -1,4 +1,4 @@
-"""CogME's profile from any judge that says how right each answer is (CogSci 2024, arXiv 2107.09847)."""
+"""CogME's profile from any judge of correctness (CogSci 2024, arXiv 2107.09847)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,38 +22,38 @@ PERCENT: Final = 100.0
 
 @dataclass(frozen=True)
 class TaggedQuestion:
-    """A tagged turn of one model, and how far it is answered rightly."""
+    """A tagged turn of one model and the credit of its answer."""
 
     unit: JudgeUnit
     turn: AnsweredTurn
     thinking: Thinking
     credit: float | None
-    """0 to 1; None where there is no score."""
+    """0 to 1; None if there is no score."""
 
     @property
     def answer(self) -> TaggedAnswer:
-        """As the profile takes it."""
+        """The tagged answer, for the profile."""
         tags = (*self.turn.labels.get("cogme.target", ()), *self.turn.labels.get("cogme.content", ()))
         return TaggedAnswer(tags, self.thinking, self.credit or 0.0)
 
     @property
     def entry(self) -> MeanItem:
-        """As an item of a mean."""
+        """The item of a mean."""
         return MeanItem(video_id=self.unit.video_id, value=self.credit, item_id=self.turn.item_id)
 
 
 class CogMEJudge:
-    """CogME: achievement at each of 19 tags, from another judge's correctness of each turn."""
+    """CogME: achievement at each of 19 tags, from the correctness of each turn by another judge."""
 
     def __init__(
         self, correctness: Literal["choice", "agree"] | Judge = "choice", *, criterion: str = ACCURACY
     ) -> None:
-        """Choose who says what is right.
+        """Choose the judge of correctness.
 
         Args:
-            correctness: `choice`, `agree`, or a judge whose rows for turns are credits from 0 to 1; the mean counts
-                where it judges a turn several times.
-            criterion: Of such a judge's rows, which are credits.
+            correctness: `choice`, `agree`, or a judge whose rows for turns are credits from 0 to 1. If it judges a turn
+                several times, the mean counts.
+            criterion: Criterion of the judge's rows that holds the credit.
         """
         if correctness == "agree":
             self._judge: Judge = AgreeJudge()
@@ -69,7 +69,7 @@ class CogMEJudge:
 
     @property
     def needs_model(self) -> bool:
-        """As the judge that says what is right."""
+        """True if the judge of correctness needs a language model."""
         return self._judge.needs_model
 
     @property
@@ -79,16 +79,16 @@ class CogMEJudge:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Who says what is right, and the weights."""
+        """The judge of correctness and the weights."""
         weights = "-".join(str(weight) for weight in WEIGHTS.values())
         return (("correctness", self._judge.name), ("weights", weights), *self._judge.signature)
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """The rows of the judge that says what is right.
+        """The rows of the judge of correctness.
 
         Args:
-            unit: What is judged.
-            model: Who judges, where a model does.
+            unit: A chain, path or dialogue.
+            model: The judge model, if one is needed.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -98,15 +98,14 @@ class CogMEJudge:
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`cogme`, the plain accuracy; then `cogme.<tag>`, weighted, and `cogme.unweighted.<tag>`, all 0 to 100.
 
-        A tag that no question carries has no value. Only turns that have a way of thinking count; of several, the
-        highest.
+        A tag without questions has no value. Only turns with a level of thinking count, at their highest level.
 
         Args:
             units: All units, judged or not.
-            scores: What `judge` gave for them.
+            scores: Rows from `judge`.
 
         Raises:
-            ValueError: A credit is not within 0 and 1.
+            ValueError: A credit is outside 0 to 1.
         """
         questions = self._questions(units, scores)
         by_tag = {tag: [q for q in questions if tag in q.answer.all_tags] for tag in TAGS}
@@ -137,11 +136,11 @@ class CogMEJudge:
 def tagged_questions(
     units: Sequence[JudgeUnit], credit: Mapping[tuple[str, int | None], float]
 ) -> list[TaggedQuestion]:
-    """All turns that were asked and have a way of thinking; of several, the highest.
+    """All turns that were asked and have a level of thinking, with the highest level of each.
 
     Args:
         units: All units, judged or not.
-        credit: From 0 to 1, by unit and turn.
+        credit: Credits from 0 to 1, by unit and turn.
     """
     found: list[TaggedQuestion] = []
     for unit in units:
@@ -153,11 +152,11 @@ def tagged_questions(
 
 
 def weighted_measure(name: str, questions: Sequence[TaggedQuestion]) -> Measure:
-    """Points earned of points possible: a ratio of sums, so that videos can be drawn again.
+    """Points earned of points possible, as a ratio of sums so that videos can be resampled.
 
     Args:
-        name: Of the number.
-        questions: Those that count, without a score too.
+        name: Name of the measure.
+        questions: Questions that count, with and without a score.
     """
     present = [question for question in questions if question.credit is not None]
     rows = [[q.answer.weight * q.answer.credit * PERCENT, float(q.answer.weight)] for q in present]

@@ -1,4 +1,4 @@
-"""SVBench's GPT4-Score: how accurate a single answer is, 0 to 10 (ICLR 2025, arXiv 2502.10810).
+"""SVBench's GPT4-Score: the accuracy of a single answer, 0 to 10 (ICLR 2025, arXiv 2502.10810).
 
 The paper's prompt names both 0 to 10 and 1 to 10; ours asks for 0 to 10.
 """
@@ -24,7 +24,7 @@ from reeltalk.schema.scoring import JudgedScore
 NAME: Final = "gpt-score"
 ACCURACY: Final = "accuracy"
 PUBLISHED: Final = f"{NAME}-published"
-"""The prompt of the official script, of which we have no text."""
+"""The prompt of the official script; reeltalk does not bring its text."""
 
 
 PROTOCOL: Final = Protocol(
@@ -72,7 +72,7 @@ class AccuracyVerdict(BaseModel):
 
 
 class GPTScore(SingleTurnJudge):
-    """Single questions by their accuracy: one request per turn, criterion `accuracy`, 0 to 10."""
+    """Judges the accuracy of single answers: one request per turn, criterion `accuracy`, 0 to 10."""
 
     protocol = PROTOCOL
     by = ("skill", "turn")
@@ -81,37 +81,37 @@ class GPTScore(SingleTurnJudge):
         """Choose the variant.
 
         Args:
-            compat: Asks once more per turn in the official layout, and takes the number after the last *Score*:
-                criterion `accuracy.compat`.
-            published: Asks as the official script does, and reads each reply twice: strictly, and with the official
+            compat: Also ask once per turn in the official layout, and take the number after the last *Score*: criterion
+                `accuracy.compat`.
+            published: Ask as the official script does, and read each reply twice: strictly, and with the official
                 pattern.
-            prompts: The judges' prompts; ours where none are given.
+            prompts: The judges' prompts; ours by default.
         """
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompts."""
+        """The signatures of the prompts."""
         if self.published:
             return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
         parts = (("prompt", self.prompts[NAME].signature), ("repair", self.prompts["repair"].signature))
         return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that has a reference and was asked."""
+        """True for a turn that was asked and has a reference."""
         return bool(turn.references) and super().is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """By skill it is SVBench's table of skills, where linked turns carry one."""
+        """The skill that a linked turn asks for; broken down by it, this is SVBench's table of skills."""
         return {"skill": turn.labels.get("svbench.skill", ())}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row from 0 to 10; with `compat` a second one.
 
         Args:
-            unit: Where the turn stands; no turn sees another.
-            index: Its place among the unit's turns.
-            model: Who judges.
+            unit: The unit of the turn; the judge sees no other turn of it.
+            index: Index of the turn in the unit.
+            model: The judge.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -147,7 +147,7 @@ def _read_as_official(unit: JudgeUnit, turn: AnsweredTurn, judge: str, said: Jud
 
 
 def _strictly(said: Judgement[str]) -> Judgement[AccuracyVerdict]:
-    """A verdict in the official layout, read strictly."""
+    """Read a verdict in the official layout strictly."""
     if said.verdict is None:
         return Judgement(None, said.replies, said.reason)
     try:

@@ -1,4 +1,4 @@
-"""What a judge is given, what it gives back, and what every judging protocol offers.
+"""The types of judging: what a judge is given, the interface of every judge, and the rows that it returns.
 
 A model's answer is data: it reaches a judge between fences that our code writes, in a place that our code chooses, and
 our code owns keys, counts and denominators.
@@ -32,7 +32,7 @@ class LinkedTurns:
 
 @dataclass(frozen=True)
 class JudgeUnit:
-    """A chain, path or dialogue with one model's answers: what one judging sees."""
+    """A chain, path or dialogue with one model's answers; it is judged at once."""
 
     model: str
     kind: UnitKind
@@ -42,17 +42,17 @@ class JudgeUnit:
     """In order. A turn that was not asked or has no answer says so in its `state`."""
     task: str | None = None
     summaries: Mapping[str, str] = field(default_factory=dict)
-    """What happens in the video as text, by how it was written: VDAct has `template` and `refine`."""
+    """Descriptions of the video by how they were written: VDAct has `template` and `refine`."""
     linked: tuple[LinkedTurns, ...] = ()
     clips: int = 1
-    """How many clips it is about; a cross-scene dialogue has several."""
+    """Number of clips that it is about; a cross-scene dialogue has several."""
     duration_s: float | None = None
     """Length of the video."""
     official: bool = False
-    """True where an official script judges these turns together and ours does not; it has scores of `compat` alone."""
+    """True if only an official script judges these turns together; the unit then has `compat` scores alone."""
     lists: tuple[tuple[int, ...], ...] = ()
-    """Of an official unit: its linked questions as indices into the turns, for each pair of chains those of the earlier
-    chain and those of the later one."""
+    """Linked questions of an official unit, as indices into the turns: for each pair of chains the questions of the
+    earlier chain, then those of the later one."""
 
     @property
     def answered(self) -> tuple[AnsweredTurn, ...]:
@@ -65,63 +65,63 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is named on the command line, as `vdeval`."""
+        """Name on the command line, as `vdeval`."""
         ...
 
     @property
     def needs_model(self) -> bool:
-        """True where a language model judges."""
+        """True if a language model judges."""
         ...
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What can move its scores beside the judge model: prompts with their versions and hashes, variants.
+        """Everything beside the judge model that can change its scores: prompts with versions and hashes, variants.
 
-        What it reads of a benchmark is signed apart: a judge may have `reads`, the names of what it reads beside
-        questions, references, options and labels, as `READ` lists them; without it, all are signed.
+        The fields of the benchmark that it reads are signed separately. A judge may have an attribute `reads` with the
+        names of the fields in `READ` that it uses; a judge without the attribute is signed with all of them.
         """
         ...
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """Scores of one unit. What could not be scored is a row with its reason, never a missing row.
+        """Score one unit. An item that cannot be scored has a row with the reason; no row is ever missing.
 
         Args:
-            unit: What is judged.
-            model: Who judges; None for a protocol that needs none.
+            unit: A chain, path or dialogue.
+            model: The judge; None for a protocol that needs no model.
 
         Raises:
-            BudgetError: A limit would be passed; nothing of the unit is kept then but the replies.
+            BudgetError: A limit would be passed. Only the replies of the unit are kept then.
         """
         ...
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """One model's numbers from all its units and their scores, the headline first.
+        """The measures of one model, the headline first.
 
         Args:
-            units: All units, judged or not; they say what should have a score.
-            scores: What `judge` gave for them, in any order.
+            units: All its units, judged or not. They say which items should have a score.
+            scores: Rows from `judge`, in any order.
         """
         ...
 
 
 @runtime_checkable
 class ReadsVideos(Protocol):
-    """A judge that needs something of the videos themselves, as a summary."""
+    """A judge that needs data of the videos themselves, as a summary."""
 
     def check_videos(self, videos: Sequence[Video]) -> None:
-        """Refuse videos of which it could score nothing.
+        """Refuse videos for which it could score nothing.
 
         Args:
-            videos: Those that are asked about; none where no benchmark is known.
+            videos: The videos that questions are about; empty if no benchmark is known.
 
         Raises:
-            SettingError: None has what is needed; names the remedy.
+            SettingError: No video has the data that the judge needs. The message says what to do.
         """
         ...
 
 
 def fields_read_by(judge: Judge) -> frozenset[str]:
-    """Fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
+    """The fields of `READ` that a judge reads: its own `reads`, or all of them if it has none."""
     return frozenset(getattr(judge, "reads", READ))
 
 
@@ -136,17 +136,17 @@ def score_row(
     replies: tuple[str, ...] = (),
     sample: int = 0,
 ) -> JudgedScore:
-    """The row of a score.
+    """A row with a score.
 
     Args:
-        unit: What was judged.
-        criterion: On which criterion.
-        judge: Who judged.
+        unit: The judged unit.
+        criterion: Name of the criterion.
+        judge: Name of the model that judged.
         value: The score, on the criterion's scale.
-        turn: The turn, where one was judged and not the whole unit.
-        explanation: What the judge said about it.
+        turn: The turn, if a single turn was judged.
+        explanation: Reasons that the judge gave.
         replies: The judge's replies as they came.
-        sample: Number of the judging.
+        sample: Number of the judging, if the same is judged several times.
     """
     # Half a surrogate pair cannot be written to a file.
     said = explanation.encode("utf-8", "replace").decode() if explanation else None
@@ -163,16 +163,16 @@ def unscored_row(
     replies: tuple[str, ...] = (),
     sample: int = 0,
 ) -> JudgedScore:
-    """The row of what should have a score and has none.
+    """A row for an item that should have a score and has none.
 
     Args:
-        unit: What was judged.
-        criterion: On which criterion.
-        judge: Who judged.
-        reason: Why there is none.
-        turn: The turn, where one was judged and not the whole unit.
+        unit: The judged unit.
+        criterion: Name of the criterion.
+        judge: Name of the model that judged.
+        reason: Why there is no score.
+        turn: The turn, if a single turn was judged.
         replies: The judge's replies as they came.
-        sample: Number of the judging.
+        sample: Number of the judging, if the same is judged several times.
     """
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.UNSCORED, reason=reason, replies=replies)
 
@@ -186,15 +186,15 @@ def not_applicable_row(
     turn: AnsweredTurn | None = None,
     sample: int = 0,
 ) -> JudgedScore:
-    """The row of a criterion that does not apply.
+    """A row for a criterion that does not apply.
 
     Args:
-        unit: What was judged.
-        criterion: On which criterion.
-        judge: Who judged.
+        unit: The judged unit.
+        criterion: Name of the criterion.
+        judge: Name of the model that judged.
         reason: Why it does not apply.
-        turn: The turn, where one was judged and not the whole unit.
-        sample: Number of the judging.
+        turn: The turn, if a single turn was judged.
+        sample: Number of the judging, if the same is judged several times.
     """
     return _row(unit, criterion, judge, turn, sample, state=ScoreState.NOT_APPLICABLE, reason=reason)
 

@@ -22,9 +22,9 @@ from reeltalk.schema.scoring import JudgedScore
 CRITERION: Final = "lave"
 COMPAT: Final = "lave.compat"
 OUTLIER: Final = 0.25
-"""A reference that is given at most so often as this share of the most frequent one is dropped."""
+"""A reference is dropped if its count is at most this share of the count of the most frequent one."""
 CAPTION_KEY: Final = "refine"
-"""Which of a unit's summaries serves as the caption."""
+"""Key of the summary that serves as the caption."""
 
 
 PROTOCOL: Final = Protocol(
@@ -56,20 +56,20 @@ PROTOCOL: Final = Protocol(
 
 @dataclass(frozen=True)
 class Lave(PromptedJudge[JudgeRating]):
-    """LAVE with eight demonstrations, of yes/no questions or of others as the references are."""
+    """LAVE with eight demonstrations; yes/no questions have demonstrations of their own."""
 
     caption: bool = False
-    """Show the refined summary of the video too; where it contradicts the references, they win."""
+    """Also show the refined summary of the video. If it contradicts the references, they count."""
     protocol = PROTOCOL
 
     @property
     def reads(self) -> frozenset[str]:
-        """The summary, where it serves as the caption."""
+        """The summary, if it serves as the caption."""
         return frozenset({"summaries"}) if self.caption else frozenset()
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompts, and whether a caption is shown."""
+        """The caption and the signatures of the prompts."""
         prompts = [("prompt", "lave"), ("general", "lave_general"), ("binary", "lave_binary")]
         if self.caption:
             prompts.append(("caption_rule", "lave_caption"))
@@ -79,18 +79,18 @@ class Lave(PromptedJudge[JudgeRating]):
         )
 
     def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
-        """As of any turn; and that a caption is wanted and there is none."""
+        """Why the turn cannot be judged, as for any turn, or since a caption is wanted and there is none."""
         why = skip_reason(turn)
         if why is None and self.caption and not unit.summaries.get(CAPTION_KEY, "").strip():
             why = "there is no refined summary of the video to serve as a caption; judge without one, or add it"
         return why
 
     def messages(self, turn: AnsweredTurn, caption: str | None = None) -> list[Message]:
-        """What the judge is sent about a turn; what all turns share stands first.
+        """The messages about a turn; the part that all turns share comes first.
 
         Args:
             turn: A turn that has an answer and references.
-            caption: What happens in the video.
+            caption: Description of the video.
         """
         examples = self.prompts["lave_binary" if is_binary(turn.references) else "lave_general"].text
         rule = self.prompts["lave_caption"].text if self.caption else ""
@@ -104,22 +104,22 @@ class Lave(PromptedJudge[JudgeRating]):
         return [Message("system", system), Message("user", item)]
 
     async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[JudgeRating]:
-        """A rating from 1 to 3."""
+        """Ask for a rating from 1 to 3."""
         caption = unit.summaries[CAPTION_KEY] if self.caption else None
         return await ask_rating(judge, self.messages(turn, caption), self.prompts)
 
     def values(self, verdict: JudgeRating) -> Mapping[str, float]:
-        """From 0 to 1."""
+        """The rating from 0 to 1."""
         return {CRITERION: (verdict.value - 1) / 2}
 
     def reasons(self, verdict: JudgeRating) -> str:
-        """As the judge gives them."""
+        """The reasons that the judge gave."""
         return verdict.rationale
 
     async def as_official(
         self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
     ) -> list[JudgedScore]:
-        """The rating that the script finds, from 0 to 1."""
+        """The rating that the script reads, from 0 to 1."""
 
         def read() -> float:
             return (lave_compat(first) - 1) / 2
@@ -128,18 +128,18 @@ class Lave(PromptedJudge[JudgeRating]):
 
 
 def is_binary(references: Sequence[str]) -> bool:
-    """True where the most frequent reference is yes or no, whatever its case and with or without a full stop."""
+    """True if the most frequent reference is yes or no, in any case, with or without a full stop."""
     most = Counter(references).most_common(1)[0][0]
     return most.lower().rstrip(".") in ("yes", "no")
 
 
 def kept_references(references: Sequence[str]) -> list[str]:
-    """References without the outliers among them, in order; one that is given several times stays so."""
+    """References without outliers, in order, repetitions included."""
     counts = Counter(references)
     most = max(counts.values())
     return [reference for reference in references if counts[reference] / most > OUTLIER]
 
 
 def shown_references(references: Sequence[str]) -> str:
-    """References as the judge sees them: without outliers, sorted, quoted, joined by commas."""
+    """References as the judge sees them: without outliers, sorted, quoted and joined by commas."""
     return ", ".join(f"'{reference}'" for reference in sorted(kept_references(references)))

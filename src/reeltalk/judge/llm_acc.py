@@ -1,4 +1,4 @@
-"""LLM-Acc and LLM-Rel: whether an answer is right, yes or no, and how well it matches, from 0 to 5.
+"""LLM-Acc and LLM-Rel: is an answer right, yes or no, and how well does it match, from 0 to 5.
 
 Reference: Maaz et al., "Video-ChatGPT" (ACL 2024, arXiv 2306.05424).
 """
@@ -27,7 +27,7 @@ ACCURACY: Final = "llm_acc"
 RELEVANCE: Final = "llm_rel"
 HIGHEST: Final = 5.0
 LONGEST_READ: Final = 20_000
-"""Characters of a reply that are read as a Python literal; no verdict is that long."""
+"""Longest reply, in characters, that is read as a Python literal; no verdict is that long."""
 
 
 PROTOCOL: Final = Protocol(
@@ -81,17 +81,17 @@ class LlmAccVerdict(BaseModel):
 
 @dataclass(frozen=True)
 class LlmAcc(PromptedJudge[LlmAccVerdict]):
-    """LLM-Acc, the share of answers that are right, and beside it LLM-Rel, the mean score."""
+    """LLM-Acc, the share of right answers, and LLM-Rel, the mean score."""
 
     protocol = PROTOCOL
 
     @property
     def name(self) -> str:
-        """`llm_acc`: rows lie under this name."""
+        """`llm_acc`, the name in score files."""
         return ACCURACY
 
     def messages(self, turn: AnsweredTurn) -> list[Message]:
-        """What the judge is sent about a turn.
+        """The messages about a turn.
 
         Args:
             turn: A turn that has an answer and references.
@@ -103,7 +103,7 @@ class LlmAcc(PromptedJudge[LlmAccVerdict]):
         return [Message("system", self.prompts["llm_acc"].text), Message("user", item)]
 
     async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[LlmAccVerdict]:
-        """Whether the answer is right, and how well it matches."""
+        """Ask whether the answer is right, and how well it matches."""
         return await ask_verdict(judge, self.messages(turn), LlmAccVerdict, prompts=self.prompts)
 
     def values(self, verdict: LlmAccVerdict) -> Mapping[str, float]:
@@ -113,7 +113,7 @@ class LlmAcc(PromptedJudge[LlmAccVerdict]):
     async def as_official(
         self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel, first: str
     ) -> list[JudgedScore]:
-        """Both rows. The script leaves an answer out of the share where the judge says neither yes nor no."""
+        """Both rows. The script leaves an answer out of the share if the judge says neither yes nor no."""
 
         def read_accuracy() -> float:
             right, _ = compat_verdict(first)
@@ -134,10 +134,13 @@ class LlmAcc(PromptedJudge[LlmAccVerdict]):
 
 
 def compat_verdict(text: str) -> tuple[bool | None, int]:
-    """A reply as the official script reads it: right or wrong, None where it says neither, and the score cut to an int.
+    """The verdict that the official script reads from a reply, and the score cut to an integer.
+
+    Returns:
+        True for right, False for wrong, None if the reply says neither; and the score.
 
     Raises:
-        OfficialScriptStopsError: It ends with an exception here, or asks again without end.
+        OfficialScriptStopsError: The script ends with an exception here, or asks again without end.
     """
     try:
         if len(text) > LONGEST_READ:

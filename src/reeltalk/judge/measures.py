@@ -1,4 +1,4 @@
-"""From scores to numbers: means with what is needed for their intervals, and how many items have no score."""
+"""Measures from scores: means with the data that their intervals need, and counts of items without a score."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,67 +13,67 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MeanItem:
-    """One item of a mean: a turn, chain, path, dialogue or round."""
+    """An item of a mean: a turn, chain, path, dialogue or round."""
 
     video_id: str
     value: float | None
-    """None where there is no score."""
+    """None if there is no score."""
     item_id: str | None = None
-    """The turn, where the item is one."""
+    """Identifier of the turn, if the item is a turn."""
     applies: bool = True
-    """False where a judge says that the criterion does not apply; then it counts neither as scored nor as unscored."""
+    """False if the criterion does not apply; the item then counts neither as scored nor as unscored."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Groups it belongs to, by what is grouped: `{"question_type": ("D-LOC",), "turn": ("3",)}`."""
+    """Groups that it belongs to, as `{"question_type": ("D-LOC",), "turn": ("3",)}`."""
     mean_of: str | None = None
-    """Items are averaged within this group first, and groups then, as the rounds of a dialogue."""
+    """Items of this group, as the rounds of a dialogue, are averaged before the groups are."""
     reason: str | None = None
-    """Why it has no score, where that is known here."""
+    """Why it has no score, if that is known."""
     lacking: float = 0.0
-    """Share of its judgings that gave no score, 0 to 1, where it has a score from the others."""
+    """Share of its judgings that failed, 0 to 1, if the others gave a score."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of one model, and all that is needed for its interval."""
+    """A number of one model, with the data that its interval needs."""
 
     name: str
     value: float | None
-    """Over what was scored; None where nothing was."""
+    """Over the scored items; None if there are none."""
     n: int
-    """Items that were scored."""
+    """Number of scored items."""
     unscored: int
     not_applicable: int
     statistics: Floats
-    """(N, K) what each scored item, or group of items, adds."""
+    """(N, K) contribution of each scored item, or group of items."""
     clusters: Sequence[str]
-    """(N,) the source video of each."""
+    """(N,) source video of each row."""
     from_sums: Callable[[Floats, Floats], Floats]
     """(R,) values from (R, K) summed statistics and (R,) numbers of items."""
     entries: tuple[MeanItem, ...]
     scale: float = 1.0
     offset: float = 0.0
     by: tuple[str, ...] = ()
-    """What it is broken down by in tables, of the groups that its entries name."""
+    """Keys of its entries' groups by which tables break it down."""
     signature: tuple[tuple[str, str], ...] = ()
-    """What tells it from other numbers of the same protocol, as `(("mode", "compat"),)`."""
+    """Distinguishes it from other numbers of the same protocol, as `(("mode", "compat"),)`."""
     vanishing: bool = False
-    """True where an official script lets items without a score vanish: its number is quoted however many do."""
+    """True if an official script ignores items without a score; the number is never withheld then."""
     weights: Floats | None = None
-    """(N,) what each item, or group of items, counts; None where all count the same."""
+    """(N,) weight of each item, or group of items; None if all weigh the same."""
 
     lacking: float = 0.0
-    """Of `entries`, in sum: judgings that failed of items that have a score, in items."""
+    """Sum of `MeanItem.lacking` over scored items."""
     part_withheld: bool = False
-    """True where one of the means that it is made of is withheld."""
+    """True if one of the means that it consists of is withheld."""
 
     @property
     def withheld(self) -> bool:
-        """True where so many items are unscored, of all or of a part, that the number is not quoted."""
+        """True if too many items are unscored, of all or of a part, to report the number."""
         return not self.vanishing and (self.part_withheld or is_withheld(self.n, self.unscored + self.lacking))
 
     @property
     def videos(self) -> int:
-        """Source videos of what was scored."""
+        """Number of source videos of the scored items."""
         return len(set(self.clusters))
 
 
@@ -92,12 +92,12 @@ def mean_measure(
     a value.
 
     Args:
-        name: Of the number, as `vdeval`.
-        entries: All items, those without a score too.
-        scale: Multiplies a value.
-        offset: Is added after that.
-        by: What to break it down by in tables.
-        signature: What tells it from other numbers of its protocol.
+        name: Name of the measure, as `vdeval`.
+        entries: All items, with and without a score.
+        scale: Factor of each value.
+        offset: Added after scaling.
+        by: Groups by which tables break it down.
+        signature: Distinguishes it from other numbers of its protocol.
     """
     kept = tuple(entries)
     rows = _rows(kept)
@@ -132,11 +132,11 @@ def mean_of_means(
     """The mean of several means that count the same each, as MT-Video-Bench's overall score of its six tasks.
 
     Args:
-        name: Of the number.
-        parts: Entries of each part. Where one is withheld, so is the mean; one that applies nowhere is left out.
-        scale: Multiplies a value.
-        by: What to break it down by in tables.
-        signature: What tells it from other numbers of its protocol.
+        name: Name of the measure.
+        parts: Items of each part. The mean is withheld if a part is. A part that applies nowhere is left out.
+        scale: Factor of each value.
+        by: Groups by which tables break it down.
+        signature: Distinguishes it from other numbers of its protocol.
     """
     kept = {part: tuple(entries) for part, entries in parts.items()}
     rows = {part: _rows(entries) for part, entries in kept.items()}
@@ -173,7 +173,7 @@ def _lacking(entries: Iterable[MeanItem]) -> float:
 
 
 def group_measure(measure: Measure, by: str) -> dict[str, Measure]:
-    """The same number over each group of its items, by the group's name. An item may stand in several groups."""
+    """The same measure over each group of its items, by the name of the group. An item may be in several groups."""
     found: dict[str, list[MeanItem]] = {}
     for entry in measure.entries:
         for group in entry.groups.get(by, ()):
@@ -187,7 +187,7 @@ def group_measure(measure: Measure, by: str) -> dict[str, Measure]:
 
 
 def _rows(entries: Sequence[MeanItem]) -> list[tuple[str, float]]:
-    """Video and value of every item, or of every group of items where they name one."""
+    """Video and value of every item, or of every group of items that are averaged first."""
     rows: list[tuple[str, float]] = []
     groups: dict[tuple[str, str], list[float]] = {}
     for entry in entries:
@@ -205,7 +205,7 @@ def _mean(sums: Floats, n: Floats) -> Floats:
 
 
 def _mean_of_means(sums: Floats, n: Floats) -> Floats:
-    """A resample that holds no item of a part is a mean of the other parts."""
+    """(R,) means of the parts' means; a resample without items of a part averages the other parts."""
     totals, counts = sums[:, 0::2], sums[:, 1::2]
     there = (counts > 0).sum(axis=1)
     means = np.where(counts > 0, totals / np.maximum(counts, 1), 0.0).sum(axis=1)

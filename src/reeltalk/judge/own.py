@@ -1,4 +1,4 @@
-"""A judge of the user's own: a rule as a method, or a prompt with a scale; turns are judged one by one."""
+"""A user's own judge: a class with a rule as a method, or with a prompt and a scale. It judges turn by turn."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from reeltalk.schema.scoring import JudgedScore
 
 NEEDS: Final = ("name", "scale")
 WHOLE: Final = ("name", "needs_model", "signature", "judge", "measures")
-"""A class with all of these is a `Judge` itself, and judges units as it likes."""
+"""A class with all of these attributes is a `Judge` itself."""
 
 
 class OwnVerdict(BaseModel):
@@ -36,11 +36,11 @@ class OwnVerdict(BaseModel):
 
 
 def own_judge(spec: str, taken: Sequence[str]) -> Judge:
-    """The judge that a class of the user's own is or describes.
+    """The judge that a user's own class is or describes.
 
     Args:
         spec: `package.module:Class` or `path/to/file.py:Class`.
-        taken: Names that it cannot have.
+        taken: Names of other judges, which it cannot have.
 
     Raises:
         SettingError: There is no such class, or it describes no judge.
@@ -67,14 +67,14 @@ class OwnJudge(SingleTurnJudge):
     """Judges each answer by an object's `score` method, or by a model with its `prompt`.
 
     Args:
-        spec: How the class was named, for errors.
+        spec: Name of the class as the user gave it, for errors.
         described: Has `name`; `scale`, the lowest and highest score; and either `score(question, references, answer)`,
-            which gives a number on the scale, or None where it does not apply, or `prompt`, the path of a versioned
+            which returns a number on the scale, or None if it does not apply, or `prompt`, the path of a versioned
             prompt file whose `{items}` are filled with question, references and answer.
         sha256: First digits of the hash of its file.
 
     Raises:
-        SettingError: It is no such object.
+        SettingError: The object does not have these attributes.
     """
 
     def __init__(self, spec: str, described: Any, sha256: str) -> None:
@@ -103,19 +103,19 @@ class OwnJudge(SingleTurnJudge):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The class's file by its hash, and the prompt."""
+        """Hash of the file of the class, and the signature of the prompt."""
         own = ("python", f"{self._name}#{self._sha256}")
         if self._prompt is None:
             return (own,)
         return (own, ("prompt", self._prompt.signature), ("repair", repair_signature()))
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row on the scale that was stated.
+        """One row on the stated scale.
 
         Args:
-            unit: Where the turn stands.
-            index: Its place among the unit's turns.
-            model: Who judges, for a prompt.
+            unit: The unit of the turn.
+            index: Index of the turn in the unit.
+            model: The judge, if there is a prompt.
 
         Raises:
             BudgetError: A limit would be passed.

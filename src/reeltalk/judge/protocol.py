@@ -31,35 +31,35 @@ OWN: Final = f"{PREFIX_OF_OWN}FILE.py:CLASS"
 
 @dataclass(frozen=True)
 class ProtocolCriterion:
-    """One thing that a protocol scores, as its rows have it."""
+    """A criterion that a protocol scores."""
 
     name: str
-    """As in the rows."""
+    """Name in the rows."""
     title: str
     """Name on pages, as `SVBench, overall`."""
     low: float = 0.0
     high: float = 1.0
     pass_mark: float | None = None
-    """The value from which an answer counts as right; None where nobody published or chose one."""
+    """Lowest value of a right answer; None if nobody published or chose one."""
     tagged: bool = False
-    """True where there are also rows `NAME.TAG` for single tags of a turn."""
+    """True if there are also rows `NAME.TAG` for single tags of a turn."""
     asked: str = ""
     """Question for people who rate the same answers; empty if people cannot rate it."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """Meaning of each mark or range of marks, for people."""
     step: float = 1.0
-    """From one mark of theirs to the next."""
+    """Step from one mark that people can give to the next."""
     lowest: float | None = None
-    """Their lowest mark where it is not `low`."""
+    """Lowest mark that people can give; None: `low`."""
     may_not_apply: bool = False
     whole: bool = False
-    """True for the one of several criteria that stands for all of them."""
+    """True for the overall criterion, where a protocol has several."""
 
     def names(self, criterion: str) -> bool:
-        """True for the name of its rows, with or without a tag.
+        """True if rows of this name belong to the criterion, with or without a tag.
 
         Args:
-            criterion: Of a row that an official script's reading did not give.
+            criterion: Criterion of a row, without `compat`.
         """
         return criterion == self.name or (self.tagged and criterion.startswith(f"{self.name}."))
 
@@ -70,16 +70,16 @@ class ProtocolCriterion:
 
 @dataclass(frozen=True)
 class MeasurePart:
-    """The meaning of a part of a measure's name after a dot, as `floor` in `mtv.floor`."""
+    """A part of a measure's name after a dot, as `floor` in `mtv.floor`."""
 
     name: str
     title: str
     scale: tuple[float | None, float | None] | None = None
-    """Lowest and highest value; None: those of the measure."""
+    """Lowest and highest value; None: the scale of the measure."""
     direction: Direction = "higher"
     decimals: int | None = None
     headline: bool = False
-    """True where the number stands in the first table."""
+    """True if the number stands in the first table."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Need:
     """A field that a turn must have before a protocol can judge it."""
 
     what: str
-    """In words, as `a checklist`."""
+    """The field in words, as `a checklist`."""
     has: Callable[["Turn | AnsweredTurn"], bool]
     remedy: str
     """Advice to the user if no turn has it."""
@@ -102,7 +102,7 @@ REFERENCE: Final = Need(
 
 @dataclass(frozen=True)
 class OfficialSampling:
-    """What of temperature, longest reply and seed an official script sends, where it can be asked as that does."""
+    """The sampling parameters that an official script sends."""
 
     sends: tuple[Literal["temperature", "max_tokens", "seed"], ...] = ()
     seed: int | None = None
@@ -110,70 +110,70 @@ class OfficialSampling:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A judging protocol, with everything that commands, tables and pages say of it."""
+    """Description of a judging protocol; commands, tables and pages read it."""
 
     name: str
-    """As on the command line: `llm-acc`. Rows of scores lie under the judge's own name, which may have `_` for `-`."""
+    """Name on the command line, as `llm-acc`. Score files use the judge's own name, which may have `_` for `-`."""
     title: str
     help: str
     """One line for `--help`."""
     create: Callable[["JudgeSettings"], "Judge"]
-    """From the settings of a run to the judge."""
+    """Creates the judge from the settings of a run."""
     criteria: tuple[ProtocolCriterion, ...]
     """In the order in which people are asked about them."""
     measures: tuple[MetricInfo, ...]
-    """Its numbers, the headline first; after a dot stands a part of its own, one of all protocols', or an open one."""
+    """Its measures, the headline first. A name may go on with a dot and one of `parts`, of `PARTS`, or an open part."""
     needs_model: bool = True
     needs: Need | None = None
     """A field that at least one turn must have. Turns that lack it are unscored, with the reason."""
     unit: Literal["turn", "unit"] = "turn"
     """Unit of its scores: a turn, or a whole chain, path or dialogue."""
     credit_rank: int | None = None
-    """Order among measures that say how right an answer is, the most exact first; None where it says no such thing."""
+    """Order among the measures of correctness, the most exact first; None if it does not measure correctness."""
     right_or_wrong: bool = False
-    """True where a turn is right or wrong, so that one can ask whether an error cascades."""
+    """True if a turn is either right or wrong; then `turns.cascade` can follow errors through a dialogue."""
     parts: tuple[MeasurePart, ...] = ()
     open_parts: str = ""
     """Kind of the parts that depend on the benchmark, as `tag` or `task`; empty if there are none."""
     caution: str = ""
-    """Why its numbers are no result: they stand last, none is called the best, and none is chosen as credit."""
+    """Why its numbers are not results. If set, they stand last, and none is marked as best or used as credit."""
     rating: str = ""
-    """Version of the words by which people rate on its scale; empty where they cannot."""
+    """Version of the instructions by which people rate on its scale; empty if people cannot rate it."""
     source: str = ""
     """The paper."""
     official: OfficialSampling | None = None
-    """How its official script asks; None where it cannot be asked so."""
+    """Sampling of its official script; None if it has no published mode."""
 
     @property
     def main(self) -> ProtocolCriterion:
-        """The criterion that stands for all: the one that says so, else the first."""
+        """The overall criterion, or the first one."""
         return next((criterion for criterion in self.criteria if criterion.whole), self.criteria[0])
 
     def criterion(self, name: str) -> ProtocolCriterion | None:
-        """The criterion of a row; None where nobody described it.
+        """The criterion of a row; None if the protocol does not describe it.
 
         Args:
-            name: As in the row.
+            name: Criterion of the row.
         """
         own = ".".join(part for part in name.split(".") if part != COMPAT)
         return next((found for found in self.criteria if found.names(own)), None)
 
 
 def protocols() -> Mapping[str, Protocol]:
-    """All protocols by name: those that need a model, then the others, both in the order of their titles."""
+    """All protocols by name: first those that need a model, then the others, each sorted by title."""
     return _current().protocols
 
 
 def find_protocol(name: str) -> Protocol | None:
-    """A protocol by its name on the command line, or by the name under which its rows lie; None where there is none."""
+    """The protocol with this name on the command line or in score files; None if there is none."""
     return protocols().get(name) or protocols().get(name.replace("_", "-"))
 
 
 def measure_info(metric: str) -> MetricInfo | None:
-    """The description of a judged measure; None for one that no protocol describes.
+    """The description of a judged measure; None if no protocol describes it.
 
     Args:
-        metric: Its name, as `mtv.floor` or `svbench.OS.compat`.
+        metric: Name of the measure, as `mtv.floor` or `svbench.OS.compat`.
     """
     registry = _current()
     family, *rest = metric.split(".")
@@ -201,10 +201,10 @@ def measure_info(metric: str) -> MetricInfo | None:
 
 
 def is_headline(metric: str) -> bool:
-    """True where a measure with a dot in its name stands in the first table all the same.
+    """True for a measure that stands in the first table although its name has a dot.
 
     Args:
-        metric: Its name, as `svbench.OS`.
+        metric: Name of the measure, as `svbench.OS`.
     """
     family, *rest = metric.split(".")
     described = _current().families.get(family)
@@ -212,34 +212,34 @@ def is_headline(metric: str) -> bool:
 
 
 def measure_caution(metric: str) -> str:
-    """Why a measure is no result; empty for one that nobody cautions against.
+    """Why a measure is not a result; empty if its protocol has no caution.
 
     Args:
-        metric: Its name, as `agree.recovery`.
+        metric: Name of the measure, as `agree.recovery`.
     """
     described = _current().families.get(metric.split(".")[0])
     return "" if described is None else described[0].caution
 
 
 def credit_measures() -> tuple[str, ...]:
-    """Measures that say how right an answer is, the most exact first."""
+    """Measures of correctness, the most exact first."""
     return _current().credit
 
 
 @dataclass(frozen=True)
 class _Registry:
-    """Everything that the modules of a path describe."""
+    """The protocols that the modules of a path describe."""
 
     protocols: Mapping[str, Protocol]
     families: Mapping[str, tuple[Protocol, MetricInfo]]
-    """The protocol and the description of each measure; of a protocol's own name too, for what is derived from it."""
+    """Protocol and description by measure, and by protocol name for measures derived from it."""
     parts: tuple[MeasurePart, ...]
-    """Parts of names that belong to no single protocol."""
+    """Parts that any protocol's measures may have."""
     credit: tuple[str, ...]
 
 
 def _current() -> _Registry:
-    # The path is the key, so that a folder added to the package is read too.
+    # The path is the cache key: a folder that is added to the package is read too.
     return _registry(tuple(importlib.import_module(PACKAGE).__path__))
 
 
@@ -273,13 +273,13 @@ def per_cent(name: str, title: str) -> MetricInfo:
 
 
 def official_sampling(judges: Iterable["Judge"]) -> OfficialSampling:
-    """How the official scripts of some judges ask.
+    """The sampling that the official scripts of some judges share.
 
     Args:
-        judges: Those of a run.
+        judges: The judges of a run.
 
     Raises:
-        SettingError: One has no published mode, two ask in different ways, or none asks a model.
+        SettingError: A judge has no published mode, two scripts sample differently, or no judge asks a model.
     """
     found: dict[str, OfficialSampling] = {}
     for judge in judges:

@@ -1,4 +1,4 @@
-"""Ratings that end a judge's reply, `… So rating=2`: read strictly, and as the official scripts read them.
+"""Reads the rating at the end of a judge's reply, `… So rating=2`: strictly, and as the official scripts do.
 
 Reference: VDEval (VDAct, AAAI 2025) and LAVE (Mañas et al., AAAI 2024) rate from 1 to 3 with the reasons first.
 """
@@ -15,15 +15,15 @@ from reeltalk.llm.structured import MalformedReplyError
 
 MARKER: Final = "So rating="
 TELLING_CHARS: Final = 24
-"""A shorter answer, as "Yes.", may stand in reasons by chance."""
+"""A shorter answer, as "Yes.", may stand in reasons or in a prompt by chance."""
 KNOWN_BY_CHARS: Final = 200
-"""By so much of its beginning an answer is known again, where a judge repeats it."""
+"""First characters by which an answer is recognised where a judge repeats it."""
 
 _MARK: Final = r"\b(?:[Ss]o,?\s+)?(?:(?:[Tt]he|[Mm]y|[Ff]inal|[Oo]verall)\s+)*[Rr]ating(?:\s*[*_]*\s*[=:：]|\s+is\b)"
 _MARKER = re.compile(_MARK)
 _RATING = re.compile(rf"{_MARK}(?P<before>\W*)(?P<value>[1-3１-３])(?!\d)")
 _QUOTES: Final = re.compile(r"""[\s*`"'“”‘’「『【（(\[{<:：$=]*""")
-# What makes of the digit another number, one of several, or one of another scale.
+# The digit is part of another number, one of several numbers, or a mark on another scale.
 _GOES_ON = re.compile(
     r"""\w                                                       # 3x, 3rd
     | [.,·٫](?!0+(?!\d|[.,]\d))\d                                   # 2.5, and not 2.0
@@ -40,7 +40,7 @@ _MEANS: Final = {
     "2": r"(?:ambiguous|incomplete|partial(?:ly)?(?: correct)?|partly correct)(?: or incomplete)?",
     "3": r"(?:fully |completely |entirely )?correct",
 }
-"""What the numbers say, as the prompts have it."""
+"""Meaning of the numbers in the prompts."""
 _PRAISE: Final = re.compile(
     r"\b(?:is|was|fully|entirely|completely)\s+(?:correct|right|accurate|perfect)\b|\A[\s(\[:,–—-]*(?:correct|right)\b",
     re.IGNORECASE,
@@ -56,7 +56,7 @@ _MARKED = re.compile(r"So\s+rating\s*=\s*\W*\d*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class JudgeRating:
-    """A rating with its reasons."""
+    """A rating and its reasons."""
 
     value: int
     """1 incorrect or irrelevant, 2 ambiguous or incomplete, 3 correct."""
@@ -64,27 +64,27 @@ class JudgeRating:
 
 
 class OfficialScriptStopsError(Exception):
-    """The official script ends with an exception where it reads this reply."""
+    """The official script ends with an exception when it reads this reply."""
 
 
 def read_rating(text: str) -> JudgeRating:
     """The last rating of a reply: `So rating=3`, or the like, as `Rating: 3` or `the rating is 3`.
 
-    There is none where
+    The reply has no rating if
 
     - a later marker has none of the three numbers;
     - the number is part of a fraction, a range or a correction, a share of another scale, negative, or counts a list;
-    - anything after it may change it, as `(of 5)`, `and a half`, `, maybe 3`; it may be followed by what it means, as
-      `(correct)`, by a closing phrase, and by sentences that take nothing back;
-    - it stands in quotation marks or brackets within a line, as what a judge quotes from a candidate's answer does, or
-      after words that say whose it is;
+    - words after it may change it, as `(of 5)`, `and a half`, `, maybe 3`. Its meaning, as `(correct)`, a closing
+      phrase, and sentences that take nothing back may follow;
+    - it stands in quotation marks or brackets within a line, as a quotation from a candidate's answer does, or after
+      words that attribute it to somebody else;
     - it differs from an earlier one: one of the two may be quoted from the candidate's answer.
 
     Args:
         text: The reply, with or without a thought before it.
 
     Raises:
-        MalformedReplyError: There is no rating in it.
+        MalformedReplyError: The reply has no rating.
     """
     answer = without_thought(without_wrapping(text))
     markers = list(_MARKER.finditer(answer))
@@ -105,13 +105,13 @@ def read_rating(text: str) -> JudgeRating:
 
 
 def rating_line(rating: JudgeRating, answers: Sequence[str] = ()) -> str:
-    """A rating as it stands in the history of later turns: the reasons on one line, and our reading of the number.
+    """A rating for the history of later turns: the reasons on one line, and the number as we read it.
 
-    The reasons keep no marker of their own. Where they repeat an answer they stand between fences, as the answer does.
+    Markers inside the reasons are removed. Reasons that repeat an answer stand between fences, as the answer does.
 
     Args:
-        rating: What the judge said.
-        answers: Candidate answers that it may have repeated.
+        rating: The rating.
+        answers: Candidate answers that the reasons may repeat.
     """
     reasons = _spaced(rating.rationale)
     while (cleaned := _MARKED.sub("", reasons)) != reasons:
@@ -127,12 +127,12 @@ def _spaced(text: str) -> str:
 
 
 def vdeval_compat(text: str) -> int:
-    """A reply as VDEval's script reads it: without the marker 1, else what follows it as an integer, else 1.
+    """The rating that VDEval's script reads: the text after the marker as an integer, or 1 if that fails.
 
-    The integer may be any, 0 and 5 too, and written as Python's `int` knows it.
+    The integer may be any, 0 and 5 too, in any form that Python's `int` reads. A reply without the marker gives 1.
 
     Raises:
-        OfficialScriptStopsError: The marker stands there more than once.
+        OfficialScriptStopsError: The reply has the marker more than once.
     """
     parts = text.split(MARKER)
     if len(parts) == 1:
@@ -146,16 +146,16 @@ def vdeval_compat(text: str) -> int:
 
 
 def lave_compat(text: str) -> int:
-    """A reply as LAVE's script reads it: its last token where that is 1, 2 or 3, else 2.
+    """The rating that LAVE's script reads: the last token if it is 1, 2 or 3, else 2.
 
-    A run of digits is one token, any other character too; the script asks Flan-T5 for its own.
+    A run of digits is one token, and so is any other character; the script uses the tokens of Flan-T5.
     """
     last = re.search(r"(\d+|\D)\Z", text.rstrip())
     return int(last[1]) if last is not None and last[1] in ("1", "2", "3") else 2
 
 
 def without_thought(text: str) -> str:
-    """A reply without the thought that a reasoning model puts before it; nothing where it never stops thinking."""
+    """A reply without the thought of a reasoning model before it; empty if the thought has no end."""
     return _THOUGHT.sub("", text, count=1)
 
 
@@ -165,7 +165,7 @@ def _stands_for_itself(match: re.Match[str], text: str) -> bool:
         return False
     if _OUT_OF_THREE.match(after):
         return True
-    # A number that begins a line and goes on as a list does may count reasons.
+    # A number at the start of a line that goes on like a list may count reasons.
     return _GOES_ON.match(after) is None and not ("\n" in before and _LIST_ITEM.match(after))
 
 
@@ -184,7 +184,7 @@ def _is_changed(match: re.Match[str], text: str) -> bool:
 
 
 def _is_led_to(before: str) -> bool:
-    """True if a marker begins a sentence or a line, or follows words that lead up to a rating."""
+    """True if the marker begins a sentence or a line, or follows words that lead up to a rating."""
     lead = unfinished(before).strip(" \t*_`>#-•\"'“「(")
     own_line = before.rstrip(" \t*_`>#-•\"'“「(").endswith("\n") and not lead.endswith((":", "："))
     if own_line and is_anothers(" ".join(lead.split()[-1:])):

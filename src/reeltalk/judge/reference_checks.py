@@ -15,29 +15,29 @@ from reeltalk.judge.judge import JudgeUnit
 from reeltalk.schema.answers import NO_REFERENCE, AnsweredTurn, AnswerState, UnitKind, right_answer
 
 NULL_MODEL: Final = "empty"
-"""How the row stands on a leaderboard, as the baseline that answers nothing."""
+"""Name of the row of empty answers on a leaderboard."""
 NULL_SOURCE: Final = ("baseline:empty", "")
 
 UnitKey = tuple[UnitKind, str]
 
 
 def sample_units(units: Iterable[UnitKey], count: int, *, seed: int) -> frozenset[UnitKey]:
-    """The units whose empty answers a model judges: drawn, but the same ones for the same benchmark.
+    """Draw the units whose empty answers a model judges. The same benchmark and seed give the same units.
 
     Args:
-        units: Kind and identifier of all that is judged.
-        count: How many.
-        seed: Decides which.
+        units: Kind and identifier of all judged units.
+        count: Number of units to draw.
+        seed: Seed of the draw.
     """
     drawn = sorted(set(units), key=lambda unit: hashlib.sha256(f"{seed} {unit[0]} {unit[1]}".encode()).digest())
     return frozenset(drawn[:count])
 
 
 def with_empty_answers(unit: JudgeUnit) -> JudgeUnit:
-    """A unit whose every turn that is asked has an empty answer.
+    """The unit with an empty answer to every turn that is asked.
 
     Args:
-        unit: Of any model.
+        unit: A unit of any model.
     """
     turns = tuple(
         turn.model_copy(update={"text": "", "state": AnswerState.ANSWERED, "reason": None})
@@ -53,25 +53,25 @@ REFERENCE_CHECKS: Final[dict[str, Callable[[AnsweredTurn], str | None]]] = {
     AlwaysYes.name: lambda turn: AlwaysYes().answer(turn.question),
     CopiedQuestion.name: lambda turn: CopiedQuestion().answer(turn.question),
 }
-"""What each answers to a turn; the name is also its model's, and its source `baseline:NAME`."""
+"""The answer of each check to a turn. Its name is also its model's name, and its source is `baseline:NAME`."""
 
 
 def replace_answers(name: str, turns: Iterable[AnsweredTurn]) -> list[AnsweredTurn]:
-    """A model's turns, those that are asked with another answer.
+    """Replace a model's answers by those of a reference check.
 
     Args:
-        name: Of `REFERENCE_CHECKS`.
-        turns: Of one model.
+        name: A key of `REFERENCE_CHECKS`.
+        turns: The turns of one model.
 
     Raises:
-        SettingError: There is none of the name.
+        SettingError: There is no check of this name.
     """
     if name not in REFERENCE_CHECKS:
         raise SettingError(f"--beside knows no {name!r}; it knows {', '.join(REFERENCE_CHECKS)}")
     found = []
     for turn in turns:
         if not turn.state.is_due:
-            # What the model said for its history alone is not said by another.
+            # An answer that was given for the history alone is not replaced, but removed.
             own = {"text": "", "state": AnswerState.NOT_ASKED, "reason": None, "played": None}
             said = own if turn.state is AnswerState.NOT_SCORED else {}
             found.append(turn.model_copy(update={"model": name, **said}))

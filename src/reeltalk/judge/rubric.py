@@ -1,7 +1,7 @@
-"""Judges open answers part by part: which things that a right answer says are said, and what that earns at each tag.
+"""Judges open answers part by part: which items of a rubric an answer says, and the credit at each tag.
 
-A turn without a rubric is judged as one part, its reference answer. CogME gives credit for a whole question at all of
-its tags (CogSci 2024); here an answer that names the action and misses the place earns the one and not the other.
+A turn without a rubric has one item, its reference answer. CogME gives credit for a whole question at all of its tags
+(CogSci 2024); here an answer that names the action and misses the place earns the one and not the other.
 """
 
 import dataclasses
@@ -61,16 +61,16 @@ BY_MODEL, BY_WORDS = PROTOCOLS = (
 
 
 class RubricJudge(SingleTurnJudge):
-    """Points of a rubric by what an answer says: criterion `rubric`, 0 to 1, and the same at single tags."""
+    """Judges the points of a rubric that an answer earns: criterion `rubric`, 0 to 1, and the same at single tags."""
 
     by = ("turn", "question_type", "task")
 
     def __init__(self, by: Literal["model", "words"] = "model", prompts: Prompts | None = None) -> None:
-        """Choose who says what is said.
+        """Choose the variant.
 
         Args:
-            by: A language model, or the words alone, which know no synonyms.
-            prompts: The judges' prompts; ours where none are given.
+            by: `model`, a language model, or `words`, which know no synonyms.
+            prompts: The judges' prompts; ours by default.
         """
         self.prompts = prompts or our_judge_prompts()
         self.protocol = BY_MODEL if by == "model" else BY_WORDS
@@ -82,7 +82,7 @@ class RubricJudge(SingleTurnJudge):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompt or the rules, and what becomes of a turn without a rubric."""
+        """The prompt or the rules, and the treatment of a turn without a rubric."""
         how = (
             (("prompt", self.prompts["rubric"].signature), ("repair", self.prompts["repair"].signature))
             if self.needs_model
@@ -91,20 +91,20 @@ class RubricJudge(SingleTurnJudge):
         return (("rubric", VERSION), *how, ("without", "reference"))
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that has a reference and was asked."""
+        """True for a turn that was asked and has a reference."""
         return bool(turn.references) and super().is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """Its type of question, and the task of its unit."""
+        """Type of the question, and task of the unit."""
         return {**super().groups(unit, turn), "task": (unit.task,) if unit.task is not None else ()}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         """A row, and one for each tag with a credit of its own.
 
         Args:
-            unit: Where the turn stands.
-            index: Its place among the unit's turns.
-            model: Who judges, where a model does.
+            unit: The unit of the turn.
+            index: Index of the turn in the unit.
+            model: The judge; None if words decide.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -138,11 +138,11 @@ class RubricJudge(SingleTurnJudge):
         return rows
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`rubric` over turns, then `rubric.<tag>`, weighted as CogME's, all 0 to 100.
+        """`rubric` over turns, then `rubric.<tag>`, weighted as in CogME, all 0 to 100.
 
         Args:
             units: All units, judged or not.
-            scores: What `judge` gave for them.
+            scores: Rows from `judge`.
         """
         found = super().measures(units, scores)
         values: dict[str, dict[tuple[str, int | None], float]] = {}
@@ -167,20 +167,21 @@ def rubric_credit(items: Sequence[RubricItem], met: Sequence[bool]) -> float:
     """Points earned of points possible.
 
     Args:
-        items: Of a rubric.
-        met: Which of them an answer says.
+        items: Items of a rubric.
+        met: True for each item that the answer says.
     """
     return sum(item.points for item, ok in zip(items, met, strict=True) if ok) / sum(item.points for item in items)
 
 
 def credit_by_tag(rubric: TurnRubric, met: Sequence[bool], tags: Sequence[str]) -> dict[str, float]:
-    """What an answer earns at the tags of its question that some item of the rubric names.
+    """The credit of an answer at the tags of its question that an item of the rubric names.
 
-    An item without tags shows all that the question has. A tag that no item names has the credit of the whole answer.
+    An item without tags counts for all tags of the question. A tag that no item names has the credit of the whole
+    answer, and is left out here.
 
     Args:
-        rubric: Of the question.
-        met: Which of its items an answer says.
+        rubric: Rubric of the question.
+        met: True for each item that the answer says.
         tags: Targets and contents of the question.
     """
     found = {}

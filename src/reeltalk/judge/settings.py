@@ -1,4 +1,4 @@
-"""Settings of judging: by which protocols, and which model judges. Imports nothing heavy."""
+"""Settings of judging: the protocols, and the model that judges. Imports nothing heavy."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,9 +54,9 @@ class JudgeSettings(BaseModel):
 
 
 AUTO: Final = "auto"
-"""In place of a protocol: those without a model that can judge the turns at hand, which may be none."""
+"""Stands for the protocols that need no model and can judge these turns; there may be none."""
 JUDGED_BY_DEFAULT: Final = JudgeSettings(protocols=(AUTO,), metrics=("bleu", "rouge_l", "cider"))
-"""The default: keys or options judge the turns that have them, and text metrics score all answers."""
+"""By default, turns with keys or options are judged by rule, and text metrics score all answers."""
 NO_JUDGE: Final = (
     "these turns have neither keys nor options, so no rule can judge them: there are text metrics only. Name a judge: "
     "--protocols clair --judge NAME for a language model, or --protocols agree for lexical agreement, a rough measure"
@@ -67,12 +67,12 @@ def resolve_protocols(settings: JudgeSettings, turns: Iterable[Turn | AnsweredTu
     """Settings with protocols in place of `auto`.
 
     Args:
-        settings: As they were given.
-        turns: What is judged.
+        settings: Settings of the user.
+        turns: The turns to judge.
 
     Returns:
-        With `typed` where turns have keys, and `choice` where some have options and no key; the settings as they are
-        where they do not say `auto`.
+        `auto` becomes `typed` if a turn has a key, and `choice` if a turn has options and no key. Settings without
+        `auto` are returned as they are.
     """
     if AUTO not in settings.protocols:
         return settings

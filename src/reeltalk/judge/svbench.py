@@ -1,7 +1,7 @@
 """Judges chains and paths by SVBench's five dimensions and an overall score (ICLR 2025, arXiv 2502.10810).
 
-One request per chain or path; the reply is a record of six whole numbers. The overall score is a judgement of its own:
-for every published model it lies below the mean of the five.
+One request per chain or path; the reply is a record of six whole numbers. The overall score is not the mean of the
+five: for every published model it is lower.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ NAME: Final = "svbench"
 CRITERIA: Final = ("OS", "SA", "CC", "LC", "TU", "IC")
 """The overall score, and the five dimensions in the paper's order."""
 NOT_APPLICABLE: Final = -1
-"""What a judge gives for TU where no question has to do with time."""
+"""Mark for TU if no question has to do with time."""
 PUBLISHED: Final = f"{NAME}-published"
 STREAMING: Final = f"{NAME}-streaming-published"
-"""The prompts of the official scripts, for chains and for videos, of which we have no text."""
+"""The prompts of the official scripts, for chains and for videos; reeltalk does not bring their text."""
 NO_ANSWER: Final = "[no answer was given]"
 AVERAGED: Final = ("chain", "path")
-"""Kinds of units whose overall scores the leaderboard averages: dialogue and streaming."""
+"""Kinds of units whose overall scores the leaderboard averages: dialogue and streaming evaluation."""
 AVERAGE: Final = f"{NAME}.average"
 OVERALL: Final = (f"{NAME}.OS", f"{NAME}.streaming.OS")
 PERCENT: Final = 10.0
@@ -58,7 +58,7 @@ class SVBenchVerdict(BaseModel):
 
     @property
     def marks(self) -> dict[str, int]:
-        """By criterion, in the order of `CRITERIA`."""
+        """Marks by criterion, in the order of `CRITERIA`."""
         return {
             "OS": self.overall_score,
             "SA": self.semantic_accuracy,
@@ -70,18 +70,18 @@ class SVBenchVerdict(BaseModel):
 
 
 class SVBenchJudge:
-    """SVBench's dialogue and streaming evaluation: criteria SA, CC, LC, TU, IC and OS, 0 to 10 each."""
+    """SVBench's dialogue and streaming evaluation: criteria OS, SA, CC, LC, TU and IC, 0 to 10 each."""
 
     def __init__(self, *, compat: bool = False, published: bool = False, prompts: Prompts | None = None) -> None:
         """Choose the variant.
 
         Args:
-            compat: Asks once more per unit in the official layout, and reads the reply with the official patterns:
+            compat: Also ask once per unit in the official layout, and read the reply with the official patterns:
                 criteria `SA.compat` and so on, with the defects of those patterns. Units that only the official script
-                joins are judged in this way alone.
-            published: Asks as the official scripts do, and reads each reply twice: strictly, and with the official
+                forms are judged in this way alone.
+            published: Ask as the official scripts do, and read each reply twice: strictly, and with the official
                 patterns.
-            prompts: The judges' prompts; ours where none are given.
+            prompts: The judges' prompts; ours by default.
         """
         self.compat, self.published, self.prompts = compat or published, published, prompts or our_judge_prompts()
 
@@ -102,7 +102,7 @@ class SVBenchJudge:
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompts."""
+        """The signatures of the prompts."""
         if self.published:
             chosen = (("prompt", PUBLISHED), ("streaming", STREAMING))
             return (("mode", "published"), *((key, self.prompts[name].signature) for key, name in chosen))
@@ -110,18 +110,18 @@ class SVBenchJudge:
         return (*parts, ("compat", self.prompts[f"{NAME}-compat"].signature)) if self.compat else parts
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """Six rows, and six more with `compat`; rationale and replies stand with the overall score.
+        """Six rows, and six more with `compat`. The row of the overall score has rationale and replies.
 
         Args:
-            unit: A chain or path. A turn whose answer failed is shown as one without an answer.
-            model: Who judges.
+            unit: A chain or path. A turn whose answer failed is shown without an answer.
+            model: The judge.
 
         Raises:
             BudgetError: A limit would be passed.
         """
         judging = require_model(NAME, model)
         if unit.official:
-            # The script asks about a video without links as well, and shows nothing.
+            # The script also asks about a video without links; it shows no questions then.
             return self._read_as_official(unit, judging.name, await self._said(unit, judging))
         if not unit.answered:
             criteria = (*CRITERIA, *(f"{criterion}{COMPAT}" for criterion in CRITERIA if self.compat))
@@ -137,7 +137,7 @@ class SVBenchJudge:
         return rows + self._read_as_official(unit, judging.name, await self._said(unit, judging))
 
     async def _said(self, unit: JudgeUnit, model: AsyncModel) -> Judgement[str]:
-        """What the judge says in the official layout."""
+        """The judge's reply in the official layout."""
         if self.published:
             streaming = unit.official or unit.kind == "path"
             text = self.prompts[STREAMING if streaming else PUBLISHED].fill(**svbench_fields(unit))
@@ -164,15 +164,14 @@ class SVBenchJudge:
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
         """`svbench.OS` first, then the dimensions, all 0 to 100: means of marks, times ten.
 
-        As in the paper's table 2, dialogue and streaming evaluation are numbers of their own: `svbench.OS` and so on
-        are means over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit where TU does not apply
-        is left out of TU alone. Where the official script joins linked questions of a video, which it judges in place
-        of paths, `svbench.streaming.OS.compat` and so on are means over those.
+        As in table 2 of the paper, dialogue and streaming evaluation are separate: `svbench.OS` and so on are means
+        over chains and dialogues, `svbench.streaming.OS` and so on over paths. A unit to which TU does not apply is
+        left out of TU alone. The official script judges the linked questions of a video together in place of paths;
+        where there are such units, `svbench.streaming.OS.compat` and so on are means over those.
 
         Args:
-            units: All units, judged or not. The two unit kinds are told apart by `kind`, and averaged by
-                `leaderboard_average`.
-            scores: What `judge` gave for them.
+            units: All units, judged or not; `kind` tells chains from paths.
+            scores: Rows from `judge`.
         """
         rows = {(row.unit, row.unit_id, row.criterion): row for row in scores}
         own = [unit for unit in units if not unit.official and unit.kind != "path"]
@@ -210,7 +209,7 @@ class SVBenchJudge:
 
 
 def _fixed(unit: JudgeUnit, judge: str, verdict: Judgement[SVBenchVerdict]) -> list[JudgedScore]:
-    """The rows of a verdict."""
+    """The rows of our own reading."""
     if verdict.verdict is None:
         return _unscored(unit, CRITERIA, judge, verdict.reason or "", verdict.replies)
     return [
@@ -229,7 +228,7 @@ def _fixed(unit: JudgeUnit, judge: str, verdict: Judgement[SVBenchVerdict]) -> l
 
 
 def _strictly(said: Judgement[str]) -> Judgement[SVBenchVerdict]:
-    """A verdict in the official layout, read strictly."""
+    """Read a verdict in the official layout strictly."""
     if said.verdict is None:
         return Judgement(None, said.replies, said.reason)
     try:
@@ -252,9 +251,9 @@ def leaderboard_average(dialogue_os: float, streaming_os: float) -> float:
 
 
 def show_turns(unit: JudgeUnit) -> str:
-    """The turns of a unit as a judge sees them, numbered from 1, with the relations between them.
+    """The turns of a unit as text for the judge, numbered from 1, with the relations between them.
 
-    Turns without a reference, or that were not asked, are left out.
+    Turns without a reference and turns that were not asked are left out.
 
     Args:
         unit: A chain, path or dialogue.

@@ -1,7 +1,8 @@
-"""What SVBench's official scripts send, read and join, defects included; and a strict reading of the same replies.
+"""SVBench's official scripts: the fields that they send, the scores that they read, and the chains that they join.
 
-The words of its prompts are the authors' own and no part of reeltalk: `reeltalk prompts adopt` takes them from their
-repository. As in the scripts, answers stand in a request as they are, without fences.
+Their defects are included; `read_headed` reads the same replies strictly. The prompts are the authors' own and no part
+of reeltalk: `reeltalk prompts adopt` takes them from their repository. As in the scripts, answers stand in a request
+without fences.
 """
 
 import re
@@ -26,7 +27,7 @@ MARK_HEADINGS: Final[Mapping[str, str]] = {
 _SCORE: Final = re.compile(r"\bScore\b(?:\s*\(0\s*[-–]\s*10\))?[\s:：*_]*(?P<mark>[-−]?\d+(?:\.\d+)?)", re.IGNORECASE)
 
 COMPAT: Final = ".compat"
-"""Ends the name of a criterion or number that was got as the official script gets it."""
+"""Ends the name of a criterion or measure that is computed as the official script does."""
 HEADINGS: Final = {
     "OS": "Overall Evaluation",
     "SA": "Semantic Accuracy",
@@ -35,19 +36,19 @@ HEADINGS: Final = {
     "TU": "Temporal Understanding",
     "IC": "Informational Completeness",
 }
-"""The heading that each pattern looks for."""
+"""The heading that each official pattern searches for."""
 LONGEST_NUMBER: Final = 15
-"""Digits; a longer number is none that a judge means, and may be none that a float can hold."""
+"""Digits. No judge means a longer number, and a float may not hold it."""
 
 _DIMENSIONS: Final = {name: re.compile(heading + r".*?Score.*?(\d+)", re.DOTALL) for name, heading in HEADINGS.items()}
 _SINGLE: Final = re.compile(r".*Score.*?(\d+)", re.DOTALL)
 
 
 def official_scores(text: str) -> dict[str, int | None]:
-    """The six scores of a judge's text, by criterion, as the official patterns find them; None where they find none.
+    """The six scores that the official patterns find in a reply, by criterion; None where they find none.
 
-    A number may be another than what the judge meant: *-1* gives 1, *7.5* gives 7, *Score (0-10): 8* gives 0, and a
-    dimension without a number takes the next one, such as the number of the next heading.
+    A number may differ from the judge's: *-1* gives 1, *7.5* gives 7, *Score (0-10): 8* gives 0, and a dimension
+    without a number takes the next number, such as that of the next heading.
 
     Args:
         text: The judge's reply.
@@ -56,7 +57,7 @@ def official_scores(text: str) -> dict[str, int | None]:
 
 
 def official_single_score(text: str) -> int | None:
-    """The accuracy of a single question: the number after the last *Score* of a judge's text.
+    """The accuracy of a single answer: the number after the last *Score* of a reply.
 
     Args:
         text: The judge's reply.
@@ -70,24 +71,24 @@ def _number(match: re.Match[str] | None) -> int | None:
 
 @dataclass(frozen=True)
 class LinkedQuestions:
-    """The linked questions of one chain, as they stand in a slot of the official streaming evaluation."""
+    """The linked questions of one chain in a slot of the official streaming evaluation."""
 
     chain: int
     """Index into the chains."""
     questions: tuple[int, ...]
-    """Indices into the chain's questions, in the order of the linkage record; one may stand there twice."""
+    """Indices into the chain's questions, in the order of the linkage record; an index may occur twice."""
 
 
 def streaming_slots(
     chains: Sequence[Mapping[str, Json]], linkages: Sequence[Mapping[str, Json]]
 ) -> list[list[LinkedQuestions]]:
-    """What the official streaming evaluation asks of one video: no paths, but slots of linked questions.
+    """The questions that the official streaming evaluation judges of one video: slots of linked questions, not paths.
 
     Each pair of adjacent chains i, i + 1 for which there is a linkage record adds the linked questions of chain i to
     slot i and those of chain i + 1 to slot i + 1, so that a slot in the middle holds two lists. A record belongs to a
     pair if the start timestamps of its first chain and of chain i are equal to the last bit. The official script stops
-    with a KeyError at a record or relationship that is `{}`; here it links nothing. It judges a video without links as
-    well.
+    with a KeyError at a record or relationship that is `{}`; here it links nothing. A video without links is judged
+    too.
 
     Args:
         chains: Chains of a video in order, each with `qac_timestamps_start`; or `{}`.
@@ -110,7 +111,7 @@ def _begins(link: Mapping[str, Json], chain: Mapping[str, Json]) -> bool:
 
 
 def svbench_fields(unit: JudgeUnit) -> dict[str, str]:
-    """What SVBench's prompts for chains and videos are filled with: Python's lists, as its scripts write them.
+    """The fields of SVBench's prompts for chains and videos: Python's lists, as its scripts write them.
 
     Args:
         unit: A chain, path or dialogue, or the linked questions of a video.
@@ -140,17 +141,17 @@ def svbench_fields(unit: JudgeUnit) -> dict[str, str]:
 
 
 def _by_slot(lists: Sequence[Sequence[int]], texts: Mapping[int, str]) -> list[list[list[str]]]:
-    """Lists of pairs in slots: the later one of a pair stands in a slot with the earlier one of the next."""
+    """Lists of pairs in slots: the later list of a pair shares a slot with the earlier list of the next pair."""
     filled = [[texts[index] for index in places if index in texts] for places in lists]
     return [filled[:1], *(filled[at : at + 2] for at in range(1, len(filled), 2))] if filled else []
 
 
 def gpt_score_fields(unit: JudgeUnit, index: int) -> dict[str, str]:
-    """What SVBench's prompt for single questions is filled with.
+    """The fields of SVBench's prompt for single questions.
 
     Args:
-        unit: Where the turn stands.
-        index: Its place among the unit's turns.
+        unit: The unit of the turn.
+        index: Index of the turn in the unit.
     """
     turn = unit.turns[index]
     return {
@@ -171,7 +172,7 @@ def read_headed(text: str, headings: Mapping[str, str]) -> dict[str, int]:
         headings: A pattern for each name; a heading begins its line.
 
     Raises:
-        MalformedReplyError: A heading is missing or stands there twice, or has no one whole number.
+        MalformedReplyError: A heading is missing or occurs twice, or has not exactly one whole number.
     """
     places: dict[str, re.Match[str]] = {}
     for name, heading in headings.items():

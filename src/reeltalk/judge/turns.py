@@ -1,4 +1,4 @@
-"""Judging turn by turn: base classes of judges, rows of turns, and what an error does to the turns after it."""
+"""Judging turn by turn: base classes of judges, the rows of a turn, and the effect of an error on later turns."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -18,18 +18,18 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import NO_REFERENCE, JudgedScore, ScoreState
 
 NOBODY: Final = "none"
-"""Who judges where no model does."""
+"""Stands in rows for the judge model of a protocol that needs none."""
 GROUPED_BY: Final = ("turn", "question_type")
-"""What numbers over turns are broken down by."""
+"""Groups by which measures over turns are broken down."""
 
 
 def is_due(turn: AnsweredTurn) -> bool:
-    """True for a turn whose answer the protocol scores."""
+    """True for a turn whose answer should have a score."""
     return turn.state.is_due
 
 
 def skip_reason(turn: AnsweredTurn) -> str | None:
-    """Why a turn that is due is not shown to a judge, if it is not."""
+    """Why a turn that is due cannot be judged; None if it can."""
     if turn.state is AnswerState.FAILED:
         return no_answer_reason(turn)
     if not turn.references:
@@ -38,16 +38,16 @@ def skip_reason(turn: AnsweredTurn) -> str | None:
 
 
 def no_answer_reason(turn: AnsweredTurn) -> str:
-    """Why a turn has no answer, as it stands in a row.
+    """Why a turn has no answer, for a row.
 
     Args:
-        turn: One that has none.
+        turn: A turn without an answer.
     """
     return f"the model gave no answer: {turn.reason}" if turn.reason else "the model gave no answer"
 
 
 def take_last_answers(unit: JudgeUnit) -> JudgeUnit:
-    """The unit as an official script sees it that takes the last of several rows with one identifier."""
+    """The unit as an official script reads it: of several rows with one identifier, it takes the last."""
     last = [turn.model_copy(update={"text": turn.repeats[-1]}) if turn.repeats else turn for turn in unit.turns]
     return dataclasses.replace(unit, turns=tuple(last))
 
@@ -57,10 +57,10 @@ def require_model(judge: str, model: AsyncModel | None) -> AsyncModel:
 
     Args:
         judge: Name of the protocol.
-        model: What `Judge.judge` was given.
+        model: Argument of `Judge.judge`.
 
     Raises:
-        ValueError: There is none.
+        ValueError: `model` is None.
     """
     if model is None:
         raise ValueError(f"{judge} needs a model to judge")
@@ -76,7 +76,7 @@ def unscored_rows(
     *,
     replies: tuple[str, ...] = (),
 ) -> list[JudgedScore]:
-    """The rows of a turn that should have scores and has none."""
+    """A row for each criterion of a turn that should have scores and has none."""
     return [unscored_row(unit, criterion, judge, reason or "", turn=turn, replies=replies) for criterion in criteria]
 
 
@@ -91,12 +91,12 @@ def read_as_official(
     """The row of a turn's score as an official script reads it.
 
     Args:
-        unit: What is judged.
-        turn: Its turn.
-        criterion: Name of the row.
-        judge: Name of the model.
-        replies: What the script would have seen.
-        read: Gives the value, or raises `OfficialScriptStopsError`.
+        unit: The judged unit.
+        turn: A turn of it.
+        criterion: Criterion of the row.
+        judge: Name of the judge model.
+        replies: The replies that the script would have read.
+        read: Returns the value, or raises `OfficialScriptStopsError`.
     """
     try:
         value = float(read())
@@ -117,48 +117,48 @@ V = TypeVar("V")
 
 
 class TurnJudge:
-    """Scores turns, and gives a mean of each criterion over them.
+    """Scores turns; its measures are the means of each criterion.
 
-    Its `protocol` names criteria and measures in the same order, one measure for each criterion.
+    `protocol` lists criteria and measures in the same order, one measure for each criterion.
     """
 
     protocol: Protocol
     compat: bool = False
     """Also score each turn as the official script does, under `CRITERION.compat`."""
     by: ClassVar[tuple[str, ...]] = GROUPED_BY
-    """By what its numbers are broken down, of `groups`."""
+    """Keys of `groups` by which its measures are broken down."""
 
     @property
     def name(self) -> str:
-        """The protocol's."""
+        """Name of the protocol."""
         return self.protocol.name
 
     @property
     def needs_model(self) -> bool:
-        """As the protocol says."""
+        """True if a language model judges."""
         return self.protocol.needs_model
 
     @property
     def reads(self) -> frozenset[str]:
-        """Nothing beside questions, references, options and labels."""
+        """No fields beside questions, references, options and labels."""
         return frozenset()
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """Criteria of its rows, those of the official reading last."""
+        """Criteria of its rows; those of the official reading come last."""
         own = tuple(criterion.name for criterion in self.protocol.criteria)
         return (*own, *(f"{name}.{COMPAT}" for name in own)) if self.compat else own
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that should have a score: every turn that was asked, unless a subclass knows better."""
+        """True for a turn that should have a score: by default every turn that was asked."""
         return is_due(turn)
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """The groups of a turn beside its place in the unit, by what is grouped."""
+        """Groups of a turn beside its place in the unit, as `{"question_type": ("D-LOC",)}`."""
         return {"question_type": turn.labels.get("vdact.question_type", ())}
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """The mean of each criterion over turns, on the scale of its measure; after those the official readings'.
+        """The mean of each criterion over turns, on the scale of its measure; then those of the official reading.
 
         Args:
             units: All units of one model.
@@ -178,13 +178,13 @@ class TurnJudge:
     def entries(
         self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore], criterion: str, *, by_unit: bool = False
     ) -> list[MeanItem]:
-        """The items of a mean over turns: every turn that is due, with its score or none.
+        """The items of a mean over turns: every turn that is due, with or without a score.
 
         Args:
             units: All units of one model.
-            scores: Their rows, in any order, of any criterion.
-            criterion: Of which the mean is.
-            by_unit: Average within units first.
+            scores: Their rows of any criterion, in any order.
+            criterion: Criterion of the mean.
+            by_unit: True to average within units first.
         """
         rows = {
             (row.unit_id, row.turn_index): row for row in scores if row.criterion == criterion and row.unit == "turn"
@@ -214,15 +214,15 @@ class TurnJudge:
         *,
         explanation: str | None = None,
     ) -> list[JudgedScore]:
-        """The rows of our own reading of a judge's replies, one for each criterion.
+        """The rows of our reading of a judge's replies, one for each criterion.
 
         Args:
-            unit: Where the turn stands.
+            unit: The unit of the turn.
             turn: The turn.
-            judging: What came of asking.
-            values: By criterion; not used where no reply could be read.
-            judge: Name of the model.
-            explanation: What the judge said about it.
+            judging: The judgement.
+            values: Scores by criterion; not used if no reply could be read.
+            judge: Name of the judge model.
+            explanation: Reasons that the judge gave.
         """
         if judging.verdict is None:
             own = [criterion.name for criterion in self.protocol.criteria]
@@ -234,18 +234,18 @@ class TurnJudge:
 
 
 class SingleTurnJudge(TurnJudge, ABC):
-    """Judges a unit's turns one after the other. A subclass says what becomes of one turn, in `judge_turn`."""
+    """Judges the turns of a unit one after the other. A subclass judges one turn in `judge_turn`."""
 
     def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
-        """Why a turn that is due is not judged, if it is not: it has no answer, or no reference."""
+        """Why a turn that is due cannot be judged: it has no answer or no reference; None if it can."""
         return skip_reason(turn)
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
         """A row for every turn that is due and every criterion.
 
         Args:
-            unit: A chain, path or dialogue; its turns are judged one by one.
-            model: Who judges; a protocol that needs no model does not ask it.
+            unit: A chain, path or dialogue.
+            model: The judge; not used by a protocol that needs no model.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -267,9 +267,9 @@ class SingleTurnJudge(TurnJudge, ABC):
         """The rows of one turn that has an answer.
 
         Args:
-            unit: Where it stands.
-            index: Its place among the unit's turns.
-            model: Who judges; None for a protocol that needs none.
+            unit: The unit of the turn.
+            index: Index of the turn in the unit.
+            model: The judge; None for a protocol that needs no model.
 
         Raises:
             BudgetError: A limit would be passed.
@@ -278,9 +278,9 @@ class SingleTurnJudge(TurnJudge, ABC):
 
 @dataclass(frozen=True)
 class PromptedJudge(SingleTurnJudge, Generic[V]):
-    """Asks about each turn by itself, with the prompt of its own name.
+    """Asks about each turn by itself, with the prompt that has the name of its first measure.
 
-    The first reply is what the official script would have read.
+    The official script would have read the first reply.
     """
 
     compat: bool = False
@@ -290,18 +290,18 @@ class PromptedJudge(SingleTurnJudge, Generic[V]):
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """The prompts."""
+        """The signatures of the prompts."""
         return (
             ("prompt", self.prompts[self.protocol.measures[0].name].signature),
             ("repair", self.prompts["repair"].signature),
         )
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for each criterion; with `compat` as many again.
+        """A row for each criterion; with `compat` twice as many.
 
         Args:
-            unit: Where the turn stands; it sees nothing of the others.
-            index: Its place among the unit's turns.
+            unit: The unit of the turn; the judge sees no other turn of it.
+            index: Index of the turn in the unit.
             model: The judge.
 
         Raises:
@@ -321,14 +321,14 @@ class PromptedJudge(SingleTurnJudge, Generic[V]):
 
     @abstractmethod
     async def ask(self, unit: JudgeUnit, turn: AnsweredTurn, judge: AsyncModel) -> Judgement[V]:
-        """What comes of asking about a turn that has an answer and references."""
+        """Ask about a turn that has an answer and references."""
 
     @abstractmethod
     def values(self, verdict: V) -> Mapping[str, float]:
         """The scores of a verdict, by criterion."""
 
     def reasons(self, verdict: V) -> str:
-        """What the judge says about its verdict; empty if it is not asked for reasons."""
+        """Reasons of a verdict; empty if the judge is not asked for reasons."""
         return ""
 
     @abstractmethod
@@ -338,7 +338,7 @@ class PromptedJudge(SingleTurnJudge, Generic[V]):
         """The rows of a turn as the official script reads the judge's first reply.
 
         Args:
-            unit: Where the turn stands.
+            unit: The unit of the turn.
             turn: The turn.
             judge: The judge; some scripts ask it again.
             first: Its first reply.
@@ -349,14 +349,14 @@ def earlier_turns(unit: JudgeUnit, index: int) -> list[tuple[str, str]]:
     """Questions and reference answers of the turns before one.
 
     Args:
-        unit: Where it stands.
-        index: Its place among the unit's turns.
+        unit: The unit of the turn.
+        index: Index of the turn in the unit.
     """
     return [(turn.question, turn.references[0] if turn.references else "") for turn in unit.turns[:index]]
 
 
 RIGHT: Final = 0.5
-"""A value above this is right."""
+"""An answer whose value is above this is right."""
 PARTS: Final = (
     MeasurePart("first_error", "turn of the first error", (None, None), "neither", SHORT),
     MeasurePart("recovery", "right after a wrong answer", (0.0, PER_CENT), decimals=SHORT),
@@ -366,17 +366,17 @@ PARTS: Final = (
 
 
 def cascade(units: Sequence[JudgeUnit], values: Mapping[str, float], of: str) -> list[Measure]:
-    """What errors do to the turns after them.
+    """Does an early error cascade? Measures of the turns that follow an error.
 
     Args:
-        units: One model's units.
-        values: Value of each turn, 0 to 1, by its item; a turn without one breaks the sequence.
+        units: Units of one model.
+        values: Value of each turn, 0 to 1, by item. A turn without a value breaks the sequence.
         of: Name of the protocol that gave the values.
 
     Returns:
-        `first_error`: turn of the first error, from 1, over units that have one; `recovery`: share of right answers
-        after a wrong one, in percent; `after_right`: the same after a right one; `after_corrupted`: share of right
-        answers at the turn after a planted wrong answer, where there is one.
+        `first_error`: number of the turn with the first error, from 1, over units that have an error. `recovery`:
+        share of right answers after a wrong answer, in percent. `after_right`: the same after a right answer.
+        `after_corrupted`: the same after a planted wrong answer.
     """
     first: list[MeanItem] = []
     after_wrong: list[MeanItem] = []

@@ -1,7 +1,6 @@
-"""Judges answers by the type of their key: a room, a thing, a number, yes or no, an act and so on, without a model.
+"""Judges answers by the type of their key (a room, a thing, a number, yes or no, an act and so on), without a model.
 
-It needs the question, the key and the answer alone. An answer in which no value can be read is wrong; `typed.unread`
-says how many are.
+Only question, key and answer are read. An answer without a readable value is wrong; `typed.unread` is their share.
 """
 
 import re
@@ -43,14 +42,14 @@ PROTOCOL: Final = Protocol(
 
 
 class TypedJudge(SingleTurnJudge):
-    """Turns that have a key: criterion `typed`, 1 where an answer says what the key holds and nothing else, else 0."""
+    """Judges turns that have a key: criterion `typed`, 1 if the answer says the value of the key alone, else 0."""
 
     protocol = PROTOCOL
     by = ("turn", "answer_type", "question_type", "task")
 
     @property
     def reads(self) -> frozenset[str]:
-        """Keys."""
+        """The key."""
         return frozenset({"key"})
 
     @property
@@ -59,26 +58,26 @@ class TypedJudge(SingleTurnJudge):
         return (("rules", rules_signature()),)
 
     def is_due(self, turn: AnsweredTurn) -> bool:
-        """True for a turn that has a key and was asked."""
+        """True for a turn that was asked and has a key."""
         return turn.key is not None and super().is_due(turn)
 
     def skip_reason(self, unit: JudgeUnit, turn: AnsweredTurn) -> str | None:
-        """That the model gave no answer; a key needs no reference beside it."""
+        """Why the turn has no answer; a turn with a key needs no reference."""
         return no_answer_reason(turn) if turn.state is not AnswerState.ANSWERED else None
 
     def groups(self, unit: JudgeUnit, turn: AnsweredTurn) -> Mapping[str, tuple[str, ...]]:
-        """By the type of the answer too, and by task."""
+        """Type of the answer, task, and type of the question."""
         assert turn.key is not None
         task = (unit.task,) if unit.task is not None else ()
         return {"answer_type": (turn.key.type,), "task": task, **super().groups(unit, turn)}
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row: what was read, what was due, and whether they are the same.
+        """One row: 1 if the value that was read is the value of the key, else 0.
 
         Args:
-            unit: Where the turn stands.
-            index: Its place among the unit's turns.
-            model: Is not asked.
+            unit: The unit of the turn.
+            index: Index of the turn in the unit.
+            model: Not used.
         """
         turn = unit.turns[index]
         assert turn.key is not None
@@ -87,11 +86,11 @@ class TypedJudge(SingleTurnJudge):
         return [score_row(unit, NAME, NOBODY, float(found.right), turn=turn, explanation=why)]
 
     def measures(self, units: Sequence[JudgeUnit], scores: Sequence[JudgedScore]) -> list[Measure]:
-        """`typed`, the share of right answers, and `typed.unread`, the share in which no value was read, in per cent.
+        """`typed`, the share of right answers, and `typed.unread`, the share without a readable value, in per cent.
 
         Args:
             units: All units, judged or not.
-            scores: What `judge` gave for them.
+            scores: Rows from `judge`.
         """
         unread = [
             row if row.value is None else row.model_copy(update={"value": float(_is_unread(row))}) for row in scores
@@ -101,12 +100,12 @@ class TypedJudge(SingleTurnJudge):
 
 
 def _is_unread(row: JudgedScore) -> bool:
-    # An explanation begins with the key's type; the words of an answer stand after it.
+    # An explanation begins with the type of the key; the reason follows it.
     return (row.explanation or "").partition(": ")[2].startswith(UNREAD)
 
 
 def answer_in_words(turn: AnsweredTurn) -> str:
-    """The answer to a turn, with the option's words where it names an option by its letter."""
+    """The answer to a turn; if it names an option by its letter, the words of that option."""
     shown = shown_options(turn)
     match = _LETTER.match(turn.text)
     if shown is None or match is None:

@@ -1,4 +1,4 @@
-"""From answered turns to what is judged: chains, paths and dialogues, with what a judge may know of their video."""
+"""Builds judged units from answered turns: chains, paths and dialogues, with the context that a judge may see."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Background:
-    """What a benchmark knows beside the turns."""
+    """Facts of a benchmark beside the turns."""
 
     videos: Mapping[str, Video]
     places: Mapping[tuple[str, int], Place]
-    """Chain turn of every step of a path, by path and position."""
+    """Chain turn of every step of a path, by path and index of the step."""
     linked: Mapping[tuple[Place, Place], str]
-    """Relation between two chain turns."""
+    """Relations between two chain turns."""
     clips: Mapping[str, int]
-    """How many scenes a dialogue is about."""
+    """Number of scenes that each dialogue is about."""
     joined: tuple["JoinedChains", ...] = ()
-    """What SVBench's script judges in place of paths."""
+    """Chains that SVBench's script judges together in place of paths."""
 
     @classmethod
     def of(cls, content: Content, joined: Iterable["JoinedChains"] = ()) -> "Background":
@@ -34,7 +34,7 @@ class Background:
 
         Args:
             content: The benchmark.
-            joined: What SVBench's script judges in place of paths, where that is wanted too.
+            joined: Chains that SVBench's script judges together in place of paths, if wanted.
         """
         cross = {scene.clip_ids: max(2, len(scene.parts)) for scene in content.scenes if scene.kind == "cross"}
         single = {scene.clip_ids for scene in content.scenes if scene.kind == "single"}
@@ -68,18 +68,18 @@ class JoinedChains:
     id: str
     video_id: str
     chain_ids: tuple[str | None, ...]
-    """In order; None where the source has an empty entry."""
+    """In order; None for an empty entry of the source."""
     slots: tuple[tuple[LinkedQuestions, ...], ...]
-    """For each chain, as `streaming_slots` gives them."""
+    """For each chain, from `streaming_slots`."""
 
 
 def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Background | None) -> list[JudgeUnit]:
-    """What a protocol judges: the units; with `compat`, SVBench's judges those that only its official script joins too.
+    """The units that a protocol judges. SVBench with `compat` adds those that only its official script forms.
 
     Args:
-        judge: The protocol.
+        judge: The judge.
         units: Chains, paths and dialogues with answers, of any models.
-        background: What the benchmark knows beside them.
+        background: Facts of the benchmark.
     """
     if background is None or not isinstance(judge, SVBenchJudge) or not judge.compat:
         return list(units)
@@ -87,14 +87,14 @@ def judged_units(judge: Judge, units: Sequence[JudgeUnit], background: Backgroun
 
 
 def joined_units(units: Sequence[JudgeUnit], background: Background) -> list[JudgeUnit]:
-    """What SVBench's official streaming evaluation judges of chains' answers: the linked questions of a video at once.
+    """The units of SVBench's official streaming evaluation: all linked questions of a video at once.
 
-    A video without links has a unit without turns, for the script judges that too. A video of which a model answered no
-    chain has none.
+    A video without links has a unit without turns, since the script judges that too. A video of which a model answered
+    no chain has no unit.
 
     Args:
         units: Chains with answers, of any models.
-        background: Knows which chains the script joins.
+        background: Facts of the benchmark, with the chains that the script joins.
     """
     found: list[JudgeUnit] = []
     for model in dict.fromkeys(unit.model for unit in units if unit.kind == "chain"):
@@ -134,7 +134,7 @@ def _joined_unit(model: str, joined: JoinedChains, own: Mapping[str, JudgeUnit],
 
 
 def _lists(places: Sequence[Sequence[Mapping[int, Place]]]) -> tuple[tuple[int, ...], ...]:
-    """Where the turns of each list stand, in the order of the slots."""
+    """Indices of the turns of each list, in the order of the slots."""
     found: list[tuple[int, ...]] = []
     at = 0
     for questions in (questions for slot in places for questions in slot):
@@ -165,11 +165,11 @@ def _joined_links(places: Sequence[Sequence[Mapping[int, Place]]], background: B
 
 
 def group_units(turns: Iterable[AnsweredTurn], background: Background | None = None) -> list[JudgeUnit]:
-    """Chains, paths and dialogues in the order of their first turns, each model's apart.
+    """Group turns into chains, paths and dialogues of each model, in the order of their first turns.
 
     Args:
         turns: Answered turns, in the order of their units.
-        background: What the benchmark knows beside them; without it there are no summaries and no links.
+        background: Facts of the benchmark; without it there are no summaries and no links.
     """
     grouped: dict[tuple[str, str, str], list[AnsweredTurn]] = {}
     for turn in turns:

@@ -1,7 +1,7 @@
 """VDEval: each answer rated from 1 to 3 after a summary of the video and the judged turns before it.
 
 Reference: Imrattanatrai et al., "A Video-grounded Dialogue Dataset and Metric for Event-driven Activities" (AAAI 2025).
-The judge sees one user message that grows from turn to turn, so that cached prefixes are met again.
+The judge sees one user message that grows from turn to turn, so that servers can reuse cached prefixes.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ History = Literal["none", "qa_only", "judged"]
 Summary = Literal["none", "template", "refined"]
 
 SUMMARY_KEYS: Final = {"template": "template", "refined": "refine"}
-"""Under which name a unit holds each kind of summary."""
+"""Key of each kind of summary in a unit."""
 CRITERION: Final = "vdeval"
 COMPAT: Final = "vdeval.compat"
 PUBLISHED: Final = "vdeval-published"
-"""The prompt of the official script, of which we have no text."""
+"""The prompt of the official script; reeltalk does not bring its text."""
 
 
 PROTOCOL: Final = Protocol(
@@ -85,18 +85,18 @@ class VDEval(TurnJudge):
     """VDEval; `history="none", summary="none"` is the paper's turn-based baseline."""
 
     history: History = "judged"
-    """What is shown of earlier turns: nothing, questions with their references, or all with reasons and ratings."""
+    """Earlier turns that are shown: none, questions with references, or all with reasons and ratings."""
     summary: Summary = "refined"
-    """Which summary of the video stands first."""
+    """The summary of the video at the start of the message."""
     shots: Literal[0, 1] = 1
     """Example dialogues in the system message."""
     compat: bool = False
-    """Also read the first replies as the official script does. A dialogue that a published file holds in part twice is
-    judged once more with the last of each turn's answers, which the script takes."""
+    """Also read the first replies as the official script does. If a published file holds turns of a dialogue twice, the
+    dialogue is judged again with the last answer of each turn, which the script takes."""
 
     published: bool = False
-    """Ask as the official script does: its system message, answers as they are, and the judge's own words of earlier
-    turns. Each reply is read twice, strictly and as the script reads it."""
+    """Ask as the official script does: with its system message, answers without fences, and the judge's own replies to
+    earlier turns. Each reply is read twice, strictly and as the script reads it."""
     prompts: Prompts = field(default_factory=our_judge_prompts)
     """The judges' prompts."""
     protocol = PROTOCOL
@@ -114,12 +114,12 @@ class VDEval(TurnJudge):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The summary, where its judge is given one."""
+        """The summary, if one is shown."""
         return frozenset() if self.summary == "none" else frozenset({"summaries"})
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """What the judge is shown, and the prompts."""
+        """The variant and the signatures of the prompts."""
         if self.published:
             return (("mode", "published"), ("prompt", self.prompts[PUBLISHED].signature))
         prompts = [("prompt", "vdeval"), *([("example", "vdeval_example")] if self.shots else [])]
@@ -131,13 +131,13 @@ class VDEval(TurnJudge):
         )
 
     def check_videos(self, videos: Sequence[Video]) -> None:
-        """Refuse videos of which none has the summary that its judge is given.
+        """Refuse videos if none has the summary that the judge is shown.
 
         Args:
-            videos: Those that are asked about; none where no benchmark is known.
+            videos: The videos that questions are about; empty if no benchmark is known.
 
         Raises:
-            SettingError: None has it; names the remedy.
+            SettingError: No video has the summary. The message says what to do.
         """
 
         def count(key: str) -> int:
@@ -158,10 +158,10 @@ class VDEval(TurnJudge):
         )
 
     async def judge(self, unit: JudgeUnit, model: AsyncModel | None) -> list[JudgedScore]:
-        """A row for every turn that is due; with `compat` a second one. Turns are asked about in order.
+        """A row for every turn that is due; with `compat` a second one. Turns are judged in order.
 
         Args:
-            unit: A dialogue. One without the summary that is wanted is unscored.
+            unit: A dialogue. It is unscored if it lacks the summary.
             model: The judge; the paper's is gpt-4o-mini-2024-07-18 at temperature 0 with seed 42.
 
         Raises:
@@ -217,7 +217,7 @@ class VDEval(TurnJudge):
                 stopped = f"the official script stops, for the judge said nothing of turn {turn.turn_index + 1}"
                 rows += self._rows(unit, turn, judge.name, Judgement(None, said.replies, said.reason))
                 continue
-            # The judge's own words come back to it as they were.
+            # The script shows the judge its own replies unchanged.
             asked, before = f"{asked}{said.verdict}", "\n\n"
             try:
                 judging = Judgement(read_rating(said.verdict), said.replies)
@@ -243,7 +243,7 @@ class VDEval(TurnJudge):
         return found
 
     def system_message(self) -> str:
-        """The task, and the example where one is shown."""
+        """The system message: the task, and the example if one is shown."""
         example = self.prompts["vdeval_example"].text if self.shots else ""
         return self.prompts["vdeval"].fill(example=example).strip()
 
@@ -275,8 +275,8 @@ class JudgeConversation:
         """Begin before the first turn.
 
         Args:
-            history: What stays of a turn when the next one is asked about.
-            summary: Text of the summary; none is shown where it is empty.
+            history: What is kept of earlier turns.
+            summary: Text of the summary; empty to show none.
         """
         self._history = history
         self._head = f"Summary: {summary}\n" if summary else ""
@@ -292,8 +292,8 @@ class JudgeConversation:
 
         Args:
             turn: The turn.
-            rating: Its rating. The judge's own words do not come back as they were: they may repeat what a candidate's
-                answer told it to say.
+            rating: Its rating. The judge's own words are not shown to it unchanged, since they may repeat what a
+                candidate's answer told it to say.
         """
         if self._history == "judged":
             self._answers.append(turn.text)
@@ -303,7 +303,7 @@ class JudgeConversation:
             self.skip(turn)
 
     def skip(self, turn: AnsweredTurn) -> None:
-        """Add a turn without its answer, for later questions may refer to it."""
+        """Add a turn without its answer; later questions may refer to it."""
         if self._history != "none":
             self._past.append(_asked(turn).rstrip("\n"))
 
@@ -323,7 +323,7 @@ def _asked(turn: AnsweredTurn) -> str:
 
 
 def model_name_compat(file_name: str) -> str:
-    """A model's name as the official script takes it from a file's: `.json` is stripped as a set of characters.
+    """The model's name that the official script reads from a file name: it strips the characters of `.json`.
 
     `videollama2.json` gives `videollama2`, `jason.json` gives `a`.
     """
@@ -334,6 +334,6 @@ def published_block(turn: AnsweredTurn) -> str:
     """The four lines of one turn, as VDEval's script writes them.
 
     Args:
-        turn: Has an answer and a reference.
+        turn: A turn with an answer and a reference.
     """
     return f"Question: {turn.question}\nReference answer: {turn.references[0]}\nCandidate answer: {turn.text}\nOutput: "
