@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sample_videos
 import willing_model
-from launched_runs import Launcher, launcher
+from launched_runs import Launcher, launcher, warm_calls
 from page_world import World
 from scripted_server import serve
 
@@ -107,10 +107,17 @@ def copy_of(tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
+@pytest.fixture(scope="session", autouse=True)
+def calls() -> Iterator[Callable[[], Launcher]]:
+    """Lets processes that decode be forked from one that has imported all; `tests/unit/parallel` starts them anew."""
+    with warm_calls() as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
-def runs() -> Iterator[Launcher]:
+def runs(calls: Callable[[], Launcher]) -> Iterator[Launcher]:
     """Starts `reeltalk` in processes of their own, which import nothing anew."""
-    with launcher() as made:
+    with launcher(calls()) as made:
         yield made
 
 

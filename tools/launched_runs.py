@@ -1,6 +1,7 @@
-"""Runs of the command line in processes of their own, without each of them importing everything anew.
+"""Processes of reeltalk without each of them importing everything anew: runs of the command line, and calls.
 
-One process imports and then forks for every run. A test takes the fixture `runs` (`tests/conftest.py`):
+One process imports and then forks for every run. `warm_calls` does the same for the processes that decode, which
+`reeltalk.parallel` starts. A test takes the fixture `runs` (`tests/conftest.py`):
 
     ended = runs.run("judge", folder, meanwhile=kill)         # to its end: its outputs together, and its peak memory
     done = runs.completed("chat", video, input="@1 what?")    # as subprocess.run(..., capture_output=True, text=True)
@@ -16,6 +17,7 @@ effect. A test of those starts Python itself.
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -23,13 +25,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Any, Final, Self
+from unittest import mock
 
-LAUNCHER: Final = """
-import fcntl, gc, json, os, resource, selectors, signal, socket, sys, tempfile, termios
+import reeltalk
+from reeltalk.parallel import call_server, feed
+
+OF_COMMANDS: Final = """
 from pathlib import Path
 import openai, reeltalk.benchmarks, reeltalk.cli, reeltalk.curate.stage, reeltalk.evaluate.stage
 import reeltalk.llm.inspect_models
@@ -45,6 +51,21 @@ with tempfile.TemporaryDirectory() as folder:
     run_samples("first", samples, play, None, models={}, log_dir=Path(folder), at_a_time=1, metadata={})
 openai.AsyncOpenAI(api_key="none").chat.completions
 
+sys.path.append(sys.argv[2])
+import launched_runs
+sys.path.pop()
+if sys.argv[3]:
+    calls = launched_runs.Launcher(sys.argv[3])
+    diverting = launched_runs.diverted(lambda: calls)
+    diverting.__enter__()
+"""
+OF_CALLS: Final = """
+import importlib
+import numpy, reeltalk.parallel.feeding, reeltalk.parallel.forking
+for module in sys.argv[2:]:
+    importlib.import_module(module)
+"""
+LAUNCHER: Final = """
 # Else each run spends most of a second at its end looking for cycles in all that was imported.
 gc.freeze()
 
@@ -82,7 +103,6 @@ while job is None:
             for file in files:
                 os.close(file)
             running[child] = connection
-            connection.sendall(b"%d\\n" % child)
         else:
             os.read(ended, 4096)
             for child in list(running):
@@ -99,7 +119,7 @@ signal.set_wakeup_fd(-1)
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 events.close()
 listener.close()
-for other in (connection, *running.values()):
+for other in running.values():
     other.close()
 os.close(ended)
 os.close(wakes)
@@ -112,6 +132,16 @@ if job["terminal"]:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 if job["largest_file_bytes"] is not None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (job["largest_file_bytes"],) * 2)
+if job["obeys_modes"]:
+    libc = ctypes.CDLL(None)
+    held, version = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 2)(0x20080522, 0)
+    libc.capget(version, held)
+    for number in range(3):
+        # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of what it has and of what its own processes get.
+        held[number] &= ~0b110
+    libc.capset(version, held)
+    for right in (1, 2):
+        libc.prctl(24, right)
 os.chdir(job["folder"])
 os.environ.clear()
 os.environ.update(job["environment"])
@@ -120,9 +150,22 @@ encoding = sys.stdout.encoding
 sys.stdin = sys.__stdin__ = open(0, encoding=encoding, closefd=False)
 sys.stdout = sys.__stdout__ = open(1, "w", encoding=encoding, closefd=False, buffering=1 if os.isatty(1) else -1)
 sys.stderr = sys.__stderr__ = open(2, "w", encoding=encoding, closefd=False, buffering=1, errors="backslashreplace")
-sys.argv = ["reeltalk", *job["arguments"]]
-reeltalk.cli.main()
+sys.argv = [job["module"] or "reeltalk", *job["arguments"]]
+connection.sendall(b"%d\\n" % os.getpid())
+connection.close()
+if job["module"]:
+    sys.modules.pop(job["module"], None)
+    runpy.run_module(job["module"], run_name="__main__", alter_sys=True)
+else:
+    reeltalk.cli.main()
 """
+IMPORTS: Final = """
+import ctypes, fcntl, gc, json, os, resource, runpy, selectors, signal, socket, sys, tempfile, termios
+"""
+CALLED: Final = re.compile(r'"(reeltalk[\w.]+):\w+"')
+"""A function that the package calls in another process."""
+DIVERTED: Final = ("reeltalk.parallel.forking", "reeltalk.parallel.feeding")
+"""Modules that `warm_calls` starts."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +181,12 @@ class Ended:
 
 
 class Run:
-    """A run that was started, with the names that a process of `subprocess.Popen(..., text=True)` has.
+    """A run that was started, with the names that a process of `subprocess.Popen` has.
 
     As a context it does not outlive its block: what still runs at the end is killed.
     """
 
-    def __init__(self, connection: socket.socket, arguments: list[str], pipes: Mapping[int, IO[str]]) -> None:
+    def __init__(self, connection: socket.socket, arguments: list[str], pipes: Mapping[int, IO[Any]]) -> None:
         self._connection, self._told = connection, connection.makefile("r")
         self.args = ["reeltalk", *arguments]
         self.pid = int(self._told.readline())
@@ -177,7 +220,8 @@ class Run:
         if self.returncode is None:
             if not select.select([self._connection], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
-            code, peak_kb = map(int, self._told.readline().split())
+            # Nothing is told where the launcher is gone, and what it launched with it.
+            code, peak_kb = map(int, (self._told.readline() or f"{-signal.SIGKILL} 0").split())
             self.returncode, self.peak_mb = code, peak_kb / 1024
             self._told.close()
             self._connection.close()
@@ -233,8 +277,8 @@ class Run:
 class Launcher:
     """Starts runs. Made by `launcher`."""
 
-    def __init__(self, folder: Path) -> None:
-        self._address, self._output = str(folder / "launcher"), folder / "said.txt"
+    def __init__(self, address: str) -> None:
+        self.address, self._output = address, Path(f"{address}.txt")
 
     @property
     def said(self) -> str:
@@ -250,8 +294,11 @@ class Launcher:
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
         largest_file_bytes: int | None = None,
+        obeys_modes: bool = False,
         new_session: bool = False,
         terminal: bool = False,
+        module: str | None = None,
+        text: bool = True,
     ) -> Run:
         """A run that goes on while the test does.
 
@@ -264,8 +311,11 @@ class Launcher:
             cwd: Where it runs; None where this process does.
             environment: Variables that differ from those of this process.
             largest_file_bytes: The kernel refuses files beyond, as on a full disk.
+            obeys_modes: As root it may write only where a mode allows it, as other users.
             new_session: It leads a session of its own.
             terminal: It does, and the terminal that `stdin` is becomes its own.
+            module: Run as `python -m` does, in place of the command line.
+            text: Whether its pipes carry text.
         """
         words = [str(argument) for argument in arguments]
         job = {
@@ -273,17 +323,20 @@ class Launcher:
             "folder": str(cwd or Path.cwd()),
             "environment": os.environ | dict(environment or {}),
             "largest_file_bytes": largest_file_bytes,
+            "obeys_modes": obeys_modes,
             "new_session": new_session,
             "terminal": terminal,
+            "module": module,
         }
-        pipes: dict[int, IO[str]] = {}
+        pipes: dict[int, IO[Any]] = {}
         files: list[int] = []
         opened: list[int] = []
         for number, given in enumerate((stdin, stdout, stderr)):
             if given == subprocess.PIPE:
                 read, write = os.pipe()
                 theirs, ours = (read, write) if number == 0 else (write, read)
-                pipes[number] = os.fdopen(ours, "w" if number == 0 else "r", encoding="utf-8")
+                mode = "w" if number == 0 else "r"
+                pipes[number] = os.fdopen(ours, mode, encoding="utf-8") if text else os.fdopen(ours, f"{mode}b")
                 opened.append(theirs)
             elif given == subprocess.DEVNULL:
                 theirs = os.open(os.devnull, os.O_RDWR)
@@ -294,7 +347,7 @@ class Launcher:
                 theirs = number if given is None else given if isinstance(given, int) else given.fileno()
             files.append(theirs)
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self._address)
+        connection.connect(self.address)
         message = json.dumps(job).encode() + b"\n"
         sent = socket.send_fds(connection, [message], files)
         connection.sendall(message[sent:])
@@ -307,6 +360,7 @@ class Launcher:
         *arguments: object,
         meanwhile: Callable[[int], None] | None = None,
         largest_file_bytes: int | None = None,
+        obeys_modes: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> Ended:
         """One run, to its end.
@@ -315,13 +369,14 @@ class Launcher:
             arguments: As typed after `reeltalk`.
             meanwhile: Is called with the run's process while it runs, as to kill it.
             largest_file_bytes: See `start`.
+            obeys_modes: See `start`.
             environment: See `start`.
         """
         with (
             self._output.open("w") as output,
             self.start(
                 *arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, environment=environment,
-                largest_file_bytes=largest_file_bytes,
+                largest_file_bytes=largest_file_bytes, obeys_modes=obeys_modes,
             ) as run,
         ):  # fmt: skip
             if meanwhile is not None:
@@ -360,13 +415,69 @@ class Launcher:
 
 
 @contextlib.contextmanager
-def launcher() -> Iterator[Launcher]:
-    """What starts runs, while the block lasts; those that still run at its end are killed."""
+def launcher(calls: Launcher | None = None) -> Iterator[Launcher]:
+    """What starts runs, while the block lasts; those that still run at its end are killed.
+
+    Args:
+        calls: Launches what these runs start; by default Python does.
+    """
+    address = "" if calls is None else calls.address
+    with _launching(OF_COMMANDS, str(Path(__file__).parent), address) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def warm_calls() -> Iterator[Callable[[], Launcher]]:
+    """Let processes that `reeltalk.parallel` starts in this one be forked, while the block lasts.
+
+    What is given launches them; it is started when it is first needed.
+    """
+    lock, launched = threading.Lock(), list[Launcher]()
+    with contextlib.ExitStack() as at_the_end:
+
+        def calls() -> Launcher:
+            with lock:
+                if not launched:
+                    package = Path(reeltalk.__file__).parent
+                    texts = [path.read_text(encoding="utf-8") for path in package.rglob("*.py")]
+                    modules = sorted({name for text in texts for name in CALLED.findall(text)})
+                    launched.append(at_the_end.enter_context(_launching(OF_CALLS, *modules)))
+            return launched[0]
+
+        with diverted(calls):
+            yield calls
+
+
+@contextlib.contextmanager
+def _launching(prepared: str, *arguments: str) -> Iterator[Launcher]:
     with tempfile.TemporaryDirectory() as name:
-        made = Launcher(Path(name))
-        command = [sys.executable, "-c", LAUNCHER, str(Path(name) / "launcher")]
+        address = str(Path(name) / "launcher")
+        command = [sys.executable, "-c", IMPORTS + prepared + LAUNCHER, address, *arguments]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             if process.stdout.readline() != "ready\n":
                 raise RuntimeError("the launcher of runs did not start; what it wrote says why")
-            yield made
+            yield Launcher(address)
+
+
+@contextlib.contextmanager
+def diverted(calls: Callable[[], Launcher]) -> Iterator[None]:
+    """Let calls be launched where `reeltalk.parallel` would start Python, while the block lasts."""
+
+    def start(
+        command: list[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path | None = None,
+        start_new_session: bool = False,
+        **files: Any,
+    ) -> Any:
+        if command[:2] != [sys.executable, "-m"] or command[2] not in DIVERTED:
+            return subprocess.Popen(command, env=env, cwd=cwd, start_new_session=start_new_session, **files)
+        return calls().start(
+            module=command[2], cwd=cwd, environment=env, new_session=start_new_session, text=False, **files
+        )
+
+    in_place = types.SimpleNamespace(**vars(subprocess) | {"Popen": start})
+    with mock.patch.object(call_server, "subprocess", in_place), mock.patch.object(feed, "subprocess", in_place):
+        yield

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from launched_runs import Launcher
 from rtsp_camera import camera
 from sample_videos import Numbered
 
@@ -60,11 +61,6 @@ def video() -> str:
     return str(Numbered("talk.mp4", frames=144).make()[0])
 
 
-def chat(*arguments: str, script: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "reeltalk", "chat", *arguments]
-    return subprocess.run(command, input=script, capture_output=True, text=True, timeout=200, check=False)
-
-
 @dataclass(frozen=True)
 class Said:
     """A conversation by a script, in this process."""
@@ -88,10 +84,13 @@ def talk(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return talked
 
 
-def test_a_script_from_a_pipe_is_answered_at_its_moments(own: str, video: str, tmp_path: Path, talk: Talk) -> None:
+def test_a_script_from_a_pipe_is_answered_at_its_moments(
+    runs: Launcher, own: str, video: str, tmp_path: Path, talk: Talk
+) -> None:
     log = tmp_path / "talk.jsonl"
     script = "/tell Say when.\n@1.5 what?\n/jump\n@4 again\nat the end\n"
-    done = chat(video, "--model", own, "--speed", "0", "--log", str(log), script=script)
+    command = ("chat", video, "--model", own, "--speed", "0", "--log", log)
+    done = runs.completed(*command, input=script, timeout=200)
     # There is no command /jump, which a script is to learn.
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines() == [
@@ -170,13 +169,13 @@ def test_bad_input_is_told_in_one_paragraph(
 class Terminal:
     """A pseudo-terminal with `reeltalk chat` on it."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.process, self._file = pty.fork()
-        if self.process == 0:
-            os.environ |= {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
-            os.execv(sys.executable, [sys.executable, "-m", "reeltalk", "chat", *arguments])
+    def __init__(self, runs: Launcher, *arguments: str) -> None:
+        self._file, theirs = pty.openpty()
+        sizes = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
+        files = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        self._run = runs.start("chat", *arguments, **files, environment=sizes, terminal=True)
+        os.close(theirs)
         self.shown = ""
-        self._done: int | None = None
 
     def type(self, keys: str) -> None:
         os.write(self._file, keys.encode())
@@ -192,9 +191,8 @@ class Terminal:
     def end(self) -> int:
         while self._read(0.2):
             pass
-        _, status = os.waitpid(self.process, 0)
         os.close(self._file)
-        return os.waitstatus_to_exitcode(status)
+        return self._run.wait(60)
 
     def _read(self, wait_s: float) -> bool:
         ready, _, _ = select.select([self._file], [], [], wait_s)
@@ -208,10 +206,10 @@ class Terminal:
         return bool(found)
 
 
-def test_on_a_terminal_one_types_while_it_plays(own: str, tmp_path: Path) -> None:
+def test_on_a_terminal_one_types_while_it_plays(runs: Launcher, own: str, tmp_path: Path) -> None:
     saved = tmp_path / "talk.jsonl"
     short, _ = Numbered("short-talk.mp4", frames=72).make()
-    terminal = Terminal(str(short), "--model", own, "--speed", "0.4")
+    terminal = Terminal(runs, str(short), "--model", own, "--speed", "0.4")
     terminal.wait_for("playing")
     terminal.type("wrong\x15what is thrre\x7f\x7f\x7fere?\r")
     terminal.wait_for("> what is there?")
@@ -234,9 +232,11 @@ def test_on_a_terminal_one_types_while_it_plays(own: str, tmp_path: Path) -> Non
     assert {"asked", "replied", "instructed"} <= {json.loads(line)["kind"] for line in saved.read_text().splitlines()}
 
 
-def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(own: str, video: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(
+    runs: Launcher, own: str, video: str, tmp_path: Path
+) -> None:
     log = tmp_path / "talk.jsonl"
-    terminal = Terminal(video, "--model", own, "--speed", "0.05", "--log", str(log))
+    terminal = Terminal(runs, video, "--model", own, "--speed", "0.05", "--log", str(log))
     terminal.wait_for("1 frame seen")
     terminal.type("\x03")
     assert terminal.end() == 130
@@ -244,16 +244,16 @@ def test_ctrl_c_ends_it_with_a_whole_log_and_an_orderly_terminal(own: str, video
     assert [json.loads(line)["kind"] for line in log.read_text().splitlines()] == ["started", "frame", "ended"]
 
 
-def test_an_interrupt_of_a_script_leaves_a_whole_log(own: str, video: str, tmp_path: Path) -> None:
+def test_an_interrupt_of_a_script_leaves_a_whole_log(runs: Launcher, own: str, video: str, tmp_path: Path) -> None:
     log = tmp_path / "talk.jsonl"
-    command = [sys.executable, "-m", "reeltalk", "chat", video, "--model", own, "--speed", "0.05", "--log", str(log)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    command = ("chat", video, "--model", own, "--speed", "0.05", "--log", log)
+    with runs.start(*command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         end_s = time.monotonic() + 90
         while not log.exists() or '"frame"' not in log.read_text():
             assert time.monotonic() < end_s
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
+        assert process.returncode == 130
     assert "Traceback" not in told
     assert [json.loads(line)["kind"] for line in log.read_text().splitlines()] == ["started", "frame", "ended"]

@@ -1,17 +1,15 @@
 """Construction by a language model over the network: a vision server that does all it is asked, and one that fails."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 import scripted_vision
+from launched_runs import Launcher
 from reliability_page import Reliability
 from scripted_server import Body, faulty, serve
 
@@ -134,7 +132,7 @@ def test_a_budget_stops_in_order_and_a_larger_one_goes_on(
 
 @pytest.mark.timeout(3600)
 def test_a_killed_run_repeats_at_most_the_calls_under_way(
-    filmed: Path, written: Written, tmp_path: Path, reliability: Reliability
+    runs: Launcher, filmed: Path, written: Written, tmp_path: Path, reliability: Reliability
 ) -> None:
     tally = reliability(
         "power",
@@ -143,10 +141,10 @@ def test_a_killed_run_repeats_at_most_the_calls_under_way(
     )
     for number in range(reliability.count(1, full=3, release=20)):
         tally.tried += 1
-        kill_once(filmed, written, tmp_path / f"{number}", after=20 + 3 * number)
+        kill_once(runs, filmed, written, tmp_path / f"{number}", after=20 + 3 * number)
 
 
-def kill_once(filmed: Path, written: Written, folder: Path, after: int) -> None:
+def kill_once(runs: Launcher, filmed: Path, written: Written, folder: Path, after: int) -> None:
     shutil.copytree(filmed, folder)
 
     def slow(body: Body) -> str:
@@ -154,14 +152,13 @@ def kill_once(filmed: Path, written: Written, folder: Path, after: int) -> None:
         return scripted_vision.reply(body)
 
     with serve(slow) as server:
-        command = [sys.executable, "-m", "reeltalk", "construct", str(folder), "--writer", "vision-1"]
-        command += ["--base-url", server.base_url, "--frames", FRAMES, "--connections", "3"]
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
-        until = time.monotonic() + 60
-        while server.count < after and child.poll() is None and time.monotonic() < until:
-            time.sleep(0.02)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        command = ["construct", folder, "--writer", "vision-1", "--base-url", server.base_url, "--frames", FRAMES]
+        with runs.start(*command, "--connections", "3", stdout=DEVNULL, stderr=DEVNULL) as child:
+            until = time.monotonic() + 60
+            while server.count < after and child.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+            child.kill()
+            child.wait()
         assert server.count >= 20
         assert construct(folder, server.base_url, "--connections", "3") == 0
         assert server.count - written.requests <= 3

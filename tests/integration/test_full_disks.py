@@ -215,8 +215,6 @@ def test_a_full_disk(runs: Launcher, prepared: Prepared, name: str, tmp_path: Pa
 def test_a_disk_that_may_not_be_written(
     runs: Launcher, prepared: Prepared, name: str, cause: str, tmp_path: Path, reliability: Reliability
 ) -> None:
-    if cause == "closed" and shutil.which("setpriv") is None:
-        pytest.skip("setpriv, of util-linux, is not installed")
     what = {"read-only": "read-only file systems", "closed": "folders of another user"}[cause]
     tally = reliability("storage", f"{what}, under 13 commands", "no clear end")
     with disk(tmp_path / "disk") as folder:
@@ -229,10 +227,7 @@ def test_a_disk_that_may_not_be_written(
         else:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
-            # Root writes everywhere, but for these two capabilities.
-            words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable, "-m", "reeltalk"]
-            done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, check=False)
-            ended = Ended(done.returncode, done.stdout + done.stderr, 0.0)
+            ended = runs.run(*command, obeys_modes=True)
         fault = "it did not notice" if ended.code == 0 else fault_of(ended, cause, [folder])
         fault = fault or goes_on(ended, runs, command, folder)
         tally.tried, tally.failed = 1, int(fault is not None)

@@ -4,15 +4,15 @@ import contextlib
 import json
 import re
 import signal
-import subprocess
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
+from launched_runs import Launcher, Run
 from people_at_work import decide, full_content, member, unit_id, verdicts
 from sqlalchemy import text
 
@@ -22,7 +22,7 @@ from reeltalk.review.project import Project
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.validate import validate
 
-COMMAND = (sys.executable, "-m", "reeltalk")
+Serve = Callable[..., contextlib.AbstractContextManager[tuple[str, Run]]]
 
 
 @pytest.fixture
@@ -33,21 +33,21 @@ def bench(tmp_path: Path) -> Path:
     return made.path
 
 
-@contextlib.contextmanager
-def served(bench: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A server of its own; the address that it says."""
-    command = [*COMMAND, "review", str(bench), "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found is not None, f"{line!r} {process.stderr.read() if process.stderr and not line else ''}"
-        yield found[0].rstrip(";"), process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+@pytest.fixture
+def served(runs: Launcher) -> Serve:
+    """Starts a server of its own, and gives the address that it says."""
+
+    @contextlib.contextmanager
+    def serve(bench: Path, *options: str) -> Iterator[tuple[str, Run]]:
+        with runs.start("review", bench, "--port", "0", *options, stdout=PIPE, stderr=PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            line = process.stdout.readline()
+            found = re.search(r"http://\S+", line)
+            assert found is not None, f"{line!r} {process.stderr.read() if not line else ''}"
+            yield found[0].rstrip(";"), process
+
+    return serve
 
 
 def status_of(address: str, **form: str) -> int:
@@ -60,7 +60,7 @@ def status_of(address: str, **form: str) -> int:
         return error.code
 
 
-def test_the_first_owner_joins_by_the_link_that_is_printed_and_ctrl_c_loses_nothing(bench: Path) -> None:
+def test_the_first_owner_joins_by_the_link_that_is_printed_and_ctrl_c_loses_nothing(served: Serve, bench: Path) -> None:
     with served(bench) as (link, process):
         assert status_of(link, name="Ada", password="a horse, a battery") == 200
         assert status_of(link) == 404, "the link is good once"
@@ -75,7 +75,7 @@ def test_the_first_owner_joins_by_the_link_that_is_printed_and_ctrl_c_loses_noth
 
 
 def test_a_port_that_is_taken_is_told_before_anything_is_loaded(
-    bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    served: Serve, bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with served(bench) as (link, _):
         port = urllib.parse.urlsplit(link).port
@@ -85,7 +85,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(
     assert not (tmp_path / "other.review").exists()
 
 
-def test_a_team_without_an_owner_gets_a_link_at_each_start_and_the_last_one_counts(loaded: Path) -> None:
+def test_a_team_without_an_owner_gets_a_link_at_each_start_and_the_last_one_counts(served: Serve, loaded: Path) -> None:
     with served(loaded) as (first, _):
         assert status_of(first) == 200
     with served(loaded) as (second, process):
@@ -151,7 +151,9 @@ def test_status_counts_what_is_done_and_left(loaded: Path, capsys: pytest.Captur
     assert turns.split() == ["turns", "4", "11", "1", "0", "0", "3", "1"]
 
 
-def test_apply_says_what_it_did_and_what_it_left(loaded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_apply_says_what_it_did_and_what_it_left(
+    served: Serve, loaded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["review", "apply", str(loaded), "--dry-run"]) == 0
     assert "revision 1 would be written" in capsys.readouterr().out
     assert run(["review", "apply", str(loaded)]) == 0
@@ -167,7 +169,7 @@ def test_apply_says_what_it_did_and_what_it_left(loaded: Path, capsys: pytest.Ca
 
 
 def test_a_project_moves_to_another_folder_and_its_people_get_new_passwords(
-    loaded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    served: Serve, loaded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, there = tmp_path / "out", tmp_path / "there" / "bench"
     assert run(["review", "export", str(loaded), str(out)]) == 0

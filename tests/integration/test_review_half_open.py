@@ -1,4 +1,4 @@
-"""3,000 connections that keep the server waiting, from one address and without a login: work goes on beside them.
+"""Connections that keep the server waiting, all from one address and without a login: work goes on beside them.
 
 The server is a process of its own that may open 1,024 files. Each kind of connection is opened anew wherever the server
 ends it, while somebody at the same address signs in, saves, and seeks in a video.
@@ -29,6 +29,8 @@ from served_review import content
 from reeltalk.store.benchmark import Benchmark
 
 CROWD: Final = 3000
+FEWER: Final = 1200
+"""For `make test`; still more than the server may open."""
 DESCRIPTORS: Final = 1024
 PASSWORD: Final = "a horse, a battery"
 TIMEOUT_S: Final = 60.0
@@ -52,7 +54,7 @@ class Crowd:
 
     port: int
     kind: str
-    count: int = CROWD
+    count: int
     opened: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
     _unsent: dict[socket.socket, bytes] = field(default_factory=dict)
@@ -233,11 +235,12 @@ def before(server: Server) -> tuple[int, int]:
 @pytest.mark.parametrize(
     "kind", [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 )
-def test_a_person_works_beside_three_thousand_half_open_connections(
+def test_a_person_works_beside_more_half_open_connections_than_the_server_may_have(
     server: Server, before: tuple[int, int], kind: str, reliability: Reliability
 ) -> None:
     # Those that do not read are answered, and so cost more than their descriptor.
-    crowd = Crowd(server.port, kind, CROWD if "not read" not in kind else DESCRIPTORS)
+    many = reliability.count(FEWER, full=CROWD, release=CROWD)
+    crowd = Crowd(server.port, kind, many if "not read" not in kind else DESCRIPTORS)
     at_work, newcomer = Person(server), Person(server)
     at_work.sign_in()
     tally = reliability(
