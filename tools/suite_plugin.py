@@ -4,6 +4,8 @@ A plugin of pytest, loaded by `tests/conftest.py`.
 """
 
 import contextlib
+import ctypes
+import gc
 import os
 import random
 import resource
@@ -26,6 +28,8 @@ SECONDS: Final = "reeltalk/seconds"
 """Under this name pytest's cache keeps how long each file took when it last ran."""
 EXPECTED_S: Final = {"tests/contract/test_pages.py": 200.0, "tests/integration": 20.0, "tests/contract": 5.0}
 """How long a file takes that has not run here yet, by the start of its path; others take a second."""
+TRIMMED_MB: Final = 64.0
+"""When a file has taken so much more memory than was held before it, what its tests have left is collected."""
 AGAIN_AFTER_S: Final = 20.0
 """A test that goes on after its limit, as where it waits for a process at its end, is interrupted again."""
 KEPT: Final = {
@@ -55,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
             "make test", max_examples=20, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
         )
         hypothesis.settings.load_profile("make test")
+    _share_arenas()
     config.pluginmanager.register(Used(config), "time-and-memory")
     # Workers are processes of the first one, and inherit all this.
     if hasattr(config, "workerinput"):
@@ -64,6 +69,18 @@ def pytest_configure(config: pytest.Config) -> None:
     # spun with it until nothing else ran. Whatever gives it to them: the first process of a run takes it away again.
     if REALTIME:
         threading.Thread(target=_keep_calm, name="keep-calm", daemon=True).start()
+
+
+def _share_arenas() -> None:
+    """Let all threads take their memory from two heaps. By default each has its own, and much of it is never reused."""
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).mallopt(-8, 2)
+
+
+def _give_back_memory() -> None:
+    gc.collect()
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _own_home() -> Callable[[], None]:
@@ -202,12 +219,23 @@ class Used:
         self._config = config
         self._peaks: dict[str, dict[str, float]] = {}
         self._grown: dict[str, float] = defaultdict(float)
+        self._held_mb = 0.0
+
+    def pytest_collection_finish(self) -> None:
+        # Modules and tests stay to the end: the collector need not look at them again and again.
+        _give_back_memory()
+        gc.freeze()
+        self._held_mb = held_mb()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         before = peak_mb()
         done = yield
         self._grown[_file(item.nodeid)] += peak_mb() - before
+        if nextitem is None or nextitem.path != item.path:
+            if held_mb() > self._held_mb + TRIMMED_MB:
+                _give_back_memory()
+                self._held_mb = held_mb()
         return done
 
     def pytest_sessionfinish(self) -> None:
@@ -242,6 +270,15 @@ class Used:
         for worker, found in sorted(self._peaks.items()):
             grown = ", ".join(f"{name} +{mb:.0f}" for name, mb in found.items() if name and mb >= 1)
             terminalreporter.write_line(f"{worker}: at most {found['']:.0f} MB; {grown or 'no file took more'}")
+
+
+def held_mb() -> float:
+    """The memory that this process holds now, where the kernel says so; else the most so far."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return peak_mb()
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def peak_mb() -> float:

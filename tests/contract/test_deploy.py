@@ -6,9 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-import ray
 import yaml
-from ray.autoscaler._private.util import prepare_config, validate_config
 
 from reeltalk.cli import app
 
@@ -17,6 +15,9 @@ DEPLOY = ROOT / "deploy"
 
 
 def test_ray_up_takes_the_cluster_file() -> None:
+    import ray
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
     config = prepare_config(yaml.safe_load((DEPLOY / "ray-cluster.yaml").read_text(encoding="utf-8")))
     validate_config(config)
     workers = config["provider"]["worker_ips"]

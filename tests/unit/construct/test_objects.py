@@ -46,16 +46,9 @@ RED, BLUE = (200, 40, 40), (40, 60, 200)
 
 
 @pytest.fixture(scope="module")
-def filmed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("film") / "bench"
-    film(Benchmark.create(folder), FilmSettings(scenarios=2, houses=2, max_duration_s=90), executor=LocalExecutor(2))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def sighted(filmed: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def sighted(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     folder = tmp_path_factory.mktemp("sighted") / "bench"
-    shutil.copytree(filmed, folder)
+    shutil.copytree(filmed_household, folder)
     benchmark = Benchmark.open(folder)
     sight_objects(benchmark, SETTINGS, "known", LocalExecutor(2))
     return benchmark
@@ -129,8 +122,10 @@ def rows(benchmark: Benchmark) -> dict[str, str]:
     return {name: entry.sha256 for name, entry in benchmark.manifest.files.items()}
 
 
-def test_an_interruption_repeats_at_most_what_was_under_way(filmed: Path, sighted: Benchmark, tmp_path: Path) -> None:
-    shutil.copytree(filmed, tmp_path / "bench")
+def test_an_interruption_repeats_at_most_what_was_under_way(
+    filmed_household: Path, sighted: Benchmark, tmp_path: Path
+) -> None:
+    shutil.copytree(filmed_household, tmp_path / "bench")
     benchmark = Benchmark.open(tmp_path / "bench")
     first = Interrupted(2)
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,6 @@ import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
 from reeltalk.metrics import mean_interval
 from reeltalk.metrics.agreement import (
@@ -56,6 +55,8 @@ def repeated(draws: Draws, draw: int) -> np.ndarray:
 
 @pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
 def test_kappa_is_scikit_learns(weights: Weights, tables: int) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     rng = np.random.default_rng(1)
     for _ in range(tables):
         n, categories = int(rng.integers(2, 80)), int(rng.integers(2, 7))
@@ -148,6 +149,8 @@ def test_a_draw_gives_the_alpha_of_the_drawn_sample(scale: Scale) -> None:
 
 
 def test_intervals_of_kappa_and_agreement_are_those_of_drawn_samples() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     rng = np.random.default_rng(7)
     first, second = rng.integers(1, 4, 50).astype(float), rng.integers(1, 4, 50).astype(float)
     draws = draws_of(12, 50, resamples=0)
@@ -329,6 +332,8 @@ def test_masi_of_worked_pairs() -> None:
 
 
 def test_mean_kappa_of_pairs_weighs_each_pairs_kappa_by_its_items(tables: int) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     rng = np.random.default_rng(10)
     for _ in range(tables // 4):
         n = int(rng.integers(20, 90))

@@ -5,7 +5,6 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from ppi_py import ppi_mean_pointestimate
 from scipy import stats
 
 from judge_correction import Cell, goal_of, study
@@ -31,6 +30,8 @@ def answers(seed: int, *, videos: int = 30, turns: int = 8, right: float = 0.7) 
 
 
 def test_the_value_is_that_of_prediction_powered_inference_with_the_judge_recalibrated() -> None:
+    from ppi_py import ppi_mean_pointestimate
+
     rng = np.random.default_rng(1)
     for seed in range(50):
         people, judge, clusters = answers(seed)

@@ -17,7 +17,8 @@ HOSTILE = '"><script>x</script>&\u202e'
 SOME = Estimate(0.5, 0.4, 0.6, 100)
 
 
-def all_drawings() -> dict[str, str]:
+@pytest.fixture(scope="module")
+def drawings() -> dict[str, str]:
     lines = [Series(place, f"m{place}", [(turn, SOME) for turn in (1, 2, 3)]) for place in range(COLOURS)]
     return {
         "whiskers": whiskers([("a", SOME), ("b", None)], title="t", band=SOME, floors=[0.2]),
@@ -41,9 +42,9 @@ def picture(png: bytes) -> np.ndarray:
     return np.asarray(decoded)
 
 
-@pytest.mark.parametrize("name", list(all_drawings()))
-def test_a_file_needs_no_style_sheet(tmp_path: Path, name: str) -> None:
-    root = ElementTree.fromstring(written(tmp_path, all_drawings()[name], "svg"))
+@pytest.mark.parametrize("name", ["whiskers", "curves", "faded", "pairs", "groups", "spots"])
+def test_a_file_needs_no_style_sheet(drawings: dict[str, str], tmp_path: Path, name: str) -> None:
+    root = ElementTree.fromstring(written(tmp_path, drawings[name], "svg"))
     assert root.tag == f"{SVG}svg"
     assert root.get("width") == root.get("viewBox", "").split()[2]
     for element in root.iter():
@@ -68,22 +69,22 @@ def test_looks_are_those_of_the_light_page() -> None:
 
 
 @pytest.mark.parametrize("format", FIGURE_FORMATS)
-def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, format: str) -> None:
-    svg = all_drawings()["curves"]
+def test_the_same_figure_gives_the_same_bytes(drawings: dict[str, str], tmp_path: Path, format: str) -> None:
+    svg = drawings["curves"]
     assert written(tmp_path, svg, format) == written(tmp_path, svg, format)
 
 
-def test_a_pdf_has_no_date_and_its_title(tmp_path: Path) -> None:
+def test_a_pdf_has_no_date_and_its_title(drawings: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
-    write_figure(all_drawings()["whiskers"], path, title="Agreement")
+    write_figure(drawings["whiskers"], path, title="Agreement")
     found = path.read_bytes()
     assert found.startswith(b"%PDF-")
     assert b"Date" not in found
     assert "Agreement".encode("utf-16-be").hex().encode() in found
 
 
-def test_every_object_of_a_pdf_stands_where_its_table_says(tmp_path: Path) -> None:
-    found = written(tmp_path, all_drawings()["groups"], "pdf")
+def test_every_object_of_a_pdf_stands_where_its_table_says(drawings: dict[str, str], tmp_path: Path) -> None:
+    found = written(tmp_path, drawings["groups"], "pdf")
     table = int(re.findall(rb"startxref\n(\d+)\n%%EOF$", found)[0])
     assert found[table:].startswith(b"xref\n0 ")
     places = [int(at) for at in re.findall(rb"^(\d{10}) 00000 n\r\n", found[table:], re.MULTILINE)]
@@ -118,8 +119,8 @@ def test_letters_for_which_no_font_is_found_are_told(tmp_path: Path) -> None:
     assert "The PDF lacks 1 characters" in (tmp_path / "index.md").read_text(encoding="utf-8")
 
 
-def test_files_are_listed_with_titles_signatures_and_the_letters(tmp_path: Path) -> None:
-    figure = FigureFile("index-values-agree", "Agreement of *each* model", all_drawings()["pairs"], ("s|data:1",))
+def test_files_are_listed_with_titles_signatures_and_the_letters(drawings: dict[str, str], tmp_path: Path) -> None:
+    figure = FigureFile("index-values-agree", "Agreement of *each* model", drawings["pairs"], ("s|data:1",))
     write_figures(tmp_path / "figures", [figure], ("svg", "png"), key=["A: one", "B: two"])
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
         "index-values-agree.svg",
@@ -136,8 +137,8 @@ def test_files_are_listed_with_titles_signatures_and_the_letters(tmp_path: Path)
         assert said in listed
 
 
-def test_what_is_no_figure_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
+def test_what_is_no_figure_is_a_mistake_of_the_caller(drawings: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"figure\.jpg"):
-        write_figure(all_drawings()["pairs"], tmp_path / "figure.jpg")
+        write_figure(drawings["pairs"], tmp_path / "figure.jpg")
     with pytest.raises(ValueError, match="viewBox"):
         write_figure("<svg/>", tmp_path / "figure.svg")

@@ -8,7 +8,6 @@ from typing import Literal
 import krippendorff
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from reeltalk.review.agreement import (
     NO_PAIRS,
@@ -43,6 +42,8 @@ def random_rows(rng: random.Random, scale: Scale, people: int) -> list[Coded]:
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
 def test_coefficients_are_the_reference_packages(scale: Literal["nominal", "ordinal", "interval"], full: bool) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     rng = random.Random(2)
     for _ in range(1000 if full else 34):
         rows = random_rows(rng, scale, people := rng.randrange(2, 5))
@@ -78,6 +79,8 @@ def test_coefficients_are_the_reference_packages(scale: Literal["nominal", "ordi
 
 
 def test_each_pair_of_people_has_its_own_numbers() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     rng = random.Random(5)
     rows = random_rows(rng, "nominal", 3)
     pairs = agreement_by_pair(rows)
@@ -117,6 +120,8 @@ def test_a_place_of_one_person_and_a_code_that_is_missing_do_not_count() -> None
 
 
 def test_sets_of_tags_agree_by_masi_and_tag_by_tag() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     said = [(["Object"], ["Object"]), (["Object", "Place"], ["Object"]), (["Time"], ["Place"]), (["Time"], ["Time"])]
     rows = [
         coded(place, person, "set", video=f"v{place}", target=tags)
