@@ -172,8 +172,9 @@ class Terminal:
     def __init__(self, runs: Launcher, *arguments: str) -> None:
         self._file, theirs = pty.openpty()
         sizes = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
-        files = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        self._run = runs.start("chat", *arguments, **files, environment=sizes, terminal=True)
+        self._run = runs.start(
+            "chat", *arguments, stdin=theirs, stdout=theirs, stderr=theirs, environment=sizes, terminal=True
+        )
         os.close(theirs)
         self.shown = ""
 
