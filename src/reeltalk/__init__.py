@@ -1,22 +1,24 @@
 """Build and run benchmarks of multi-turn dialogue about video.
 
 The names below are the public ones: what a benchmark and a run hold, and `stages`, whose verbs make them, as
-`reeltalk.stages.evaluate`. Importing this loads nothing heavy.
+`reeltalk.stages.evaluate`. Importing this loads nothing heavy; a name is imported when it is first used.
 """
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# The version stands above: records of what was written carry it.
-from reeltalk import stages
-from reeltalk.errors import ReeltalkError
-from reeltalk.schema.answers import Answer
-from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
-from reeltalk.schema.intervals import Interval
-from reeltalk.schema.media import Clip, Video
-from reeltalk.schema.scoring import JudgedScore, Signature
-from reeltalk.store.benchmark import Benchmark
-from reeltalk.store.content import Content
-from reeltalk.store.runs import Run
+if TYPE_CHECKING:
+    from reeltalk import stages
+    from reeltalk.errors import ReeltalkError
+    from reeltalk.schema.answers import Answer
+    from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, QAChain, Turn
+    from reeltalk.schema.intervals import Interval
+    from reeltalk.schema.media import Clip, Video
+    from reeltalk.schema.scoring import JudgedScore, Signature
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.content import Content
+    from reeltalk.store.runs import Run
 
 __all__ = [
     "Answer",
@@ -37,3 +39,38 @@ __all__ = [
     "__version__",
     "stages",
 ]
+
+_MODULES = {
+    "Answer": "schema.answers",
+    "Benchmark": "store.benchmark",
+    "Clip": "schema.media",
+    "Content": "store.content",
+    "Dialogue": "schema.dialogue",
+    "DialoguePath": "schema.dialogue",
+    "Interval": "schema.intervals",
+    "JudgedScore": "schema.scoring",
+    "Linkage": "schema.dialogue",
+    "QAChain": "schema.dialogue",
+    "ReeltalkError": "errors",
+    "Run": "store.runs",
+    "Signature": "schema.scoring",
+    "Turn": "schema.dialogue",
+    "Video": "schema.media",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used (PEP 562)."""
+    from importlib import import_module
+
+    if name == "stages":
+        return import_module("reeltalk.stages")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'reeltalk' has no attribute {name!r}")
+    found = getattr(import_module(f"reeltalk.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__
