@@ -148,7 +148,7 @@ class CapacitySettings(BaseModel):
     judge_tokens_out: NonNegative = 100.0
     """Tokens that a judge writes for a turn."""
     writer_tokens_in: NonNegative = 60_000.0
-    """Tokens that a writer reads for a kept video; `reeltalk plan construct` says it for yours."""
+    """Tokens that a writer reads for a kept video; `reeltalk construct --plan` says it for yours."""
     writer_tokens_out: NonNegative = 8_000.0
     """Tokens that a writer writes for a kept video."""
     prefill_tokens_s: Positive = 10_000.0

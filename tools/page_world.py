@@ -34,8 +34,8 @@ SMALLER: Final[dict[tuple[str, ...], dict[str, str]]] = {
         "--max-activities": "2", "--width-px": "320", "--fps": "2", "--seed": "7",
     },
     ("evaluate",): {"--limit": "2", "--frames": "4"},
-    ("proactive", "write"): {"--per-kind": "1"},
-    ("proactive", "tune"): {"--thresholds": "0.5"},
+    ("graph", "questions"): {"--per-kind": "1"},
+    ("proactive", "run", "--tune"): {"--thresholds": "0.5"},
 }  # fmt: skip
 """Options that tests set in place of what pages write, so that a page takes seconds."""
 PROJECT: Final = {"scenarios": 3, "fps": 2, "max_activities": 2, "max_duration_s": 75, "frames": 4}
@@ -46,7 +46,7 @@ KITCHENS: Final = {"construct": "curated", "tag": "imported"}
 """What `benchmarks/kitchen` is, by the first command that a page has for it; a benchmark with dialogues otherwise."""
 DIALOGUE: Final = "d17"
 """The name that pages write for any dialogue of a run."""
-MAKES: Final = ("--into", "--out", "--sheet")
+MAKES: Final = ("--into", "--out", "--sheet", "--graphs")
 """Options whose value a command makes."""
 TARGETS: Final = ("import", "freeze", "export")
 """Commands that make their last argument."""
@@ -68,7 +68,7 @@ class World:
         """The arguments that are run in place of those written."""
         adapted = [argument.replace(ENDPOINT, self.base_url) for argument in arguments]
         for command, options in SMALLER.items():
-            if tuple(adapted[: len(command)]) == command:
+            if adapted[:1] == [command[0]] and set(command) <= set(adapted):
                 for option, value in options.items():
                     if option in adapted:
                         adapted[adapted.index(option) + 1] = value
@@ -104,7 +104,7 @@ class World:
         """Put into a page's folder what its blocks name and do not make themselves."""
         (folder / "tests").symlink_to(ROOT / "tests")
         first = next((c for c in _all_commands(blocks) if "benchmarks/kitchen" in c), [""])
-        kitchen = KITCHENS.get(first[0] if first[0] != "plan" else first[1], "constructed")
+        kitchen = KITCHENS.get(first[0], "constructed")
         made: set[str] = set()
         for name, makes in _named(blocks):
             root = next((root for root in RELEASES if name == root or name.startswith(f"{root}/")), name)

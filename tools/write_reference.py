@@ -116,7 +116,7 @@ def published_numbers() -> str:
     """Every published table that reeltalk ships, with its source."""
     parts = [
         "# Published numbers\n",
-        "What `reeltalk published` lists and `reeltalk report --published` lays beside the numbers of runs. *Printed* "
+        "What `reeltalk report --published` lists alone and lays beside the numbers of runs. *Printed* "
         "is printed in a paper or on its project's page; a *label in a figure* is printed in one; what is *read off a "
         "figure by eye* may be off by one; what is *counted from released files* is nobody's claim; the rest a third "
         "party reports. No interval was published with any of it.\n",

@@ -97,7 +97,7 @@ def test_a_page_runs_from_top_to_bottom(
             if PROJECT <= set(read):
                 # A project: its own command reads it, and refuses what it does not know.
                 (tmp_path / "project.yaml").write_text(block.text, encoding="utf-8")
-                assert run(["plan", "run", "project.yaml"]) == 0, f"{block}"
+                assert run(["run", "--plan", "project.yaml"]) == 0, f"{block}"
     assert not problems, "\n".join(problems)
 
 

@@ -38,7 +38,7 @@ sys.exit("\\n".join(f"{name}: {why}" for name, why in failed.items()) or 0)
 """
 ASKING_FOR_IT = """
 import sys
-from reeltalk.cli.app import app, run
+from reeltalk.cli import app, run
 @app.command
 def needs_it() -> None:
     from reeltalk.streaming import network

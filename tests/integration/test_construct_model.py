@@ -191,7 +191,7 @@ def test_with_a_faulty_server_everything_is_written_or_accounted_for(
 
 
 def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = ["plan", "construct", str(filmed), "--writer", "vision-1"]
+    plan = ["construct", "--plan", str(filmed), "--writer", "vision-1"]
     assert run([*plan, "--price-in", "0.15", "--price-out", "0.6"]) == 0
     said = capsys.readouterr().out
     assert "requests" in said
@@ -199,7 +199,7 @@ def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFi
     assert run(plan) == 0
     assert "money: not known" in capsys.readouterr().out
     assert run([*plan, "--price-in", "1"]) == 2
-    assert run(["plan", "construct", str(filmed), "--writer", "graph"]) == 0
+    assert run(["construct", "--plan", str(filmed), "--writer", "graph"]) == 0
     assert "no requests" in capsys.readouterr().out.splitlines()[-1]
     capsys.readouterr()
     assert run([*plan, "--probe", "vision-2", "--sees", "text"]) == 0
@@ -207,7 +207,7 @@ def test_what_it_will_cost_is_said_before(filmed: Path, capsys: pytest.CaptureFi
 
 
 def test_a_forecast_is_near_what_a_run_asks(filmed: Path, written: Written, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", "construct", str(filmed), "--writer", "vision-1"]) == 0
+    assert run(["construct", "--plan", str(filmed), "--writer", "vision-1"]) == 0
     total = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("in all "))
     expected = int(total.split()[2].replace(",", ""))
     assert 0.5 < expected / written.requests < 2

@@ -253,7 +253,7 @@ def test_a_forecast_counts_controls(
     ran: Ran, benchmark: Path, server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = command(benchmark, server, tmp_path / "run", *SMALL, "--controls", ALL)
-    assert run(["plan", *whole]) == 0
+    assert run([*whole, "--plan"]) == 0
     assert f"in all {ran.requests:,} requests" in capsys.readouterr().out
 
 

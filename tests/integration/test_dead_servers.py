@@ -155,9 +155,9 @@ class TestNothingListens:
         for command in (
             ("construct", bench, "--writer", "tiny", "--base-url", url),
             ("construct", bench, "--writer", "tiny", "--base-url", url, "--sees", "text", "--judge", "other"),
-            ("rubric", bench, "--writer", "tiny", "--base-url", url),
+            ("construct", bench, "--rubrics", "--writer", "tiny", "--base-url", url),
             ("tag", bench, "--model", "tiny", "--base-url", url),
-            ("tag", "measure", bench, "--model", "tiny", "--base-url", url),
+            ("tag", "--measure", bench, "--model", "tiny", "--base-url", url),
         ):
             if command[1] != "measure":
                 assert f"{url} cannot be reached" in refused(*command)
@@ -168,12 +168,12 @@ class TestNothingListens:
         film, _ = FILM.make()
         for command in (
             (
-                *("graph", "refine", data / "kg_activity", "--scenarios", data / "scenario_to_activities.json"),
+                *("graph", "tell", data / "kg_activity", "--scenarios", data / "scenario_to_activities.json"),
                 *("--initial-rooms", data / "initial_rooms.json", "--out", tmp_path / "refined"),
                 *("--model", "tiny", "--base-url", url),
             ),
             ("chat", film, "--model", "tiny", "--base-url", url, "--speed", "0"),
-            ("attack", "--protocols", "clair", "--judge", "judge", "--judge-base-url", url, "--every", "50"),
+            ("judge", "--attack", "--protocols", "clair", "--judge", "judge", "--judge-base-url", url, "--every", "50"),
             ("demo", "--video", film, "--model", "tiny", "--base-url", url, "--out", tmp_path / "demo"),
         ):
             assert f"{url} cannot be reached" in refused(*command)

@@ -47,7 +47,7 @@ def test_summaries_are_refined_with_a_prompt_of_ones_own(samples: Path, tmp_path
     source = samples / "vdact"
     shutil.copytree(source / "kg_activity", tmp_path / "graphs")
     with serve(say) as server:
-        base = ["graph", "refine", str(tmp_path / "graphs"), "--out", str(tmp_path / "out"), "--model", "tiny"]
+        base = ["graph", "tell", str(tmp_path / "graphs"), "--out", str(tmp_path / "out"), "--model", "tiny"]
         run([*base, "--base-url", server.base_url, "--prompts", str(prompts)])
     assert asked
     assert all(text.startswith("MINE: ") for text in asked)

@@ -78,7 +78,7 @@ class Stream:
 def filmed(filmed_household: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("film") / "household"
     shutil.copytree(filmed_household, folder)
-    assert run(["proactive", "write", str(folder)]) == 0
+    assert run(["graph", "questions", "--proactive", str(folder)]) == 0
     return folder
 
 
@@ -198,7 +198,7 @@ def test_a_threshold_is_picked_on_dev_and_used_for_test(
 ) -> None:
     tuned = tmp_path / "tuned"
     model = f"python:{scripted}:Startled"
-    command = ["proactive", "tune", str(filmed), "--model", model, "--out", str(tuned), "--longest-side", "64"]
+    command = ["proactive", "run", "--tune", str(filmed), "--model", model, "--out", str(tuned), "--longest-side", "64"]
     command += ["--thresholds", "0.05,0.9", "--kinds", "room,event"]
     assert run(command) == 0
     assert "picked" in capsys.readouterr().out

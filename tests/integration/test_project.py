@@ -83,7 +83,7 @@ def test_only_what_rests_on_a_change_runs_again(project: Path, ran: Ran, capsys:
     assert ran() == (0, [])
     # The chains come out the same, so that nothing that rests on them is made again.
     change(project, "#attempts: 2", "attempts: 1")
-    assert run(["plan", "run", str(project)]) == 0
+    assert run(["run", "--plan", str(project)]) == 0
     planned = capsys.readouterr().out
     assert "film: done, would not run" in planned
     assert "construct: now --attempts 1" in planned
@@ -101,7 +101,7 @@ def test_the_plan_forecasts_what_a_model_is_asked(project: Path, capsys: pytest.
         "    mine: {model: qwen, price_in: 1, price_out: 2, base_url: 'http://localhost:9/v1'}\n    #mine:",
     )
     try:
-        assert run(["plan", "run", str(project)]) == 0
+        assert run(["run", "--plan", str(project)]) == 0
     finally:
         project.write_text(text, encoding="utf-8")
     planned = capsys.readouterr().out

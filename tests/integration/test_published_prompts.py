@@ -73,7 +73,7 @@ def adopted(folder: Path, source: str, **files: str) -> Path:
         path = folder / "clone" / f"{name.replace('__', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    assert run(["prompts", "adopt", source, str(folder / "clone"), "--out", str(folder / "own")]) == 0
+    assert run(["prompts", "--from", source, "--clone", str(folder / "clone"), "--out", str(folder / "own")]) == 0
     return folder / "own"
 
 
@@ -203,7 +203,7 @@ def test_the_published_prompt_of_checklists_is_read_by_key_and_by_order(samples:
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (("--protocols", "vdeval", "--published"), "reeltalk prompts adopt vdact PATH"),
+        (("--protocols", "vdeval", "--published"), "reeltalk prompts --from vdact --clone PATH"),
         (("--protocols", "vdeval", "--prompts", "OWN"), "are for --published; pass it too"),
         (("--protocols", "lave", "--published", "--prompts", "OWN"), "lave has no published mode"),
         (("--protocols", "vdeval,checklist", "--published", "--prompts", "OWN"), "in runs of their own"),

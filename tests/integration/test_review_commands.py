@@ -176,12 +176,12 @@ def test_a_project_moves_to_another_folder_and_its_people_get_new_passwords(
     there.parent.mkdir()
     loaded.rename(there)
     assert run(["review", "restore", str(out), "--into", str(there)]) == 0
-    assert run(["review", "verify", str(there)]) == 0
+    assert run(["review", "status", "--verify", str(there)]) == 0
     assert run(["review", "restore", str(out), "--into", str(there)]) == 2
     assert "holds a project already" in capsys.readouterr().err
     with served(there) as (address, _):
         site = address.split("/join")[0]
-        assert run(["review", "reset-password", str(there), "--name", "ada", "--address", site]) == 0
+        assert run(["review", "invite", str(there), "--reset", "ada", "--address", site]) == 0
         link = capsys.readouterr().out.strip()
         assert status_of(link) == 200
         assert status_of(link, password="short") == 422
@@ -196,7 +196,7 @@ def test_a_history_that_somebody_changed_is_found(loaded: Path, capsys: pytest.C
     with project.database.writing() as session:
         session.execute(text("UPDATE events SET author = 'nobody' WHERE kind = 'submit'"))
     project.database.close()
-    assert run(["review", "verify", str(loaded)]) == 1
+    assert run(["review", "status", "--verify", str(loaded)]) == 1
     assert "was changed after it was written" in capsys.readouterr().out
 
 
@@ -205,7 +205,7 @@ def test_invitations_and_passwords_need_a_role_and_a_name_that_are_there(
 ) -> None:
     assert run(["review", "invite", str(loaded), "--role", "captain"]) == 2
     assert "choose owner, adjudicator, annotator, reader" in capsys.readouterr().err
-    assert run(["review", "reset-password", str(loaded), "--name", "Bob"]) == 2
+    assert run(["review", "invite", str(loaded), "--reset", "Bob"]) == 2
     assert "nobody on the team has this name; there are Ada" in capsys.readouterr().err
     assert run(["review", "invite", str(loaded), "--role", "owner", "--address", "https://review.example.org/"]) == 0
     assert capsys.readouterr().out.startswith("https://review.example.org/join/")

@@ -183,7 +183,7 @@ def test_a_model_is_measured_against_given_tags(bench: Path, capsys: pytest.Capt
     with opened.writing(stage="test") as writer:
         writer.add(DIALOGUES, rows)
     with serve(reply) as server:
-        command = ["tag", "measure", str(bench), "--model", "tiny", "--base-url", server.base_url]
+        command = ["tag", "--measure", str(bench), "--model", "tiny", "--base-url", server.base_url]
         assert run(command) == 0
     out = capsys.readouterr().out
     assert "12 turns of 2 videos" in out

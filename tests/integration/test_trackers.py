@@ -47,7 +47,7 @@ def test_a_tracker_knows_all_numbers_and_curves_once(tracker: str, scored: Path,
     where = {"wandb": str(folder), "mlflow": f"sqlite:///{folder}/mlflow.db"}.get(tracker)
     options = ["--to", tracker, *(["--where", where] if where else []), "--report", str(folder / "site")]
     for number in range(2):
-        out = command(folder, "-m", "reeltalk", "track", str(scored), *options)
+        out = command(folder, "-m", "reeltalk", "publish", str(scored), *options)
         assert out.count("nothing was told again") == 2 * number
     printed = command(folder, str(ROOT / "tools" / "read_trackers.py"), tracker, where or "", "reeltalk")
     known: dict[str, Any] = json.loads(printed.splitlines()[-1])

@@ -64,7 +64,7 @@ def test_a_killed_export_goes_on(household: Path, runs: Launcher, tmp_path: Path
     if process.wait() != 0:
         assert not (out / "trl.jsonl").exists()
         assert run(command) == 0
-    assert run(["validate-sft", str(out / "trl.jsonl")]) == 0
+    assert run(["export", "trl", str(out / "trl.jsonl"), "--check"]) == 0
     about = json.loads((out / "trl.about.json").read_text(encoding="utf-8"))
     assert about["samples"] == len((out / "trl.jsonl").read_text(encoding="utf-8").splitlines())
 

@@ -186,7 +186,7 @@ def test_a_dialogue_is_exported_as_a_figure(samples: Path, tmp_path: Path, capsy
     answers = sorted(map(str, (samples / "vdact" / "results").glob("*.json")))
     run(["score", *answers, "--format", "vdact", "--metrics", "token_f1", "--out", str(tmp_path / "run")])
     figure = tmp_path / "case.svg"
-    command = ["export-case", str(tmp_path / "run"), "--dialogue", "0900101", "--out"]
+    command = ["report", str(tmp_path / "run"), "--dialogue", "0900101", "--out"]
     assert run([*command, str(figure), "--turns", "1,3"]) == 0
     drawn = figure.read_text(encoding="utf-8")
     assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')

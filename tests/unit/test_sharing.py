@@ -1,4 +1,4 @@
-"""`reeltalk export-results` and `reeltalk track` as their users meet them."""
+"""`reeltalk publish` as their users meet them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def made(path: Path, sources: dict[str, str], summary: Sequence[SummaryRow]) -> 
 
 
 def export(folder: Path, out: Path, *more: str) -> int:
-    return run(["export-results", str(folder), "--dataset", "me/kitchen", "--out", str(out), *more])
+    return run(["publish", str(folder), "--to", "hub", "--dataset", "me/kitchen", "--out", str(out), *more])
 
 
 def test_a_number_carries_interval_counts_and_signature(
@@ -94,9 +94,9 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
 
 
 def test_tracking_names_what_is_missing(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["track", "--to", "mlflow"]) == 2
+    assert run(["publish", "--to", "mlflow"]) == 2
     assert "at least one run" in capsys.readouterr().err
-    assert run(["track", str(tmp_path / "none"), "--to", "mlflow"]) == 2
+    assert run(["publish", str(tmp_path / "none"), "--to", "mlflow"]) == 2
     assert "is not a run" in capsys.readouterr().err
-    assert run(["track", str(folder), "--to", "mlflow", "--model", "gamma"]) == 2
+    assert run(["publish", str(folder), "--to", "mlflow", "--model", "gamma"]) == 2
     assert "no model 'gamma'" in capsys.readouterr().err

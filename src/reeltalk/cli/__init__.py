@@ -1,75 +1,31 @@
-"""The command line: one function a command, each parses, calls and prints."""
+"""The command line: one function a command, which reads its options, calls a verb of `stages`, and prints.
 
-from reeltalk.cli import (
-    attaching,
-    benchmark,
-    calibrating,
-    cases,
-    chatting,
-    comparing,
-    construction,
-    demo,
-    doctor,
-    evaluating,
-    evaluation,
-    graph,
-    graph_texts,
-    judging,
-    media,
-    proactive,
-    projects,
-    prompts,
-    published,
-    retrying,
-    review_queues,
-    review_results,
-    reviewing,
-    rubrics,
-    scenario,
-    sharing,
-    stats,
-    tagging,
-    training,
-    training_data,
-    training_mini,
-    world,
-)
-from reeltalk.cli.app import app, main, run
+The stages do the work; each module here imports its stage when the command is called, so that `reeltalk --help` is
+quick and extras stay optional. Begin with `commands.py`: its table names every command and its function.
+"""
 
-__all__ = [
-    "app",
-    "attaching",
-    "benchmark",
-    "calibrating",
-    "cases",
-    "chatting",
-    "comparing",
-    "construction",
-    "demo",
-    "doctor",
-    "evaluating",
-    "evaluation",
-    "graph",
-    "graph_texts",
-    "judging",
-    "main",
-    "media",
-    "proactive",
-    "projects",
-    "prompts",
-    "published",
-    "retrying",
-    "review_queues",
-    "review_results",
-    "reviewing",
-    "rubrics",
-    "run",
-    "scenario",
-    "sharing",
-    "stats",
-    "tagging",
-    "training",
-    "training_data",
-    "training_mini",
-    "world",
-]
+import sys
+from typing import Any
+
+__all__ = ["app", "main", "run"]
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 findings, 2 the user must act, 130 interrupted."""
+    if sys.argv[1:] == ["--version"]:
+        # Answered before the parser is imported, which takes most of the time.
+        from reeltalk import __version__
+
+        print(__version__)
+        return
+    from reeltalk.cli.commands import main as run_and_exit
+
+    run_and_exit()
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("app", "run"):
+        from reeltalk.cli import commands
+
+        return getattr(commands, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,8 @@ import tty
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from reeltalk.cli.app import say
 from reeltalk.cli.line_editor import LineEditor
+from reeltalk.cli.terminal import say
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.talking.conversation import Status

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from reeltalk.cli.app import INTERRUPTED, OVERWRITE, app, say
+from reeltalk.cli.commands import INTERRUPTED
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
+from reeltalk.cli.options import OVERWRITE
+from reeltalk.cli.terminal import say
 from reeltalk.errors import SettingError
 from reeltalk.schema.settings import Count
 
@@ -21,7 +23,6 @@ MOST_FPS: Final = 60.0
 MOST_SPEED: Final = 100.0
 
 
-@app.command(sort_key=5)
 def chat(
     video: str,
     /,
@@ -42,9 +43,10 @@ def chat(
 ) -> int:
     """Talk to a video while it plays: ask at any time, and be told what you asked to be told.
 
-    Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`. Type a question,
-    or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as the model sees.
-    Exit code 1 where a question got no answer, or a line of a script made no sense.
+    Type a question, or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as
+    the model sees. Exit code 1 where a question got no answer, or a line of a script made no sense.
+
+    Example: `reeltalk chat kitchen.mp4 --model transformers:checkpoints/smolvlm --log kitchen.jsonl`.
 
     Parameters
     ----------

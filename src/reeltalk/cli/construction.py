@@ -1,40 +1,49 @@
-"""Commands that construct a benchmark, and that say before what it will cost."""
+"""The command that writes dialogues and rubrics about the clips of a benchmark."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from cyclopts import App, Parameter
+from cyclopts import Group, Parameter
 
-from reeltalk.cli.app import Bar, ExecutorName, app, say
+from reeltalk.cli.options import FLAG, HOW, MODEL, PLAN, ExecutorName
+from reeltalk.cli.terminal import Bar, say
 from reeltalk.construct.settings import AskSettings, ConstructSettings, Step
+from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX
 
-DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
-Settings = Annotated[ConstructSettings, Parameter(name="*")]
-Asking = Annotated[AskSettings, Parameter(name="*")]
+if TYPE_CHECKING:
+    from reeltalk.construct.writers import Unwritten
+    from reeltalk.schema.dialogue import Turn, TurnRubric
 
-plan = App(name="plan", help="Say what a command will ask and cost, before anything is spent.", sort_key=4)
-app.command(plan)
+CONSTRUCT_DEFAULTS, ASK_DEFAULTS = ConstructSettings(), AskSettings()
+Settings = Annotated[ConstructSettings, Parameter(name="*", group=Group("Dialogues", sort_key=2))]
+Asking = Annotated[AskSettings, Parameter(name="*", group=MODEL)]
+REASONS_SHOWN: Final = 5
 
 
-@app.command(sort_key=3)
 def construct(
     benchmark: Path,
     /,
     *,
     writer: str = "graph",
     steps: tuple[Step, ...] = (),
+    rubrics: Annotated[bool, FLAG] = False,
     run: tuple[Path, ...] = (),
-    workers: int | None = None,
+    workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
-    settings: Settings = DEFAULTS,
+    plan: Annotated[bool, PLAN] = False,
+    settings: Settings = CONSTRUCT_DEFAULTS,
     asking: Asking = ASK_DEFAULTS,
 ) -> int:
     """Write question chains, linkages, dialogue paths, dialogues for six tasks and checklists about clips.
 
+    Run it again to go on after an interruption: replies are kept, and steps whose inputs did not change are passed
+    over. Exit code 1 where a model gave replies that cannot be used. With --rubrics, write rubrics for the open answers
+    that are there, and nothing else: what a right answer says, part by part, with the tags that each part shows.
+
     Example: `reeltalk construct benchmarks/kitchen --writer qwen3-vl --base-url http://localhost:8000/v1 --max-calls
-    5000`. Run it again to go on after an interruption: replies are kept, and steps whose inputs did not change are
-    passed over. Exit code 1 where a model gave replies that cannot be used.
+    5000`, or first `reeltalk construct benchmarks/kitchen --plan --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
 
     Parameters
     ----------
@@ -45,11 +54,21 @@ def construct(
         python:FILE.py:CLASS for a class of your own.
     steps
         Which steps: objects, chains, linkages, paths, scenes, dialogues, gates; all by default.
+    rubrics
+        Write rubrics for the chains or dialogues that are there, for `reeltalk judge --protocols rubric-words`.
     run
         Runs with scores, by whose correct answers easy turns are found.
     workers
         Videos that are decoded at a time; by default one for each core.
+    plan
+        Forecast the requests, tokens and money with a language model; ask and write nothing.
     """
+    if rubrics:
+        if plan or steps or run:
+            raise SettingError("--rubrics writes rubrics only; leave out --plan, --steps and --run")
+        return _write_rubrics(benchmark, writer, settings, asking)
+    if plan:
+        return _plan(benchmark, writer, steps, settings, asking)
     from reeltalk.parallel import open_executor
     from reeltalk.stages.constructing import construct as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -73,29 +92,9 @@ def construct(
     return 0 if done.complete else 1
 
 
-@plan.command(name="construct")
-def plan_construct(
-    benchmark: Path,
-    /,
-    *,
-    writer: str,
-    steps: tuple[Step, ...] = (),
-    settings: Settings = DEFAULTS,
-    asking: Asking = ASK_DEFAULTS,
+def _plan(
+    benchmark: Path, writer: str, steps: tuple[Step, ...], settings: ConstructSettings, asking: AskSettings
 ) -> int:
-    """Forecast the requests, tokens and money of `reeltalk construct` with a language model; asks nothing.
-
-    Example: `reeltalk plan construct benchmarks/kitchen --writer gpt-4o-mini --price-in 0.15 --price-out 0.6`.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark with clips.
-    writer
-        `graph`, or the name of a model.
-    steps
-        Which steps; all by default.
-    """
     from itertools import islice
 
     from reeltalk.construct.forecast import forecast, lines
@@ -129,3 +128,40 @@ def plan_construct(
     for line in lines(found, videos, prices):
         print(line)
     return 0
+
+
+def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, asking: AskSettings) -> int:
+    if settings != CONSTRUCT_DEFAULTS.model_copy(update={"language": settings.language}):
+        raise SettingError("--rubrics takes --writer, --language and the options of the model only")
+    language = settings.language
+    from reeltalk.construct.rubrics import graph_rubric, model_rubric, write_rubrics
+    from reeltalk.store.benchmark import Benchmark
+
+    opened = Benchmark.open(benchmark)
+    if writer == "graph":
+        if asking.prompts is not None:
+            raise SettingError("--prompts: the graph asks no model; choose one as --writer")
+        found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
+    else:
+        from reeltalk.construct.prompting import PromptedModel, prompt_group, prompts
+        from reeltalk.stages.prompt_folders import check_folder
+        from reeltalk.stages.writing_models import opened_models
+
+        check_folder(asking.prompts, prompt_group(language))
+        own = prompts(language, asking.prompts)
+        with opened_models(opened, writer, asking, tell=say) as models:
+            model = PromptedModel(models.open(writer, sees_images=False), language, own)
+
+            def write(turn: "Turn", history: "Sequence[Turn]") -> "TurnRubric | Unwritten | None":
+                return model_rubric(model, turn, history)
+
+            found = write_rubrics(opened, write, writer=writer)
+            if spent := models.spent():
+                say(spent)
+    print(f"rubrics: {found.written:,} of {found.turns:,} turns, {found.items:,} parts; {found.single:,} of one part")
+    for reason in found.unwritten[:REASONS_SHOWN]:
+        print(f"  no rubric for {reason}")
+    if len(found.unwritten) > REASONS_SHOWN:
+        print(f"  and {len(found.unwritten) - REASONS_SHOWN:,} more")
+    print(f"benchmark: {benchmark}")
+    return 1 if found.unwritten else 0

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from reeltalk.cli.app import DELETE_REPLIES, OVERWRITE, Bar, app, print_run, say
-from reeltalk.cli.construction import plan
 from reeltalk.cli.evaluation_options import (
     ANSWERING,
     CONTROLS_OPTION,
@@ -21,24 +19,29 @@ from reeltalk.cli.evaluation_options import (
     Seconds,
     controls_named,
 )
+from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN
+from reeltalk.cli.terminal import Bar, print_run, say
+from reeltalk.errors import SettingError
 from reeltalk.schema.settings import check_counts
 
 
-@app.command(sort_key=5)
 def evaluate(
     benchmark: Path,
     /,
     *,
     model: str,
-    out: Path,
+    out: Annotated[Path | None, OUT] = None,
     preset: PRESET_NAMES | None = None,
     limit: int | None = None,
     train: Path | None = None,
     answers_format: str | None = None,
     skip_missing: bool = False,
-    workers: int = 2,
-    processes: int = 1,
+    workers: Annotated[int, HOW] = 2,
+    processes: Annotated[int, HOW] = 1,
     controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
+    plan: Annotated[bool, PLAN] = False,
+    latency_s: Annotated[Seconds | None, HOW] = None,
+    judge_latency_s: Annotated[Seconds | None, HOW] = None,
     playing: Playing = PLAYING,
     judging: JudgingOptions = JUDGING,
     answering: Answering = ANSWERING,
@@ -49,9 +52,11 @@ def evaluate(
 ) -> int:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
 
+    Run it again to go on after an interruption, or to ask again what failed: replies are kept. Exit code 1 where turns
+    have no answer or no score, 2 where there is no run.
+
     Example: `reeltalk evaluate benchmarks/kitchen --model qwen3-vl --base-url http://localhost:8000/v1 --mode streaming
-    --out runs/qwen`. Run it again to go on after an interruption, or to ask again what failed: replies are kept. Exit
-    code 1 where turns have no answer or no score, 2 where there is no run.
+    --out runs/qwen`.
 
     Parameters
     ----------
@@ -63,7 +68,7 @@ def evaluate(
         answers:PATH, human:PATH for people's answers, baseline:blind, history, constant, nearest, frames, empty, yes,
         copied-question or reference, oracle, or summary:MODEL.
     out
-        Folder of the run.
+        Folder of the run. Not needed with --plan.
     preset
         A published design, which fixes frames, history, prompt, metrics and judging.
     limit
@@ -82,11 +87,38 @@ def evaluate(
     controls
         Play the same again with other pictures: none, black, shuffled, other-video, with commas between them. The
         report then says what looking is worth.
+    plan
+        Forecast the requests, tokens, money and time; ask, decode and write nothing.
+    latency_s
+        With --plan: seconds that an answer takes; without it no time is forecast.
+    judge_latency_s
+        With --plan: seconds that a judge's reply takes; as an answer by default.
     overwrite
         Replace the run that is there. The replies that it keeps stay, and are used again.
     delete_replies
         With --overwrite, delete these replies, so that all is asked anew.
     """
+    if plan:
+        return _plan(
+            benchmark,
+            model=model,
+            preset=preset,
+            limit=limit,
+            answers_format=answers_format,
+            skip_missing=skip_missing,
+            controls=controls,
+            latency_s=latency_s,
+            judge_latency_s=judge_latency_s,
+            playing=playing,
+            judging=judging,
+            answering=answering,
+            judge_model=judge_model,
+            limits=limits,
+        )
+    if latency_s is not None or judge_latency_s is not None:
+        raise SettingError("--latency-s and --judge-latency-s are for --plan")
+    if out is None:
+        raise SettingError("evaluate needs --out, the folder of the run")
     from reeltalk.benchmarks import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -122,76 +154,30 @@ def evaluate(
     return print_run(done)
 
 
-@plan.command(name="evaluate")
-def plan_evaluate(
+def _plan(
     benchmark: Path,
-    /,
     *,
     model: str,
-    preset: PRESET_NAMES | None = None,
-    limit: int | None = None,
-    answers_format: str | None = None,
-    skip_missing: bool = False,
-    controls: Annotated[tuple[str, ...], CONTROLS_OPTION] = (),
-    latency_s: Seconds | None = None,
-    judge_latency_s: Seconds | None = None,
-    playing: Playing = PLAYING,
-    judging: JudgingOptions = JUDGING,
-    answering: Answering = ANSWERING,
-    judge_model: JudgeModel = JUDGE_MODEL,
-    limits: Limits = LIMITS,
-    out: Path | None = None,
-    train: Path | None = None,
-    workers: int | None = None,
-    processes: int | None = None,
-    overwrite: bool = False,
-    delete_replies: bool = False,
+    preset: PRESET_NAMES | None,
+    limit: int | None,
+    answers_format: str | None,
+    skip_missing: bool,
+    controls: tuple[str, ...],
+    latency_s: float | None,
+    judge_latency_s: float | None,
+    playing: Playing,
+    judging: JudgingOptions,
+    answering: Answering,
+    judge_model: JudgeModel,
+    limits: Limits,
 ) -> int:
-    """Forecast the requests, tokens, money and time of `reeltalk evaluate`; asks and decodes nothing.
-
-    Example: `reeltalk plan evaluate benchmarks/kitchen --model gpt-4o --protocols clair --judge gpt-4o-mini --price-in
-    2.5 --price-out 10 --judge-price-in 0.15 --judge-price-out 0.6 --latency-s 2`. All options of `evaluate` are taken.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark with dialogues, chains or paths.
-    model
-        Who answers, as for `evaluate`; baselines, oracle, mini, answers:, human: and python: ask no model of ours.
-    preset
-        A published design, which fixes frames, history, prompt, metrics and judging.
-    limit
-        Play the first dialogues or paths only.
-    answers_format
-        Layout of answers:PATH or human:PATH, where it is no benchmark.
-    skip_missing
-        Leave out dialogues whose video is not at hand.
-    controls
-        Controls, as for `evaluate`; the forecast counts them.
-    latency_s
-        Seconds that an answer takes; without it no time is told.
-    judge_latency_s
-        Seconds that a judge's reply takes; as an answer by default.
-    out
-        Not needed, and not touched.
-    train
-        Not needed, and not read.
-    workers
-        Not needed.
-    processes
-        Not needed.
-    overwrite
-        Not needed.
-    delete_replies
-        Not needed, and nothing is deleted.
-    """
     from reeltalk.benchmarks import PRESETS
     from reeltalk.evaluate.forecast import lines
     from reeltalk.llm.budget import prices_of
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(limit=limit, workers=workers, processes=processes)
+    check_counts(limit=limit)
     design = PRESETS[preset] if preset is not None else None
     play = playing.settings(design.play if design else None)
     judge = judging.settings(design.judging if design else None, seed=playing.seed)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.app import settings_of
 from reeltalk.errors import SettingError
 from reeltalk.evaluate.settings import History, LimitSettings, ModelSettings, PlaySettings
 from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.schema.runs import CONTROLS, Control
-from reeltalk.schema.settings import Count
+from reeltalk.schema.settings import Count, settings_of
 
 NO_MODEL = " Needs no model."
 
@@ -106,7 +105,7 @@ class JudgeOptions(BaseModel):
     compat: bool | None = None
     """Show beside each fixed figure what the official script would have made of the same replies."""
     prompts: Path | None = None
-    """Folder of judges' prompts in place of ours, as `reeltalk prompts export` or `adopt` writes one."""
+    """Folder of judges' prompts in place of ours, as `reeltalk prompts --out` writes one."""
     published: bool | None = None
     """Ask the judge as the official script does, with the official prompts of --prompts; implies --compat."""
     judge_history: Literal["none", "qa_only", "judged"] | None = None

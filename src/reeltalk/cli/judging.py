@@ -1,21 +1,29 @@
-"""Commands that judge answers, and that try judges with attacks."""
+"""Commands that judge and score answers, and that ask again for what failed."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
-from reeltalk.cli.app import DELETE_REPLIES, OVERWRITE, Bar, app, print_run, refuse_existing, say
+from cyclopts import Parameter
+
 from reeltalk.cli.evaluation_options import JUDGE_MODEL, JUDGING, LIMITS, JudgeModel, JudgingOptions, Limits
-from reeltalk.schema.settings import check_counts
+from reeltalk.cli.options import DELETE_REPLIES, FLAG, HOW, OUT, OVERWRITE, SELECT, ExecutorName
+from reeltalk.cli.terminal import Bar, print_run, refuse_existing, say
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.settings import RetrySettings
+from reeltalk.schema.settings import check_counts, settings_of
+
+NOTHING_ELSE: Final = RetrySettings()
 
 
-@app.command(sort_key=6)
 def judge(
     *sources: Path,
-    out: Path,
-    bench: Path | None = None,
-    format: str | None = None,
-    limit: int | None = None,
+    out: Annotated[Path | None, OUT] = None,
+    bench: Annotated[Path | None, SELECT] = None,
+    format: Annotated[str | None, SELECT] = None,
+    limit: Annotated[int | None, SELECT] = None,
     beside: str = "",
+    attack: Annotated[bool, FLAG] = False,
+    every: int = 1,
     judging: JudgingOptions = JUDGING,
     judge_model: JudgeModel = JUDGE_MODEL,
     limits: Limits = LIMITS,
@@ -24,17 +32,23 @@ def judge(
 ) -> int:
     """Judge answers that exist already: those of a run, without playing again, or of a published file.
 
-    Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, or `reeltalk
-    judge results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`.
-    Run it again to go on after an interruption, or to ask again what failed. Exit code 1 where turns have no score, 2
-    where there is no run.
+    Run it again to go on after an interruption, or to ask again for what failed. Exit code 1 where turns have no score,
+    2 where there is no run.
+
+    With --attack, try the judge with adversarial answers that try to manipulate it: constants, fake verdicts, orders,
+    and more. Every attack is judged beside a plainly wrong answer and the reference; it fools the judge where its score
+    is nearer to the reference's. Exit code 1 where an attack fooled the judge or got out of its place in a request.
+
+    Example: `reeltalk judge runs/qwen --protocols vdeval --judge gpt-4o-mini --out runs/qwen-judged`, `reeltalk judge
+    results/model.json --format vdact --bench benchmarks/vdact --protocols vdeval --judge NAME --out runs/model`, or
+    `reeltalk judge --attack --protocols vdeval --judge gpt-4o-mini --out attacks.json`.
 
     Parameters
     ----------
     sources
         Runs, or files and folders of answers in a published layout.
     out
-        Folder of the run that appears.
+        Folder of the run that appears. With --attack a file for every attack's outcome, as JSON; it may be left out.
     bench
         Benchmark that the answers are about; it supplies questions, references, summaries and graphs. A run names its
         own.
@@ -44,11 +58,23 @@ def judge(
         Judge the first chains, paths or dialogues of each model only.
     beside
         Comma-separated, answers to judge too, which try the judge: reference, yes, copied-question.
+    attack
+        Attack the judge; takes no answers.
+    every
+        With --attack: take every so many attacks only.
     overwrite
-        Replace the run that is there. The replies that it keeps stay, and are used again.
+        Replace the run or the file that is there. Replies that a run keeps stay, and are used again.
     delete_replies
         With --overwrite, delete these replies, so that all is asked anew.
     """
+    if attack:
+        if sources or bench is not None or format is not None or limit is not None or beside or delete_replies:
+            raise SettingError("--attack takes no answers; give --protocols, the judge, --every and --out only")
+        return _attack(out, every, judging, judge_model, limits, overwrite=overwrite)
+    if every != 1:
+        raise SettingError("--every is for --attack")
+    if out is None:
+        raise SettingError("judge needs --out, the folder of the run that appears")
     from reeltalk.stages.judging import judge as run_stage
     from reeltalk.store.benchmark import Benchmark
 
@@ -71,31 +97,15 @@ def judge(
     return print_run(done)
 
 
-@app.command(sort_key=6)
-def attack(
+def _attack(
+    out: Path | None,
+    every: int,
+    judging: JudgingOptions,
+    judge_model: JudgeModel,
+    limits: Limits,
     *,
-    out: Path | None = None,
-    every: int = 1,
-    judging: JudgingOptions = JUDGING,
-    judge_model: JudgeModel = JUDGE_MODEL,
-    limits: Limits = LIMITS,
-    overwrite: Annotated[bool, OVERWRITE] = False,
+    overwrite: bool,
 ) -> int:
-    """Try a judge with answers that want to talk it into a good score: constants, fake verdicts, orders, and more.
-
-    Example: `reeltalk attack --protocols vdeval --judge gpt-4o-mini --out attacks.json`. Every attack is judged beside
-    a plainly wrong answer and the reference; it fools the judge where its score is nearer to the reference's. Exit
-    code 1 where an attack fooled the judge or got out of its place in a request.
-
-    Parameters
-    ----------
-    out
-        File for every attack's outcome, as JSON.
-    every
-        Take every so many attacks only.
-    overwrite
-        Replace the file that is there.
-    """
     from reeltalk.stages.attacking import attack as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
@@ -110,3 +120,93 @@ def attack(
         write_bytes(out, write_json([report.to_json() for report in reports]).encode())
         print(f"attacks: {out}")
     return 1 if any(report.total.fooled or report.broken for report in reports) else 0
+
+
+def retry(
+    run: Path,
+    /,
+    *,
+    bench: Path | None = None,
+    settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
+) -> int:
+    """Ask again what failed in a run of `evaluate` or `judge`, and nothing else; an unfinished run goes on.
+
+    The folder keeps the command that made the run; options that are not given stay as they were. The run that is there
+    stays until the new one is whole. Exit code 1 where turns still have no answer or no score.
+
+    Example: `reeltalk retry runs/qwen`, or `reeltalk retry runs/qwen --base-url http://localhost:8001/v1`.
+
+    Parameters
+    ----------
+    run
+        Folder of the run. Its controls are retried, too.
+    bench
+        Where the benchmark is now, if it was moved.
+    """
+    from reeltalk.benchmarks import PRESETS
+    from reeltalk.stages.retrying import retry as run_stage
+
+    with Bar() as bar:
+        done = run_stage(run, settings=settings, benchmark=bench, presets=PRESETS, progress=bar.show, tell=say)
+    return print_run(done)
+
+
+def score(
+    *answers: Path,
+    out: Annotated[Path, OUT],
+    format: str | None = None,
+    metrics: str = "bleu,meteor,rouge_l,cider",
+    bench: Path | None = None,
+    model: str | None = None,
+    language: Literal["auto", "en", "zh"] = "auto",
+    meteor_jar: Annotated[Path | None, Parameter(env_var="REELTALK_METEOR_JAR")] = None,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Score models' answers with text metrics, with intervals clustered by source video.
+
+    Example: `reeltalk score results/*.json --format vdact --metrics bleu,rouge_l,cider --out runs/first`.
+
+    Parameters
+    ----------
+    answers
+        Answer files or folders in a published layout, or benchmarks that hold answers.
+    out
+        Folder of the run that appears.
+    format
+        Layout of the answers; not needed for a benchmark.
+    metrics
+        Comma-separated: bleu, meteor, rouge_l, cider, token_f1, exact_match, similarity.
+    bench
+        Benchmark that supplies questions and references, in place of those in the answer files.
+    model
+        Name of the model; the file's stem by default.
+    language
+        Language of the answers, which decides the tokeniser.
+    meteor_jar
+        Path of meteor-1.5.jar; by default that of an installed pycocoevalcap.
+    workers
+        Models that are scored at a time; by default one after the other, and on a cluster one for each core.
+    overwrite
+        Replace the run that is there.
+    """
+    from reeltalk.evaluate.settings import ScoreSettings
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.scoring import score as run_stage
+    from reeltalk.store.benchmark import Benchmark
+
+    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    done = run_stage(
+        *answers,
+        out=out,
+        settings=settings_of(ScoreSettings, metrics=names, language=language),
+        format=format,
+        benchmark=Benchmark.open(bench) if bench else None,
+        model=model,
+        meteor_jar=meteor_jar,
+        executor=None if (executor, workers) == ("local", None) else open_executor(executor, workers),
+        overwrite=overwrite,
+        tell=say,
+    )
+    return print_run(done)

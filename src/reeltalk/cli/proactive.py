@@ -1,16 +1,17 @@
-"""Commands on models that speak unasked: write tasks, play them, pick a threshold, score logs."""
+"""Commands that evaluate models that speak unasked: run a model, tune its threshold, score logs."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App
+from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, refuse_existing, say, settings_of
 from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
+from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
+from reeltalk.cli.terminal import Bar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.evaluate.proactive.settings import ProactiveSettings
-from reeltalk.schema.settings import check_counts
+from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.evaluate.playing.frames import FrameServer
@@ -21,81 +22,50 @@ if TYPE_CHECKING:
 
 proactive = App(
     name="proactive",
-    help="Models that speak unasked: what to look out for, plays, a threshold, and scores.",
-    sort_key=5,
+    group_commands=Group("Commands", sort_key=0),
+    group_parameters=Group("Proactive evaluation", sort_key=1),
 )
-app.command(proactive)
 
 EVENTS = "events.jsonl"
 WORKERS = 2
 
 
+TUNING = Group("Tuning", sort_key=2)
+IN_TUNING = Parameter(group=TUNING)
+IN_FRAMES = Parameter(group=FRAMES)
+THRESHOLDS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"
+
+
 @proactive.command(sort_key=1)
-def write(
-    benchmark: Path,
-    /,
-    *,
-    per_kind: int = 1,
-    seed: int = 17,
-    overwrite: Annotated[bool, OVERWRITE] = False,
-) -> int:
-    """Write what may be looked out for in a benchmark's videos, from their graphs, into proactive.jsonl.
-
-    Example: `reeltalk proactive write benchmarks/household`. Surface forms are divided among the splits.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark whose clips have graphs with times, as `world film` makes it.
-    per_kind
-        Tasks of each kind for a video, at most: event, room, state, count, absent, narrate.
-    seed
-        Decides what is looked out for.
-    overwrite
-        Replace the tasks that are there.
-    """
-    from reeltalk.questions.instructing import write_tasks
-    from reeltalk.store.benchmark import Benchmark
-
-    check_counts(**{"per-kind": per_kind})
-    with Bar() as bar:
-        done = write_tasks(
-            Benchmark.open(benchmark),
-            per_kind=per_kind,
-            seed=seed,
-            overwrite=overwrite,
-            progress=lambda n, total: bar.show("writing", n, total, n / total),
-        )
-    print(f"{done.tasks:,} tasks, {done.moments:,} moments in {benchmark}")
-    print(f"kinds: {', '.join(f'{kind} {count:,}' for kind, count in done.kinds.items())}")
-    if done.without_graphs:
-        print(f"left out: {done.without_graphs:,} videos without graphs that tell when things happen")
-    return 0
-
-
-@proactive.command(sort_key=2)
 def run(
     benchmark: Path,
     /,
     *,
     model: str,
-    out: Path,
-    fps: float = 1.0,
-    longest_side: int = 448,
+    out: Annotated[Path, OUT],
+    fps: Annotated[float, IN_FRAMES] = 1.0,
+    longest_side: Annotated[int, IN_FRAMES] = 448,
     threshold: float | None = None,
     refractory: float | None = None,
     tuned: Path | None = None,
-    split: str | None = None,
-    kinds: str = "",
-    limit: int | None = None,
+    tune: Annotated[bool, Parameter(negative="", group=TUNING)] = False,
+    thresholds: Annotated[str, IN_TUNING] = THRESHOLDS,
+    split: Annotated[str | None, SELECT] = None,
+    kinds: Annotated[str, SELECT] = "",
+    limit: Annotated[int | None, SELECT] = None,
     answering: Answering = ANSWERING,
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Play tasks to a model, frame by frame as the video runs, and log what it says and when.
 
-    Example: `reeltalk proactive run benchmarks/household --model mini --out runs/mini-unasked`. Run it again to go on
-    after an interruption. The log is OUT/events.jsonl. Exit code 1 where a play failed.
+    Run it again to go on after an interruption. The log is OUT/events.jsonl. Exit code 1 where a play failed.
+
+    With --tune, pick the readiness from which a model speaks: play the dev split at each threshold, and keep the one
+    with the best timeliness F1 in OUT/tuned.json.
+
+    Example: `reeltalk proactive run benchmarks/household --model mini --tune --out runs/mini-tuned`, then `reeltalk
+    proactive run benchmarks/household --model mini --tuned runs/mini-tuned --out runs/mini-unasked`.
 
     Parameters
     ----------
@@ -114,9 +84,14 @@ def run(
     refractory
         Seconds of silence after each reply; 2 by default.
     tuned
-        tuned.json of `reeltalk proactive tune`, or its folder, in place of threshold and refractory time.
+        tuned.json of --tune, or its folder, in place of threshold and refractory time.
+    tune
+        Pick the threshold in place of a run. The model is one that states its readiness: mini, mini:FOLDER or
+        python:MODULE:CLASS.
+    thresholds
+        Comma-separated, 0 to 1.
     split
-        Split of the videos; test where there is one, else all; `all` for all.
+        Split of the videos; with --tune dev, else test where there is one, else all; `all` for all.
     kinds
         Comma-separated kinds of tasks; all by default.
     limit
@@ -124,6 +99,26 @@ def run(
     overwrite
         Begin anew where another run was begun. Replies that the folder keeps stay, and are used again.
     """
+    if tune:
+        if threshold is not None or tuned is not None:
+            raise SettingError("--tune picks the threshold; leave out --threshold and --tuned")
+        if (answering, limits) != (ANSWERING, LIMITS):
+            raise SettingError("--tune asks no language model; leave out the options of one")
+        return _tune(
+            benchmark,
+            model,
+            out,
+            fps=fps,
+            longest_side=longest_side,
+            refractory=2.0 if refractory is None else refractory,
+            thresholds=thresholds,
+            split=split or "dev",
+            kinds=kinds,
+            limit=limit,
+            overwrite=overwrite,
+        )
+    if thresholds != THRESHOLDS:
+        raise SettingError("--thresholds are for --tune")
     from reeltalk.evaluate.opening import check_player
     from reeltalk.evaluate.proactive.opening import check_rule, opened_watcher
     from reeltalk.evaluate.proactive.stage import run as play_tasks
@@ -184,52 +179,20 @@ def run(
     return 1 if done.failed else 0
 
 
-@proactive.command(sort_key=3)
-def tune(
+def _tune(
     benchmark: Path,
-    /,
-    *,
     model: str,
     out: Path,
-    fps: float = 1.0,
-    longest_side: int = 448,
-    refractory: float = 2.0,
-    thresholds: str = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
-    split: str = "dev",
-    kinds: str = "",
-    limit: int | None = None,
-    overwrite: Annotated[bool, OVERWRITE] = False,
+    *,
+    fps: float,
+    longest_side: int,
+    refractory: float,
+    thresholds: str,
+    split: str,
+    kinds: str,
+    limit: int | None,
+    overwrite: bool,
 ) -> int:
-    """Pick the readiness from which a model speaks: play the dev split at each threshold, keep the best timeliness F1.
-
-    Example: `reeltalk proactive tune benchmarks/household --model mini --out runs/mini-tuned`. Run it again to go on
-    after an interruption.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark with proactive.jsonl and its videos.
-    model
-        A streaming model that tells how ready it is: mini, mini:FOLDER or python:MODULE:CLASS.
-    out
-        Folder that receives tuned.json, and a log for each threshold.
-    fps
-        Frames a second of the video's clock.
-    longest_side
-        Pixels of a frame's longer side at most.
-    refractory
-        Seconds of silence after each reply.
-    thresholds
-        Comma-separated, 0 to 1.
-    split
-        Split of the videos; not the one that results are told of.
-    kinds
-        Comma-separated kinds of tasks; all by default.
-    limit
-        Play the tasks of the first so many videos only.
-    overwrite
-        Begin anew where another tuning was begun.
-    """
     from reeltalk.evaluate.proactive.opening import streaming_model
     from reeltalk.evaluate.proactive.tuning import MEASURE, TUNED, Tuning
     from reeltalk.evaluate.proactive.tuning import tune as pick
@@ -270,21 +233,22 @@ def tune(
     return 0
 
 
-@proactive.command(sort_key=4)
+@proactive.command(sort_key=2)
 def score(
     benchmark: Path,
     /,
     *logs: Path,
-    out: Path | None = None,
-    split: str | None = None,
-    kinds: str = "",
-    limit: int | None = None,
+    out: Annotated[Path | None, OUT] = None,
+    split: Annotated[str | None, SELECT] = None,
+    kinds: Annotated[str, SELECT] = "",
+    limit: Annotated[int | None, SELECT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Score logs of events: were replies in time and right, how much was said too much, and what was missed?
 
-    Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`. Only the logs are
-    read, so any program may have written them. Exit code 1 where a task has no whole play.
+    Only the logs are read, so any program may have written them. Exit code 1 where a task has no whole play.
+
+    Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`.
 
     Parameters
     ----------

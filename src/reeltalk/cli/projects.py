@@ -1,15 +1,19 @@
-"""Commands on projects: begin one, run what changed, say how far it is."""
+"""Commands on projects, and the demo."""
 
 import functools
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Argument, Parameter
+from pydantic import BaseModel
 
 from reeltalk import __version__
-from reeltalk.cli.app import app, run, say
-from reeltalk.cli.construction import plan
+from reeltalk.cli.options import PLAN
+from reeltalk.cli.terminal import Bar, say
 from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.project.sections import REQUIRED, Command, Option
 
 if TYPE_CHECKING:
     from reeltalk.project.reading import Project
@@ -20,7 +24,6 @@ PROJECT_FILE = Path("project.yaml")
 STEP_NAMES = Parameter(negative="")
 
 
-@app.command(sort_key=0)
 def new(name: Path, /, *, template: Literal["household", "videos", "published"] = "household") -> int:
     """Begin a project: a folder with one file, project.yaml, in which every setting of every stage stands.
 
@@ -54,7 +57,6 @@ def new(name: Path, /, *, template: Literal["household", "videos", "published"] 
     return 0
 
 
-@app.command(name="run", sort_key=0)
 def run_project(
     project: Path = PROJECT_FILE,
     /,
@@ -62,12 +64,14 @@ def run_project(
     only: Annotated[tuple[str, ...], STEP_NAMES] = (),
     since: Annotated[str | None, Parameter(name="--from")] = None,
     force: Annotated[tuple[str, ...], STEP_NAMES] = (),
+    plan: Annotated[bool, PLAN] = False,
 ) -> int:
     """Run what has changed of a project: each step is one command, shown before it runs.
 
-    Example: `reeltalk run`, or `reeltalk run kitchen/project.yaml --force evaluate:blind`. A step runs again only where
-    its settings, reeltalk, or the content of what it reads changed. Run it again to go on after an interruption. Exit
-    code 1 where a step has findings.
+    A step runs again only where its settings, reeltalk, or the content of what it reads changed. Run it again to go on
+    after an interruption. Exit code 1 where a step has findings.
+
+    Example: `reeltalk run`, or `reeltalk run kitchen/project.yaml --force evaluate:blind`.
 
     Parameters
     ----------
@@ -79,7 +83,14 @@ def run_project(
         A step: those before it are not looked at.
     force
         A step that is made anew though nothing changed. May be repeated.
+    plan
+        Say what would run and why, and forecast what the steps would ask and cost; run nothing.
     """
+    if plan:
+        if only or since or force:
+            raise SettingError("--plan looks at all steps; leave out --only, --from and --force")
+        return _plan_run(project)
+    from reeltalk.cli.commands import run
     from reeltalk.project.running import Chosen, Runner
 
     read, steps = project_steps(project)
@@ -94,34 +105,24 @@ def run_project(
     return code
 
 
-@plan.command(name="run")
-def plan_run(project: Path = PROJECT_FILE, /) -> int:
-    """Say what `reeltalk run` would run and why, and forecast what its steps would ask and cost; runs nothing.
-
-    Example: `reeltalk plan run kitchen/project.yaml`
-
-    Parameters
-    ----------
-    project
-        File of the project.
-    """
-    from reeltalk.cli.command_options import command_of
-    from reeltalk.project.forecasting import FORECAST, tell_plan
+def _plan_run(project: Path) -> int:
+    from reeltalk.cli.commands import run
+    from reeltalk.project.forecasting import tell_plan
     from reeltalk.project.records import Fingerprints, read_records
     from reeltalk.project.running import standings
 
     read, steps = project_steps(project)
     folder, records = read.folder, read_records(read.folder)
     found = standings(steps, records, Fingerprints(folder, dict(records.files)), folder, __version__)
-    plans = {name: command_of(("plan", name)) for name in FORECAST}
-    return tell_plan(steps, found, folder, plans, run, lambda line: print(line, flush=True))
+    return tell_plan(steps, found, folder, run, lambda line: print(line, flush=True))
 
 
-@app.command(sort_key=0)
 def status(project: Path = PROJECT_FILE, /) -> int:
     """Say which steps of a project are done, out of date or failed, and where their results are.
 
-    Example: `reeltalk status kitchen/project.yaml`. Exit code 1 where a step is still to be run.
+    Exit code 1 where a step is still to be run.
+
+    Example: `reeltalk status kitchen/project.yaml`.
 
     Parameters
     ----------
@@ -151,7 +152,137 @@ def project_steps(project: Path) -> "tuple[Project, tuple[Step, ...]]":
 @functools.cache
 def section_commands() -> "dict[str, Command]":
     """The command of each section of a project file, by the section's name."""
-    from reeltalk.cli.command_options import command_of
     from reeltalk.project.sections import SECTIONS
 
     return {section.name: command_of(section.command) for section in SECTIONS.values()}
+
+
+def command_of(words: Sequence[str]) -> Command:
+    """A command with its options.
+
+    Args:
+        words: What is typed after `reeltalk`, as `world film`.
+    """
+    from reeltalk.cli.commands import app
+
+    found = app
+    for word in words:
+        found = found[word]
+    options: list[Option] = []
+    settings: type[BaseModel] | None = None
+    for argument in found.assemble_argument_collection(parse_docstring=True):
+        if argument.names == ("*",):
+            settings = argument.hint
+            continue
+        # What belongs to a settings model follows it; keys name the way into it.
+        options.append(_option(argument, settings if argument.keys else None))
+    help = " ".join((inspect.getdoc(found.default_command) or "").split("\n\n")[0].split())
+    return Command(tuple(words), help, tuple(options))
+
+
+def _option(argument: Argument, settings: type[BaseModel] | None) -> Option:
+    field, name = argument.field_info, argument.names[0]
+    flag = name if name.startswith("--") else None
+    empty = inspect.Parameter.empty
+    # Of many positional arguments each is one; the project gives them as a list.
+    several = field.kind is inspect.Parameter.VAR_POSITIONAL
+    negatives = [found for found in argument.names[1:] if found.startswith("--no-")]
+    return Option(
+        key=name.removeprefix("--").lower().replace("-", "_"),
+        flag=flag,
+        kind=argument.hint if several or field.annotation is empty else field.annotation,
+        default=REQUIRED if field.default is empty else field.default,
+        help=" ".join((argument.parameter.help or "").split()),
+        negative=negatives[0] if negatives else None,
+        settings=settings,
+    )
+
+
+def demo(
+    *,
+    out: Path | None = None,
+    video: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
+    model: str | None = None,
+    base_url: str | None = None,
+    api_key_env: str = "OPENAI_API_KEY",
+    sees: Literal["images", "text"] = "images",
+    detector: str | None = None,
+    judge: str | None = None,
+    judge_base_url: str | None = None,
+    connections: int = 4,
+    timeout_s: float = 120.0,
+    max_reply_tokens: int = 2048,
+    max_calls: int | None = None,
+    preflight: bool = True,
+) -> int:
+    """Walk through all stages: film a household, curate, construct, play, judge, report; offline, in three minutes.
+
+    Run it again to go on after an interruption.
+
+    Example: `reeltalk demo`, or with a video and a language model of your own `reeltalk demo --video my.mp4 --model
+    qwen3-vl --base-url http://localhost:8000/v1 --judge gpt-4o-mini --judge-base-url https://api.openai.com/v1`.
+
+    Parameters
+    ----------
+    out
+        Folder that receives all of it, the report in its folder site; build/demo, or build/own for own videos.
+    video
+        A video of your own, in place of the household; several are given one after the other.
+    model
+        Model that writes questions about your videos and answers them, as its server knows it.
+    base_url
+        Address of an OpenAI-compatible server; OpenAI's own by default.
+    api_key_env
+        Environment variable that holds the key, also the judge's.
+    sees
+        text: the model takes no pictures.
+    detector
+        Detector of objects, as for `construct`; a model that takes no pictures is told of what it finds.
+    judge
+        Model that judges the answers; without one they are compared with the references by their words.
+    judge_base_url
+        Address of the judge's server; that of the model by default.
+    connections
+        Requests at a time.
+    timeout_s
+        Longest wait for one reply.
+    max_reply_tokens
+        Longest reply of the model as a writer.
+    max_calls
+        Hard limit of the requests of each step.
+    preflight
+        Ask each server for one small reply before anything is decoded, to find out what is wrong with it.
+    """
+    from reeltalk.benchmarks.own_videos import Asked
+    from reeltalk.benchmarks.own_videos import build as build_own
+
+    asked = Asked(
+        model=model or "",
+        base_url=base_url,
+        api_key_env=api_key_env,
+        sees=sees,
+        detector=detector,
+        judge=judge,
+        judge_base_url=judge_base_url,
+        connections=connections,
+        timeout_s=timeout_s,
+        max_reply_tokens=max_reply_tokens,
+        max_calls=max_calls,
+        preflight=preflight,
+    )
+    if video:
+        if not model:
+            raise SettingError("--video needs --model, the language model that writes and answers")
+        if connections < 1 or timeout_s <= 0 or max_reply_tokens < 1 or (max_calls is not None and max_calls < 1):
+            raise SettingError("--connections, --timeout-s, --max-reply-tokens and --max-calls must be above 0")
+        with Bar() as bar:
+            page = build_own(video, out or Path("build/own"), asked, tell=say, progress=bar.show)
+    else:
+        if model is not None or asked != Asked(""):
+            raise SettingError("all options but --out are for videos of your own; give --video FILE too")
+        from reeltalk.benchmarks.household import build
+
+        with Bar() as bar:
+            page = build(out or Path("build/demo"), tell=say, progress=bar.show)
+    print(f"report: {page}")
+    return 0

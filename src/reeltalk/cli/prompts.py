@@ -1,93 +1,66 @@
-"""Commands that show our prompts, write them out, and take the authors' own from what the user has."""
+"""The command that shows our prompts, writes them out, and takes the authors' own from what the user has."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from cyclopts import App
+from cyclopts import Parameter
 
-from reeltalk.cli.app import app
-
-prompts = App(name="prompts", help="Show prompts, and make folders of them for --prompts.", sort_key=5)
-app.command(prompts)
+from reeltalk.cli.options import OUT
+from reeltalk.errors import SettingError
 
 
-@prompts.command(name="list", sort_key=1)
-def list_(*, prompts: Path | None = None) -> int:
-    """List all prompts that --prompts can replace: name, version, hash, and placeholders.
+def prompts(
+    *names: str,
+    prompts: Path | None = None,
+    source: Annotated[Literal["svbench", "vdact", "mt-video-bench"] | None, Parameter(name="--from")] = None,
+    clone: Path | None = None,
+    out: Annotated[Path | None, OUT] = None,
+) -> int:
+    """List the prompts that --prompts can replace, show one, or write them into a folder to change them.
 
-    Example: `reeltalk prompts list`, or `reeltalk prompts list --prompts my-prompts` to check a folder and see which
-    prompts are its own.
+    Without a name, all prompts are listed with version, hash and placeholders. A name prints its file. --out writes
+    prompts into a folder that commands take as --prompts; unchanged files give the same requests and signatures. With
+    --from and --clone, the folder gets the authors' prompts, from a clone of their repository or the text of their
+    paper; nothing of a clone is run.
 
-    Parameters
-    ----------
-    prompts
-        A folder of prompts of your own.
-    """
-    from reeltalk.stages.prompt_folders import listed
-
-    for one in listed(prompts):
-        print(one.line)
-    return 0
-
-
-@prompts.command(sort_key=2)
-def show(name: str, /) -> int:
-    """Print one of our prompts as it stands in its file.
-
-    Example: `reeltalk prompts show judge/vdeval`.
+    Example: `reeltalk prompts`, `reeltalk prompts judge/vdeval`, `reeltalk prompts judge/vdeval --out my-prompts`, or
+    `reeltalk prompts --from vdact --clone VDAct --out vdact-prompts`.
 
     Parameters
     ----------
-    name
-        As `reeltalk prompts list` has it.
-    """
-    from reeltalk.stages.prompt_folders import prompt_file
-
-    print(prompt_file(name).rstrip("\n"))
-    return 0
-
-
-@prompts.command(sort_key=3)
-def export(folder: Path, /, *names: str) -> int:
-    """Write our prompts into a folder, to change them there and pass it as --prompts.
-
-    Example: `reeltalk prompts export my-prompts judge/vdeval judge/vdeval_example`. Unchanged files give the same
-    requests and the same signatures.
-
-    Parameters
-    ----------
-    folder
-        Folder that appears.
     names
-        Prompts as `judge/vdeval`, or all of a job as `judge`; all where none is named.
-    """
-    from reeltalk.stages.prompt_folders import export as write
-
-    print(f"{write(folder, names):,} prompts: {folder}")
-    return 0
-
-
-@prompts.command(sort_key=4)
-def adopt(source: Literal["svbench", "vdact", "mt-video-bench"], path: Path, /, *, out: Path) -> int:
-    """Make a folder of the authors' prompts from a clone of their repository, or from the text of their paper.
-
-    Example: `reeltalk prompts adopt vdact VDAct --out vdact-prompts`, then `reeltalk judge results/model.json --format
-    vdact --bench benchmarks/vdact --protocols vdeval --published --prompts vdact-prompts --judge
-    gpt-4o-mini-2024-07-18 --out runs/model`. Nothing of a clone is run.
-
-    Parameters
-    ----------
+        Prompts as `judge/vdeval`; to write them also all of a job, as `judge`. All where none is named.
+    prompts
+        List a folder of prompts of your own: checks it, and marks the prompts that differ from ours.
     source
-        Whose prompts.
-    path
-        A clone of the repository, or a text file of the paper.
+        Authors whose prompts are taken.
+    clone
+        With --from: a clone of the repository, or a text file of the paper.
     out
         Folder that appears.
     """
-    from reeltalk.stages.prompt_folders import adopt as write
+    from reeltalk.stages import prompt_folders
 
-    adopted = write(source, path, out)
-    for name, file in adopted.items():
-        print(f"{name}: from {file}")
-    print(f"{len(adopted):,} prompts: {out}")
+    if (source is None) != (clone is None):
+        raise SettingError("--from and --clone are given together: the authors, and the place of their prompts")
+    if source is not None and clone is not None:
+        if out is None or names or prompts is not None:
+            raise SettingError("--from takes --clone and --out only")
+        adopted = prompt_folders.adopt(source, clone, out)
+        for name, file in adopted.items():
+            print(f"{name}: from {file}")
+        print(f"{len(adopted):,} prompts: {out}")
+        return 0
+    if out is not None:
+        if prompts is not None:
+            raise SettingError("--prompts lists a folder; leave it out to write one with --out")
+        print(f"{prompt_folders.export(out, names):,} prompts: {out}")
+        return 0
+    if names:
+        if len(names) > 1 or prompts is not None:
+            raise SettingError("name one prompt to show it, or give --out FOLDER to write several")
+        print(prompt_folders.prompt_file(names[0]).rstrip("\n"))
+        return 0
+    for one in prompt_folders.listed(prompts):
+        print(one.line)
     return 0

@@ -1,4 +1,4 @@
-"""Commands that tag questions: propose, train, measure, review, apply."""
+"""Commands that tag questions, and that train a tagger."""
 
 import contextlib
 import json
@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.cli.app import OVERWRITE, Bar, app, print_report, refuse_existing, say, settings_of
 from reeltalk.cli.evaluation_options import LIMITS, Limits
+from reeltalk.cli.options import DRY_RUN, FLAG, OUT, OVERWRITE, SELECT, SELECTION
+from reeltalk.cli.terminal import Bar, print_report, refuse_existing, say
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.llm.model import Temperature
 from reeltalk.schema.server_address import ServerAddress, check_server
-from reeltalk.schema.settings import check_counts
+from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
     from reeltalk.construct.tagging.taggers import Tagger
     from reeltalk.store.benchmark import Benchmark
 
-tag = App(name="tag", sort_key=5)
-app.command(tag)
+tag = App(name="tag", group_commands=Group("Commands", sort_key=90), group_parameters=Group("Tagging", sort_key=1))
 
 REPLIES = "tag-replies.sqlite"
 TAGS_SHOWN = 19
@@ -43,7 +43,7 @@ class TaggerOptions(BaseModel):
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable that holds the key."""
     prompts: Path | None = None
-    """Folder of prompts in place of ours, as `reeltalk prompts export` writes one."""
+    """Folder of prompts in place of ours, as `reeltalk prompts --out` writes one."""
     samples: Annotated[int, Field(ge=1, le=99)] = 3
     """Replies that are asked for about the same turns; the share that gives a tag is how likely it is."""
     temperature: Temperature = 0.7
@@ -56,9 +56,9 @@ class TaggerOptions(BaseModel):
     """Price of a million tokens of reply."""
 
 
-Tagging = Annotated[TaggerOptions, Parameter(name="*")]
-Settings = Annotated[TagSettings, Parameter(name="*")]
-Reviewing = Annotated[ReviewSettings, Parameter(name="*")]
+Tagging = Annotated[TaggerOptions, Parameter(name="*", group=Group("Tagger", sort_key=2))]
+Settings = Annotated[TagSettings, Parameter(name="*", group=SELECTION)]
+Reviewing = Annotated[ReviewSettings, Parameter(name="*", group=Group("Doubts", sort_key=3))]
 TAGGING, SETTINGS, REVIEWING = TaggerOptions(), TagSettings(), ReviewSettings()
 
 
@@ -67,7 +67,14 @@ def propose(
     benchmark: Path,
     /,
     *,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    measure: Annotated[bool, FLAG] = False,
+    doubts: Annotated[bool, FLAG] = False,
+    apply: Path | None = None,
+    split: Annotated[str | None, SELECT] = None,
+    limit: Annotated[int | None, SELECT] = None,
+    out: Annotated[Path | None, OUT] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    dry_run: Annotated[bool, DRY_RUN] = False,
     options: Tagging = TAGGING,
     settings: Settings = SETTINGS,
     review: Reviewing = REVIEWING,
@@ -75,17 +82,51 @@ def propose(
 ) -> int:
     """Propose CogME's tags for the turns of a benchmark that lack them; what people and rules gave stays.
 
-    Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`, or offline
-    `reeltalk tag benchmarks/kitchen --tagger tagger.npz`. Run it again to go on after an interruption: replies are
-    kept. Exit code 1 where turns are left untagged.
+    Run it again to go on after an interruption: replies are kept. Exit code 1 where turns are left untagged.
+
+    --measure changes nothing: it compares a tagger with the tags that people or rules gave, as agreement by tag,
+    calibration, and the gain of a review. --doubts lists the proposals that a person should look at, the most doubtful
+    first, as JSON lines; correct `target`, `content` and `thinking` in them and give the file to --apply. No tagger
+    changes those turns from then on.
+
+    Example: `reeltalk tag benchmarks/kitchen --model qwen3 --base-url http://localhost:8000/v1`, or offline `reeltalk
+    tag benchmarks/kitchen --tagger tagger.npz`; then `reeltalk tag benchmarks/kitchen --doubts --out doubts.jsonl` and
+    `reeltalk tag benchmarks/kitchen --apply doubts.jsonl`.
 
     Parameters
     ----------
     benchmark
         A benchmark with turns.
+    measure
+        Measure the tagger against the tags that are there; needs --tagger or --model.
+    doubts
+        List the proposals that a person should look at; needs no tagger.
+    apply
+        Give turns the tags of a list of doubts that a person corrected.
+    split
+        With --measure: only turns about videos of this split.
+    limit
+        With --measure and --doubts: only the first so many turns.
+    out
+        With --measure a JSON file of all numbers; with --doubts the list, on standard output by default.
+    overwrite
+        Replace the file that is there.
     dry_run
         Say what would be tagged; write nothing and ask no model.
     """
+    modes = [name for name, given in (("--measure", measure), ("--doubts", doubts), ("--apply", apply)) if given]
+    if len(modes) > 1 or (modes and dry_run):
+        raise SettingError(f"{modes[0]} is given alone; leave out {modes[1] if len(modes) > 1 else '--dry-run'}")
+    if (split is not None or limit is not None) and modes not in (["--measure"], ["--doubts"]):
+        raise SettingError("--split and --limit are for --measure and --doubts")
+    if (out is not None or overwrite) and modes not in (["--measure"], ["--doubts"]):
+        raise SettingError("--out and --overwrite are for --measure and --doubts")
+    if measure:
+        return _measure(benchmark, options, limits, out, split=split, limit=limit, overwrite=overwrite)
+    if doubts:
+        return _list_doubts(benchmark, limit, out, overwrite=overwrite)
+    if apply is not None:
+        return _apply(benchmark, apply)
     from reeltalk.construct.tagging.stage import lacking
     from reeltalk.construct.tagging.stage import tag as run_stage
     from reeltalk.store.benchmark import Benchmark
@@ -109,14 +150,16 @@ def propose(
     if dry_run:
         print("nothing was written: --dry-run")
     elif done.tagged or done.untagged:
-        print(f"proposed by {tagger.signature}, verified by nobody; 'reeltalk tag review {benchmark}' lists the doubts")
+        print(
+            f"proposed by {tagger.signature}, verified by nobody; 'reeltalk tag {benchmark} --doubts' lists the doubts"
+        )
     return 1 if done.untagged else 0
 
 
 @tag.command(sort_key=1)
 def train(
     *benchmarks: Path,
-    out: Path,
+    out: Annotated[Path, OUT],
     name: str | None = None,
     reads: Literal["question", "question+answer"] = "question+answer",
     split: str | None = None,
@@ -125,8 +168,9 @@ def train(
 ) -> int:
     """Train a linear tagger on benchmarks whose tags people or rules gave. Needs scikit-learn: the `tag` extra.
 
-    Example: `reeltalk tag train benchmarks/household --split train --out tagger.npz`. Running the tagger needs no
-    scikit-learn.
+    Running the tagger needs no scikit-learn.
+
+    Example: `reeltalk tag train benchmarks/household --split train --out tagger.npz`.
 
     Parameters
     ----------
@@ -163,35 +207,16 @@ def train(
     return 0
 
 
-@tag.command(sort_key=2)
-def measure(
+def _measure(
     benchmark: Path,
-    /,
+    options: TaggerOptions,
+    limits: Limits,
+    out: Path | None,
     *,
-    out: Path | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    overwrite: Annotated[bool, OVERWRITE] = False,
-    options: Tagging = TAGGING,
-    limits: Limits = LIMITS,
+    split: str | None,
+    limit: int | None,
+    overwrite: bool,
 ) -> int:
-    """Measure a tagger against the tags that people or rules gave: agreement by tag, calibration, what review adds.
-
-    Example: `reeltalk tag measure benchmarks/household --tagger tagger.npz --split test`. The benchmark is not changed.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark whose turns have tags.
-    out
-        JSON file of all numbers that appears.
-    split
-        Only turns about videos of this split.
-    limit
-        Only the first so many turns.
-    overwrite
-        Replace the file that is there.
-    """
     from itertools import islice
 
     from reeltalk.construct.tagging.measure import lines
@@ -219,31 +244,7 @@ def measure(
     return 1 if found.untagged else 0
 
 
-@tag.command(sort_key=3)
-def review(
-    benchmark: Path,
-    /,
-    *,
-    out: Path | None = None,
-    limit: int | None = None,
-    overwrite: Annotated[bool, OVERWRITE] = False,
-) -> int:
-    """List the proposals that a person should look at, the most doubtful first, as JSON lines to correct.
-
-    Example: `reeltalk tag review benchmarks/kitchen --out doubts.jsonl`; correct `target`, `content` and `thinking` in
-    it, and give it to `reeltalk tag apply`.
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark that was tagged.
-    out
-        File that appears; standard output by default.
-    limit
-        Only the first so many turns.
-    overwrite
-        Replace the file that is there.
-    """
+def _list_doubts(benchmark: Path, limit: int | None, out: Path | None, *, overwrite: bool) -> int:
     from itertools import islice
 
     from reeltalk.construct.tagging.corrections import to_look_at
@@ -262,19 +263,7 @@ def review(
     return 0
 
 
-@tag.command(sort_key=4)
-def apply(benchmark: Path, corrected: Path, /) -> int:
-    """Give turns the tags of a list that a person went through; no tagger changes them from then on.
-
-    Example: `reeltalk tag apply benchmarks/kitchen doubts.jsonl`
-
-    Parameters
-    ----------
-    benchmark
-        A benchmark that was tagged.
-    corrected
-        The list, as `tag review` wrote it and a person corrected it.
-    """
+def _apply(benchmark: Path, corrected: Path) -> int:
     from reeltalk.construct.tagging import corrections
     from reeltalk.store.benchmark import Benchmark
 

@@ -1,35 +1,37 @@
-"""Commands on the household: film scenarios, play a program, export full graphs."""
+"""Commands on the simulated household: film scenarios, film one program, list a house, export its graphs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
-from reeltalk.cli.app import OVERWRITE, Bar, ExecutorName, app, print_report, refuse_existing
+from reeltalk.cli.options import FRAMES, HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import Bar, print_report, refuse_existing
 from reeltalk.errors import SettingError
 from reeltalk.world.settings import FilmSettings
 
 if TYPE_CHECKING:
     from reeltalk.world.house import House
 
-world = App(name="world", help="A simulated household that films itself: videos whose every fact is known.", sort_key=2)
-app.command(world)
+world = App(name="world", group_commands=Group("Commands", sort_key=0), group_parameters=Group("Household", sort_key=1))
 
 DEFAULTS = FilmSettings()
+IN_FRAMES = Parameter(group=FRAMES)
 
 
 @world.command(sort_key=1)
 def film(
     *,
-    into: Path,
-    workers: int | None = None,
+    into: Annotated[Path, OUT],
+    workers: Annotated[int | None, HOW] = None,
     executor: ExecutorName = "local",
-    settings: Annotated[FilmSettings, Parameter(name="*")] = DEFAULTS,
+    settings: Annotated[FilmSettings, Parameter(name="*", group=Group("Film", sort_key=2))] = DEFAULTS,
 ) -> int:
     """Film scenarios of a household into a benchmark: videos, clips, graphs, template summaries, splits by house.
 
-    Example: `reeltalk world film --scenarios 20 --seed 7 --into benchmarks/household`. Run it again to go on after an
-    interruption. The same settings give the same tables and the same frames.
+    Run it again to go on after an interruption. The same settings give the same tables and the same frames.
+
+    Example: `reeltalk world film --scenarios 20 --seed 7 --into benchmarks/household`.
 
     Parameters
     ----------
@@ -52,44 +54,60 @@ def film(
 
 @world.command(sort_key=2)
 def play(
-    program: Path,
+    program: Path | None = None,
     /,
     *,
-    out: Path,
     house: int = 1,
     room: str = "livingroom",
-    width_px: int = 640,
-    fps: int = 10,
     view: str = "switching",
     labels: bool = False,
+    width_px: Annotated[int, IN_FRAMES] = 640,
+    fps: Annotated[int, IN_FRAMES] = 10,
+    out: Annotated[Path | None, OUT] = None,
+    graphs: Annotated[Path | None, OUT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
     """Film one program of your own, written as VirtualHome writes them.
 
-    Example: `reeltalk world play tea.txt --house 3 --out tea.mp4`, where tea.txt holds lines such as
-    `[WALK] <fridge> (3)`. `world objects` lists what a house holds.
+    Without a program, list the rooms and objects of the house, as programs name them. With --graphs, export the full
+    graph of every activity of the house: every object at every situation.
+
+    Example: `reeltalk world play --house 3` lists the house, and `reeltalk world play tea.txt --house 3 --out tea.mp4`
+    films it, where tea.txt holds lines such as `[WALK] <fridge> (3)`.
 
     Parameters
     ----------
     program
         File with a command a line.
-    out
-        Video that appears.
     house
         Number of the house.
     room
         Room in which the person starts.
-    width_px
-        Width of the pictures.
-    fps
-        Frames a second.
     view
         switching or fixed.
     labels
         Write the names of objects into the pictures.
+    width_px
+        Width of the pictures.
+    fps
+        Frames a second.
+    out
+        Video that appears.
+    graphs
+        Folder of N-Triples that appears, for `reeltalk graph curate`; no program is filmed.
     overwrite
-        Replace the file that is there.
+        Replace the file or folder that is there.
     """
+    if graphs is not None:
+        if program is not None or out is not None:
+            raise SettingError("--graphs exports every activity of a house; leave out the program and --out")
+        return _export_graphs(house, graphs, overwrite=overwrite)
+    if program is None:
+        if out is not None:
+            raise SettingError("--out needs a program, the file with a command a line")
+        return _list_objects(house)
+    if out is None:
+        raise SettingError("world play needs --out, the video that appears")
     from reeltalk.store.documents import read_text
     from reeltalk.video.write import write_video
     from reeltalk.world.camera import Camera
@@ -126,17 +144,7 @@ def _house(number: int) -> "House":
         raise SettingError(f"--house: {error}") from None
 
 
-@world.command(sort_key=3)
-def objects(*, house: int = 1) -> int:
-    """List the rooms and objects of a house, as programs name them.
-
-    Example: `reeltalk world objects --house 3`
-
-    Parameters
-    ----------
-    house
-        Number of the house.
-    """
+def _list_objects(house: int) -> int:
     built = _house(house)
     for room in built.rooms.values():
         print(f"<{room.class_name}> ({room.name[len(room.class_name) :]})")
@@ -149,26 +157,7 @@ def objects(*, house: int = 1) -> int:
     return 0
 
 
-@world.command(sort_key=4)
-def graphs(
-    *,
-    out: Path,
-    house: int = 1,
-    overwrite: Annotated[bool, OVERWRITE] = False,
-) -> int:
-    """Export the full graph of every activity of a house: every object at every situation.
-
-    Example: `reeltalk world graphs --house 2 --out full-graphs`, then `reeltalk graph curate full-graphs --out curated`
-
-    Parameters
-    ----------
-    out
-        Folder of N-Triples that appears.
-    house
-        Number of the house.
-    overwrite
-        Replace the folder that is there.
-    """
+def _export_graphs(house: int, out: Path, *, overwrite: bool) -> int:
     from reeltalk.store.atomic import writing_directory
     from reeltalk.world.activities import activities, perform
     from reeltalk.world.facts import activity_triples

@@ -103,7 +103,7 @@ class AskSettings(BaseModel):
     judge: str | None = None
     """Model that judges chains and checklists; the writer itself by default."""
     prompts: Path | None = None
-    """Folder of prompts in place of ours, as 'reeltalk prompts export' writes one."""
+    """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     probe: str | None = None
     """Model that is asked every question without the video and with its evidence, as a gate."""
     connections: Count = 4

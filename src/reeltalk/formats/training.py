@@ -1,7 +1,7 @@
 """A benchmark as training data: StreamingChat for InternVL, ShareGPT for LLaMA-Factory, messages for TRL.
 
 Child processes decode each picture once into `frames/`, which serves all three layouts and the next run. The file of
-samples appears when it has passed the check that `reeltalk validate-sft` runs: every line is read, every picture is
+samples appears when it has passed the check that `reeltalk export --check` runs: every line is read, every picture is
 decoded, and every budget holds.
 """
 

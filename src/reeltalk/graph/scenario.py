@@ -32,7 +32,7 @@ Scenario = tuple[str, ...]
 
 
 class ComposeSettings(BaseModel):
-    """Settings of `reeltalk scenario compose`; the defaults are VDAct's."""
+    """Settings of `reeltalk scenario`; the defaults are VDAct's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

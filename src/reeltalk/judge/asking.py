@@ -49,7 +49,7 @@ def judge_prompt_group() -> PromptGroup:
         optional={name: frozenset(form.get("optional", ())) for name, form in forms.items()},
         replies={name: tuple(form["reply"]) for name, form in forms.items()},
         without={
-            name: f"make it with 'reeltalk prompts adopt {form['from']} PATH --out DIR'"
+            name: f"make it with 'reeltalk prompts --from {form['from']} --clone PATH --out DIR'"
             for name, form in forms.items()
             if "from" in form
         },

@@ -40,7 +40,7 @@ BY_MODEL, BY_WORDS = PROTOCOLS = (
         needs=Need(
             "a rubric or a reference answer",
             lambda turn: turn.rubric is not None or bool(turn.references),
-            "write rubrics with 'reeltalk rubric BENCH'",
+            "write rubrics with 'reeltalk construct BENCH --rubrics'",
         ),
         measures=(per_cent(NAMES["model"], "Rubric"),),
         credit_rank=20,

@@ -24,7 +24,7 @@ class JudgeSettings(BaseModel):
     compat: bool = False
     """Show beside each fixed figure what the official script would have made of the same replies."""
     prompts: Path | None = None
-    """Folder of prompts in place of ours, as 'reeltalk prompts export' or 'adopt' writes one."""
+    """Folder of prompts in place of ours, as 'reeltalk prompts --out' writes one."""
     published: bool = False
     """Ask the judge as the official script does: with its prompt, its messages and its sampling. Both figures, fixed
     and official, are read from these replies."""

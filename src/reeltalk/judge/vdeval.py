@@ -149,7 +149,7 @@ class VDEval(TurnJudge):
             "pass --judge-summary " + " or ".join([*(kind for kind, key in SUMMARY_KEYS.items() if count(key)), "none"])
         ]
         if self.summary == "refined":
-            remedies.append("write summaries with 'reeltalk graph refine' and import them")
+            remedies.append("write summaries with 'reeltalk graph tell --model' and import them")
         if not videos:
             remedies.append("name the benchmark with --bench")
         lack = f"none of the {len(videos):,} videos has one" if videos else "no benchmark is known that has one"

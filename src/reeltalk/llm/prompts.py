@@ -185,7 +185,7 @@ def prompt_files(folder: Path) -> list[Path]:
         InputError: It holds too many files, or a link.
     """
     if not folder.is_dir():
-        raise SettingError(f"--prompts {folder}: no such folder; 'reeltalk prompts export {folder}' writes ours there")
+        raise SettingError(f"--prompts {folder}: no such folder; 'reeltalk prompts --out {folder}' writes ours there")
     found: list[Path] = []
     waiting = [folder]
     while waiting:
@@ -255,7 +255,7 @@ def check_prompt(prompt: Prompt, name: str, group: PromptGroup, ours: Prompts, p
         )
     lines = _lines(path)
     for missing in sorted(needed - prompt.fields):
-        hint = f"put it where 'reeltalk prompts show {where}' has it"
+        hint = f"put it where 'reeltalk prompts {where}' has it"
         raise InputError(f"the placeholder {{{missing}}} of {where} is missing", file=path, line=lines, hint=hint)
     for word in group.replies.get(name, ()):
         if word not in prompt.text:
@@ -263,7 +263,7 @@ def check_prompt(prompt: Prompt, name: str, group: PromptGroup, ours: Prompts, p
                 f"the reply to {where} is read by {word!r}, which the prompt does not ask for",
                 file=path,
                 line=lines,
-                hint=f"say the form of the reply, as 'reeltalk prompts show {where}' does",
+                hint=f"say the form of the reply, as 'reeltalk prompts {where}' does",
             )
 
 

@@ -29,7 +29,7 @@ ROWS: Final = 200
 """Dialogues on a page of the list."""
 LIST: Final = "dialogues.html"
 MOST_CASES: Final = 300
-"""A report with more dialogues has no case-study figure of each: `reeltalk export-case` draws those one wants."""
+"""A report with more dialogues has no case-study figure of each: `reeltalk report --dialogue` draws those one wants."""
 CASE_FRAMES: Final = 4
 
 

@@ -1,46 +1,29 @@
 """What running a project would run, why, what it would ask and what that would cost."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from reeltalk.project.records import MISSING, Fingerprints, read_records
 from reeltalk.project.running import RunCommand, Standing, standings, typed
-from reeltalk.project.sections import Command
 from reeltalk.project.steps import Step
 
 FORECAST: Final = ("construct", "evaluate")
-"""Sections whose commands `reeltalk plan` can forecast."""
+"""Sections whose commands can forecast with --plan."""
 
 
-def forecast_arguments(step: Step, plans: Mapping[str, Command]) -> tuple[str, ...] | None:
-    """The command line that forecasts a step; None where it asks no model.
-
-    Args:
-        step: The step.
-        plans: The commands that forecast, by section.
-    """
-    command = plans.get(step.section)
-    if command is None:
+def forecast_arguments(step: Step) -> tuple[str, ...] | None:
+    """The command line that forecasts a step; None where it asks no model."""
+    if step.section not in FORECAST or (step.section == "construct" and "writer" not in dict(step.options)):
         return None
-    given = dict(step.options)
-    if step.section == "construct" and "writer" not in given:
-        return None
-    known = {option.key for option in command.options}
-    places = step.words[1:]
-    return (
-        *command.words,
-        *places,
-        *(word for key, words in step.options if key in known and key != "out" for word in words),
-    )
+    return (*step.words, "--plan", *(word for key, words in step.options if key != "out" for word in words))
 
 
 def tell_plan(
     steps: Sequence[Step],
     found: Sequence[Standing],
     folder: Path,
-    plans: Mapping[str, Command],
     run_command: RunCommand,
     write: Callable[[str], None],
 ) -> int:
@@ -50,7 +33,6 @@ def tell_plan(
         steps: All steps.
         found: How each stands.
         folder: The project's folder.
-        plans: The commands that forecast, by section.
         run_command: Runs a command line.
         write: Takes a line.
 
@@ -66,7 +48,7 @@ def tell_plan(
             continue
         write(f"{step.name}: {standing.why}")
         write(f"  $ {typed(step.arguments)}")
-        asks = forecast_arguments(step, plans)
+        asks = forecast_arguments(step)
         if asks is not None and any(read.path in to_come or prints.of(read) == MISSING for read in step.reads):
             write("  what it asks can be said when the steps before it are done")
         elif asks is not None:

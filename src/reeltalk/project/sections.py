@@ -84,7 +84,7 @@ class Section:
 
 
 def _section(name: str, command: str, *filled: str) -> Section:
-    return Section(name, tuple(command.split()), frozenset(filled) | {"overwrite", "delete_replies"})
+    return Section(name, tuple(command.split()), frozenset(filled) | {"overwrite", "delete_replies", "plan"})
 
 
 SECTIONS: Final = {
@@ -94,11 +94,13 @@ SECTIONS: Final = {
         _section("film", "world film", "into"),
         _section("curate", "curate", "into"),
         _section("import", "import", "benchmark"),
-        _section("construct", "construct", "benchmark"),
-        _section("evaluate", "evaluate", "benchmark", "out"),
-        _section("judge", "judge", "sources", "out", "bench", "format"),
+        _section("construct", "construct", "benchmark", "rubrics"),
+        _section("evaluate", "evaluate", "benchmark", "out", "latency_s", "judge_latency_s"),
+        _section("judge", "judge", "sources", "out", "bench", "format", "attack", "every"),
         _section("compare", "compare", "runs", "out"),
-        _section("report", "report", "runs", "out", "bench", "format"),
+        _section(
+            "report", "report", "runs", "out", "bench", "format", "dialogue", "turns", "models", "scenarios", "only"
+        ),
         _section("release", "freeze", "benchmark", "release"),
     )
 }

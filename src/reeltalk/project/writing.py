@@ -114,7 +114,7 @@ def _lines(template: Template, name: str, commands: Mapping[str, Command]) -> It
     about = template.about
     yield from _text(f"{about[0].upper()}{about[1:]}.", "")
     yield from _text(
-        "'reeltalk run' runs what has changed, 'reeltalk plan run' says what that would be and cost, and 'reeltalk "
+        "'reeltalk run' runs what has changed, 'reeltalk run --plan' says what that would be and cost, and 'reeltalk "
         "status' how far it is. Every section is one command, and every setting one of its options. A setting behind a "
         "mark shows its default: take the mark away to change it.",
         "",

@@ -1,7 +1,7 @@
 """A whole project as JSON Lines, and back: what people did, by whom and when, on any database.
 
 Passwords, invitations, sessions, tokens and the keys of requests never leave. Whoever comes back can sign in once an
-operator has given them a new password (`reeltalk review reset-password`).
+operator has given them a new password (`reeltalk review invite --reset`).
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The project's history as it may be told: nobody, in any role, reads what is in work on a unit that is not complete.
 
 Hashes of events are not told at all. They cover what is withheld, and somebody who can guess a decision could check the
-guess against them; `reeltalk review verify` checks the chain where the database is.
+guess against them; `reeltalk review status --verify` checks the chain where the database is.
 """
 
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,7 @@ GROUPS: Final = (CONSTRUCT_EN, CONSTRUCT_ZH, JUDGE, REFINE, TAG)
 
 @dataclass(frozen=True)
 class Listed:
-    """A prompt as `reeltalk prompts list` shows it."""
+    """A prompt as `reeltalk prompts` shows it."""
 
     name: str
     """As `judge/vdeval`."""
@@ -146,7 +146,7 @@ def check_folder(folder: Path | None, *used: PromptGroup) -> None:
     for path in prompt_files(folder):
         if path not in places:
             name = path.relative_to(folder).with_suffix("").as_posix()
-            raise InputError(f"there is no prompt {name}", file=path, hint="'reeltalk prompts list' lists them")
+            raise InputError(f"there is no prompt {name}", file=path, hint="'reeltalk prompts' lists them")
     replaced = {group.name: prompts_in(folder, group).replaced for group in GROUPS}
     if used and not any(replaced[group.name] for group in used):
         held = ", ".join(f"{name}/{one}" for name, found in replaced.items() for one in found) or "no prompt at all"
@@ -188,7 +188,7 @@ def _place(name: str) -> tuple[PromptGroup, Path | None]:
     job, _, own = name.rpartition("/")
     group = next((group for group in GROUPS if group.name == job and own in group.names), None)
     if group is None:
-        raise SettingError(f"no prompt '{name}'; 'reeltalk prompts list' lists them")
+        raise SettingError(f"no prompt '{name}'; 'reeltalk prompts' lists them")
     return group, group.ours.get(own)
 
 

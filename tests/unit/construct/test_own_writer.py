@@ -42,7 +42,7 @@ def test_it_writes_in_place_of_the_graph(household: Path, tmp_path: Path, capsys
     opened = Benchmark.open(tmp_path / "household")
     assert 0 < opened.rows(CHAINS) <= 3
     assert opened.manifest.files["chains.jsonl"].settings["writer"] == "reluctant:v1"
-    assert run(["plan", "construct", benchmark, "--writer", f"{mine}:Reluctant"]) == 0
+    assert run(["construct", "--plan", benchmark, "--writer", f"{mine}:Reluctant"]) == 0
     assert "asks no model of ours" in capsys.readouterr().out
 
 

@@ -183,7 +183,7 @@ def test_a_dry_run_writes_nothing(bench: Benchmark) -> None:
 def test_what_people_put_right_stays(bench: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
     tag(bench, Fixed(), TagSettings(), ReviewSettings(review_share=1))
     listed = bench.path.parent / "doubts.jsonl"
-    assert run(["tag", "review", str(bench.path), "--out", str(listed)]) == 0
+    assert run(["tag", "--doubts", str(bench.path), "--out", str(listed)]) == 0
     rows = [json.loads(line) for line in listed.read_text().splitlines()]
     assert [row["margin"] for row in rows] == sorted(
         [row["margin"] for row in rows], key=lambda m: -1 if m is None else m
@@ -192,7 +192,7 @@ def test_what_people_put_right_stays(bench: Benchmark, capsys: pytest.CaptureFix
     for row in rows:
         row |= {"target": ["Place", "Event"], "content": ["Context"], "thinking": "Reasoning"}
     listed.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n")
-    assert run(["tag", "apply", str(bench.path), str(listed)]) == 0
+    assert run(["tag", str(bench.path), "--apply", str(listed)]) == 0
     assert "4 turns looked at, 4 of them changed" in capsys.readouterr().out
     tag(Benchmark.open(bench.path), Fixed("Event"), TagSettings(replace="proposed"), ReviewSettings())
     found = labels(bench)
@@ -227,7 +227,7 @@ def test_a_list_that_cannot_be_used_is_refused_with_its_line(
 ) -> None:
     listed = bench.path.parent / "doubts.jsonl"
     listed.write_text(line)
-    assert run(["tag", "apply", str(bench.path), str(listed)]) == 2
+    assert run(["tag", str(bench.path), "--apply", str(listed)]) == 2
     assert says in capsys.readouterr().err
 
 
@@ -254,7 +254,8 @@ def test_a_tagger_is_trained_measured_and_used_on_the_command_line(
     assert run(["tag", "train", str(household), "--split", "train", "--out", str(tagger)]) == 0
     assert "calibrated by kind of question" in capsys.readouterr().out
     assert (
-        run(["tag", "measure", str(household), "--tagger", str(tagger), "--split", "test", "--out", str(measures)]) == 0
+        run(["tag", "--measure", str(household), "--tagger", str(tagger), "--split", "test", "--out", str(measures)])
+        == 0
     )
     out = capsys.readouterr().out
     assert "intervals are rough" in out or "no interval" in out
@@ -275,7 +276,7 @@ def test_a_tagger_is_trained_measured_and_used_on_the_command_line(
     assert "tag: 0 turns tagged" in capsys.readouterr().out
     assert run(["tag", str(bare), "--tagger", str(tagger)]) == 0
     assert "verified by nobody" in capsys.readouterr().out
-    assert run(["tag", "measure", str(bare), "--tagger", str(tagger)]) == 2
+    assert run(["tag", "--measure", str(bare), "--tagger", str(tagger)]) == 2
     assert "a person or a rule" in capsys.readouterr().err
 
 
@@ -316,6 +317,6 @@ def test_a_benchmark_without_turns_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert "has no turns to tag" in capsys.readouterr().err
     assert run(["tag", "train", str(empty.path), "--out", str(tmp_path / "t.npz")]) == 2
     assert "no turn has tags" in capsys.readouterr().err
-    assert run(["tag", "review", str(empty.path)]) == 2
+    assert run(["tag", "--doubts", str(empty.path)]) == 2
     assert "no proposed tags" in capsys.readouterr().err
     assert run(["tag", str(tmp_path / "nowhere"), "--tagger", "household"]) == 2

@@ -7,7 +7,7 @@ import pytest
 import sample_videos
 
 from reeltalk.cli import run
-from reeltalk.cli.app import Bar
+from reeltalk.cli.terminal import Bar
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_file
 from reeltalk.store.tables import VIDEOS

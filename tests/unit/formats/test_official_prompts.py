@@ -99,11 +99,11 @@ def test_an_adopted_folder_is_one_that_prompts_can_be_listed_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = clone(tmp_path / "VDAct", VDEval__prompt_py=VDACT)
-    assert run(["prompts", "adopt", "vdact", str(folder), "--out", str(tmp_path / "own")]) == 0
-    assert run(["prompts", "list", "--prompts", str(tmp_path / "own")]) == 0
+    assert run(["prompts", "--from", "vdact", "--clone", str(folder), "--out", str(tmp_path / "own")]) == 0
+    assert run(["prompts", "--prompts", str(tmp_path / "own")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if line.endswith("(yours)")).startswith("judge/vdeval-published: ")
-    assert run(["prompts", "adopt", "vdact", str(folder), "--out", str(tmp_path / "own")]) == 2
+    assert run(["prompts", "--from", "vdact", "--clone", str(folder), "--out", str(tmp_path / "own")]) == 2
     assert "holds something already" in capsys.readouterr().err
 
 

@@ -153,7 +153,7 @@ def test_a_conversation_that_is_too_long_is_cut_and_told(
     assert second["conversations"][0]["value"].startswith(
         "Earlier in this conversation:\nQuestion: Q01?\nAnswer: A01.\n\n<image>\n"
     )
-    assert run(["validate-sft", str(out / "streamingchat.jsonl"), "--max-frames", "4"]) == 1
+    assert run(["export", "trl", str(out / "streamingchat.jsonl"), "--check", "--max-frames", "4"]) == 1
     assert "streamingchat.jsonl:2 at $" in capsys.readouterr().out
 
 
@@ -169,7 +169,7 @@ def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys
     (out / "frames/film/00001000.jpg").write_bytes(b"\xff\xd8 no picture")
     (out / "frames/film/00002000.jpg").write_bytes(b"")
     capsys.readouterr()
-    assert run(["validate-sft", str(file)]) == 1
+    assert run(["export", "trl", str(file), "--check"]) == 1
     text = capsys.readouterr().out
     for part in (
         "frame 0 cannot be used: there is no such file, got 'frames/film/00000000.jpg'",
@@ -182,10 +182,10 @@ def test_the_check_names_file_line_and_field(bench: Path, tmp_path: Path, capsys
         "6 problems",
     ):
         assert part in text
-    assert run(["validate-sft", str(file), "--limit", "1", "--root", str(tmp_path / "nowhere")]) == 2
+    assert run(["export", "trl", str(file), "--check", "--problems", "1", "--root", str(tmp_path / "nowhere")]) == 2
     (out / "empty.jsonl").write_text("\n")
-    assert run(["validate-sft", str(out / "empty.jsonl")]) == 1
-    assert run(["validate-sft", str(out / "none.jsonl")]) == 2
+    assert run(["export", "trl", str(out / "empty.jsonl"), "--check"]) == 1
+    assert run(["export", "trl", str(out / "none.jsonl"), "--check"]) == 2
 
 
 @pytest.mark.parametrize(

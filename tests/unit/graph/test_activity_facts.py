@@ -99,7 +99,7 @@ def test_measured_times_give_the_mean_length_of_the_published_videos(
 def test_stats_print_figure_2a_of_the_released(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = shared / "data/vdact"
     map_ = str(data / "derived/scenario_to_activities.json")
-    assert run(["stats", str(data / "kg_activity.zip"), "--scenarios", map_]) == 0
+    assert run(["report", "--format", "text", str(data / "kg_activity.zip"), "--scenarios", map_]) == 0
     shown = capsys.readouterr().out
     assert "HouseArrangement" in shown
     assert "by the words of their names, since their graphs state none" in shown

@@ -152,7 +152,7 @@ def test_graphs_are_found_in_folders_archives_and_benchmarks(samples: Path, tmp_
 
 def test_a_scenario_is_joined_by_next_activity(samples: Path, tmp_path: Path) -> None:
     data = samples / "vdact"
-    command = ["scenario", "join", str(data / "scenario_to_activities.json"), str(data / "kg_activity")]
+    command = ["scenario", str(data / "kg_activity"), "--join", str(data / "scenario_to_activities.json")]
     assert run([*command, "--out", str(tmp_path / "out")]) == 0
     store = KnowledgeGraph()
     import pyoxigraph
@@ -171,7 +171,7 @@ def test_videos_are_joined_with_their_graphs(samples: Path, tmp_path: Path) -> N
     (tmp_path / "videos").mkdir()
     for name, frames in (("Wash_mug1_scene1", 48), ("Read_book1_scene1", 24), ("Make_coffee1_scene2", 24)):
         shutil.copy(Numbered("join-a.mp4", frames=frames).make()[0], tmp_path / f"videos/{name}.mp4")
-    command = ["scenario", "join", str(data / "scenario_to_activities.json"), str(data / "kg_activity")]
+    command = ["scenario", str(data / "kg_activity"), "--join", str(data / "scenario_to_activities.json")]
     command += ["--videos", str(tmp_path / "videos"), "--out"]
     assert run([*command, str(tmp_path / "out")]) == 0
     assert json.loads((tmp_path / "out/starts.json").read_text()) == {"09001": [0.0, 2.0], "09002": [0.0]}
@@ -227,9 +227,9 @@ def test_ground_lists_claims_and_exits_with_1(
     data = samples / "vdact"
     rest = [str(data / "kg_activity"), "--scenarios", str(data / "scenario_to_activities.json")]
     rest += ["--initial-rooms", str(data / "initial_rooms.json")]
-    assert run(["graph", "ground", str(data / "scenario_refine_summaries"), *rest]) == 0
+    assert run(["graph", "tell", *rest, "--check", str(data / "scenario_refine_summaries")]) == 0
     (tmp_path / "09002.txt").write_text("The person drinks the coffee.")
-    assert run(["graph", "ground", str(tmp_path), *rest]) == 1
+    assert run(["graph", "tell", *rest, "--check", str(tmp_path)]) == 1
     assert "09002: sentence 1: 'drinks'" in capsys.readouterr().out
 
 

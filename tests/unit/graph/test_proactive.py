@@ -183,7 +183,7 @@ def test_a_story_without_times_has_no_tasks(stories: list[Story]) -> None:
 
 
 def test_tasks_are_a_table_of_the_benchmark(household: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["proactive", "write", str(household.path), "--per-kind", "2", "--seed", "3"]) == 0
+    assert run(["graph", "questions", "--proactive", str(household.path), "--per-kind", "2", "--seed", "3"]) == 0
     assert "left out" not in capsys.readouterr().out
     opened = Benchmark.open(household.path)
     rows = list(opened.read(PROACTIVE))
@@ -192,7 +192,7 @@ def test_tasks_are_a_table_of_the_benchmark(household: Benchmark, capsys: pytest
     allowed = {(s, name) for s in SPLITS for kind in proactive_forms() for name, _ in proactive_forms_of(kind, s)}
     assert {(splits[row.video_id], row.extra["form"]) for row in rows} <= allowed
     assert [found for found in validate(opened) if found.where.startswith("proactive")] == []
-    assert run(["proactive", "write", str(household.path)]) == 2
+    assert run(["graph", "questions", "--proactive", str(household.path)]) == 2
     assert "pass --overwrite" in capsys.readouterr().err
     again = write_tasks(opened, per_kind=2, seed=3, overwrite=True)
     assert again.tasks == len(rows)

@@ -187,11 +187,11 @@ def test_the_command_composes_as_many_as_the_paper(shared: Path, tmp_path: Path,
     with zipfile.ZipFile(data / "kg_activity.zip") as released, zipfile.ZipFile(graphs, "w") as some:
         for name in sorted(released.namelist())[:: 1 if full else 6]:
             some.writestr(name, released.read(name))
-    command = ["scenario", "compose", str(graphs), "--sample", str(sample)]
+    command = ["scenario", str(graphs), "--sample", str(sample)]
     command += ["--initial-rooms", str(data / "derived/initial_rooms.json"), "--out", str(tmp_path / "map.json")]
     assert run(command) == 0
     assert len(read_scenarios(tmp_path / "map.json")) == sample
-    assert run(["scenario", "check", str(tmp_path / "map.json"), *command[2:3], *command[5:7]]) == 0
+    assert run([*command[:2], "--check", str(tmp_path / "map.json"), *command[4:6]]) == 0
 
 
 @pytest.mark.parametrize(

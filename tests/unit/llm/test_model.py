@@ -258,7 +258,7 @@ def command(samples: Path, out: Path, url: str) -> list[str]:
     data = samples / "vdact"
     rest = ["--scenarios", str(data / "scenario_to_activities.json"), "--out", str(out), "--model", "tiny"]
     rest += ["--initial-rooms", str(data / "initial_rooms.json"), "--base-url", url, "--connections", "1"]
-    return ["graph", "refine", str(data / "kg_activity"), *rest]
+    return ["graph", "tell", str(data / "kg_activity"), *rest]
 
 
 def test_refining_resumes_and_reports_what_it_cannot_ground(

@@ -38,13 +38,13 @@ def test_exported_and_unchanged_prompts_have_our_signatures(tmp_path: Path) -> N
 
 
 def test_some_prompts_can_be_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["prompts", "export", str(tmp_path / "own"), "tag", "judge/vdeval"]) == 0
+    assert run(["prompts", "tag", "judge/vdeval", "--out", str(tmp_path / "own")]) == 0
     found = {path.relative_to(tmp_path / "own").as_posix() for path in (tmp_path / "own").rglob("*.md")}
     assert found == {"judge/vdeval.md", "tag/manual.md", "tag/repair.md", "tag/request.md"}
-    assert run(["prompts", "export", str(tmp_path / "other"), "judge/none"]) == 2
+    assert run(["prompts", "judge/none", "--out", str(tmp_path / "other")]) == 2
     assert "no prompt 'judge/none'" in capsys.readouterr().err
-    assert run(["prompts", "show", "judge/vdeval-published"]) == 2
-    assert "reeltalk prompts adopt vdact" in capsys.readouterr().err
+    assert run(["prompts", "judge/vdeval-published"]) == 2
+    assert "reeltalk prompts --from vdact" in capsys.readouterr().err
 
 
 def test_a_text_is_taken_as_it_is_where_its_head_says_so() -> None:

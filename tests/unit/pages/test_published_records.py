@@ -267,10 +267,10 @@ def test_markdown_tables_are_whole() -> None:
 
 @pytest.mark.parametrize("format", ["text", "json", "csv", "markdown"])
 def test_the_command_lists_what_is_known(format: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["published", "svbench", "--format", format]) == 0
+    assert run(["report", "--published", "svbench", "--format", format]) == 0
     assert "65.73" in capsys.readouterr().out
 
 
 def test_the_command_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["published", "svbenhc"]) == 2
+    assert run(["report", "--published", "svbenhc"]) == 2
     assert "there are: svbench" in capsys.readouterr().err

@@ -123,12 +123,12 @@ def test_ratings_from_the_command_line_calibrate_judges(tmp_path: Path, capsys: 
         clusters=3,
     )
     write_run(tmp_path / "run", info, answers=answers(models), items=[], summary=[], curves=[])
-    assert run(["review", "rate", str(bench), str(tmp_path / "run"), "--scale", "rating", "--overlap", "1"]) == 0
+    assert run(["review", "add", str(bench), "rate", str(tmp_path / "run"), "--scale", "rating", "--overlap", "1"]) == 0
     assert "6 dialogues" in capsys.readouterr().out, "the floor is not rated"
-    assert run(["review", "rate", str(bench), str(tmp_path / "run"), "--scale", "rating"]) == 2
+    assert run(["review", "add", str(bench), "rate", str(tmp_path / "run"), "--scale", "rating"]) == 2
     assert "already" in capsys.readouterr().err
     out = tmp_path / "people.jsonl"
-    assert run(["review", "ratings", str(bench), "--out", str(out)]) == 2
+    assert run(["review", "export", str(bench), str(out), "--only", "ratings"]) == 2
     assert "in yet" in capsys.readouterr().err
     person = team.member("Ann", "annotator")
     for _ in range(6):
@@ -136,7 +136,7 @@ def test_ratings_from_the_command_line_calibrate_judges(tmp_path: Path, capsys: 
         for place in ("0", "1", "2"):
             person.save(assignment, place, {"marks": {"correctness": 1 + int(place)}})
         assert person.api("POST", f"/api/work/{assignment}/submit").status_code == 200
-    assert run(["review", "ratings", str(bench), "--out", str(out)]) == 0
+    assert run(["review", "export", str(bench), str(out), "--only", "ratings"]) == 0
     assert "18 ratings" in capsys.readouterr().out
     team.project.database.close()
     from reeltalk.analysis.human_ratings import human_ratings

@@ -55,7 +55,7 @@ def test_in_a_stream_the_video_ends_at_each_question() -> None:
 def test_people_become_the_human_row(tmp_path: Path, mode: str, capsys: pytest.CaptureFixture[str]) -> None:
     team = make_team(tmp_path)
     bench = str(tmp_path / "bench")
-    assert run(["review", "test", bench, "--mode", mode, "--split", "test"]) == 0
+    assert run(["review", "add", bench, "test", "--mode", mode, "--split", "test"]) == 0
     assert "3 dialogues" in capsys.readouterr().out
     person = team.member("Ann", "annotator")
     for _ in range(3):
@@ -65,10 +65,10 @@ def test_people_become_the_human_row(tmp_path: Path, mode: str, capsys: pytest.C
             person.save(assignment, str(number), {"text": f"Secret answer {number} of {film}.", "given": True})
         assert person.api("POST", f"/api/work/{assignment}/submit").status_code == 200
     people = tmp_path / "people"
-    assert run(["review", "answers", bench, "--into", str(people)]) == 0
+    assert run(["review", "export", bench, str(people), "--only", "answers"]) == 0
     assert "9 answers" in capsys.readouterr().out
-    assert run(["review", "answers", bench, "--into", str(people)]) == 2
-    assert run(["review", "answers", bench, "--into", str(tmp_path / "more"), "--person", "2"]) == 2
+    assert run(["review", "export", bench, str(people), "--only", "answers"]) == 2
+    assert run(["review", "export", bench, str(tmp_path / "more"), "--only", "answers", "--person", "2"]) == 2
     team.project.database.close()
     arguments = ["evaluate", bench, "--model", f"human:{people}", "--out", str(tmp_path / "run"), "--mode", mode]
     code = run([*arguments, "--protocols", "agree", "--metrics", "rouge_l"])

@@ -186,7 +186,7 @@ def forge(session: Session, change: Callable[[str], str]) -> None:
 def test_the_command_prints_the_head_and_fails_where_something_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["review", "verify", str(tmp_path / "bench")]) == 2
+    assert run(["review", "status", "--verify", str(tmp_path / "bench")]) == 2
     assert "is not under review" in capsys.readouterr().err
     assert not (tmp_path / "bench.review").exists()
     project = small_project(tmp_path)
@@ -194,14 +194,14 @@ def test_the_command_prints_the_head_and_fails_where_something_is_wrong(
         copy = next_unit(change, "ann", QUEUE, lease_minutes=30)
         assert copy is not None
         decide(change, copy)
-    assert run(["review", "verify", str(tmp_path / "bench")]) == 0
+    assert run(["review", "status", "--verify", str(tmp_path / "bench")]) == 0
     printed = capsys.readouterr().out
     head = verify(project.database)
     assert "4 events, 4 people, 3 entries, 0 results" in printed
     assert f"head 4:{head.head}" in printed
-    assert run(["review", "verify", str(tmp_path / "bench"), "--head", f"4:{head.head}"]) == 0
+    assert run(["review", "status", "--verify", str(tmp_path / "bench"), "--head", f"4:{head.head}"]) == 0
     tampered(project, "UPDATE entries SET revision = 2 WHERE place = '0'")
     project.database.close()
     capsys.readouterr()
-    assert run(["review", "verify", str(tmp_path / "bench")]) == 1
+    assert run(["review", "status", "--verify", str(tmp_path / "bench")]) == 1
     assert "found: entry of" in capsys.readouterr().out

@@ -111,7 +111,7 @@ def test_a_name_in_a_manifest_stays_inside(
         ["validate", str(bench), "--accept"],
         ["freeze", str(bench), str(tmp_path / "release" / "r"), "--version", "1.0.0"],
         ["export", "hub", str(bench), str(tmp_path / "out")],
-        ["stats", str(bench)],
+        ["report", "--format", "text", str(bench)],
         ["doctor", str(bench)],
     ):
         assert run(words) == 2, words
@@ -247,9 +247,9 @@ def on_benchmark(bench: Path, out: Path) -> list[list[str]]:
         ["export", "folder", str(bench), str(out / "folder")],
         ["export", "lmms-eval", str(bench), str(out / "lmms"), "--no-videos", "--split", "all"],
         ["report", str(bench), "--out", str(out / "site")],
-        ["stats", str(bench)],
+        ["report", "--format", "text", str(bench)],
         ["graph", "tell", str(bench), "--out", str(out / "told")],
-        ["rubric", str(bench)],
+        ["construct", str(bench), "--rubrics"],
         ["evaluate", str(bench), *BLIND, "--out", str(out / "run")],
         ["validate", str(bench)],
         ["doctor", str(bench)],
@@ -264,8 +264,19 @@ def on_run(run_folder: Path, out: Path, bench: Path) -> list[list[str]]:
         ["judge", str(run_folder), "--protocols", "agree", "--out", str(out / "judged")],
         ["retry", str(run_folder)],
         ["calibrate", str(run_folder), "--sheet", str(out / "sheet.csv")],
-        ["export-case", str(run_folder), "--dialogue", DIALOGUE, "--out", str(out / "case.svg")],
-        ["export-results", str(run_folder), "--dataset", "a/b", "--task", "rouge_l", "--out", str(out / "results")],
+        ["report", str(run_folder), "--dialogue", DIALOGUE, "--out", str(out / "case.svg")],
+        [
+            "publish",
+            str(run_folder),
+            "--to",
+            "hub",
+            "--dataset",
+            "a/b",
+            "--task",
+            "rouge_l",
+            "--out",
+            str(out / "results"),
+        ],
         ["evaluate", str(bench), *BLIND, "--out", str(run_folder)],
         ["evaluate", str(bench), *BLIND, "--out", str(run_folder), "--overwrite"],
         ["validate", str(run_folder), "--accept"],
@@ -523,7 +534,7 @@ def test_an_edited_benchmark_is_accepted_as_a_new_revision(bench: Path, capsys: 
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("way", ["evaluate", "judge", "report", "freeze", "export", "review", "stats", "retry"])
+@pytest.mark.parametrize("way", ["evaluate", "judge", "report", "freeze", "export", "review", "text", "retry"])
 def test_other_references_are_not_played_under_the_old_hash(
     made: Path, tmp_path: Path, way: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -542,7 +553,7 @@ def test_other_references_are_not_played_under_the_old_hash(
         "freeze": ["freeze", str(bench), str(out), "--version", "1.0.0"],
         "export": ["export", "hub", str(bench), str(out)],
         "review": ["review", str(bench), "--port", "0"],
-        "stats": ["stats", str(bench)],
+        "text": ["report", "--format", "text", str(bench)],
     }[way]
     assert run(words) == 2
     said = capfd.readouterr().err

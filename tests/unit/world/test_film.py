@@ -315,12 +315,12 @@ def test_a_program_of_ones_own_is_played(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["world", "play", str(tmp_path / "bad.txt"), "--out", str(tmp_path / "bad.mp4")]) == 2
     assert "bad.txt:2" in capsys.readouterr().err
     assert not (tmp_path / "bad.mp4").exists()
-    assert run(["world", "objects", "--house", "2"]) == 0
+    assert run(["world", "play", "--house", "2"]) == 0
     assert "<fridge> (" in capsys.readouterr().out
 
 
 def test_full_graphs_are_exported_and_curated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["world", "graphs", "--house", "2", "--out", str(tmp_path / "full")]) == 0
+    assert run(["world", "play", "--house", "2", "--graphs", str(tmp_path / "full")]) == 0
     assert run(["graph", "curate", str(tmp_path / "full"), "--released", "--out", str(tmp_path / "curated")]) == 0
     assert "triples a graph before" in capsys.readouterr().out
     assert len(list((tmp_path / "curated").iterdir())) >= 40
@@ -336,7 +336,7 @@ def test_from_film_to_dialogues_and_pages(filmed: Path, tmp_path: Path, capsys: 
     assert run(["graph", "questions", str(bench)]) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert run(["validate", str(bench)]) == 0
-    assert run(["stats", str(bench)]) == 0
+    assert run(["report", "--format", "text", str(bench)]) == 0
     out = capsys.readouterr().out
     assert "Table 3" in out
     assert "Figure 2a" in out

@@ -112,7 +112,7 @@ def read_corrections(path: Path) -> list[Correction]:
             raise InputError("the turn stands in the list twice", file=path, line=number, value=list(place))
         found[place] = row
     if not found:
-        raise InputError("a list without lines", file=path, hint="'reeltalk tag review' writes one")
+        raise InputError("a list without lines", file=path, hint="'reeltalk tag BENCH --doubts' writes one")
     return list(found.values())
 
 

@@ -106,7 +106,7 @@ def asked_turns(
     system = answer_prompt(settings.prompt, settings.answer_style).text
     found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, system, subtitles))]
     if not found:
-        raise BenchmarkError("there is nothing to ask; 'reeltalk stats BENCH' tells what the benchmark holds")
+        raise BenchmarkError("there is nothing to ask; 'reeltalk report BENCH --format text' counts what there is")
     return found
 
 

@@ -75,7 +75,7 @@ def scripts(content: Content, choice: Choice) -> list[Script]:
         raise BenchmarkError(
             f"there is nothing to play: no {' or '.join(kinds)} "
             f"{'of ' + ', '.join(choice.tasks) + ' ' if choice.tasks else ''}in the videos of the split; "
-            "'reeltalk stats BENCH' tells what it holds"
+            "'reeltalk report BENCH --format text' tells what it holds"
         )
     return found[: choice.limit] if choice.limit is not None else found
 

@@ -50,7 +50,8 @@ def chosen_tasks(
     splits = {video.id: video.split for video in benchmark.read(VIDEOS)}
     tasks = list(benchmark.read(PROACTIVE)) if benchmark.rows(PROACTIVE) else []
     if not tasks:
-        raise BenchmarkError(f"{benchmark.path} has no {PROACTIVE.file_name}; 'reeltalk proactive write' writes it")
+        hint = "'reeltalk graph questions --proactive' writes it"
+        raise BenchmarkError(f"{benchmark.path} has no {PROACTIVE.file_name}; {hint}")
     known = {task.kind for task in tasks}
     if unknown := sorted(set(kinds) - known):
         raise SettingError(f"no task of kind {unknown[0]!r}; known are {', '.join(sorted(known))}")

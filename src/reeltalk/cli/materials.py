@@ -1,0 +1,268 @@
+"""Commands that bring videos and benchmarks together: fetch, import, attach, curate, media."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from reeltalk.cli.options import DRY_RUN, FLAG, HOW, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import Bar, print_report, say
+from reeltalk.curate.settings import CurateSettings
+from reeltalk.errors import SettingError
+from reeltalk.formats import FORMATS
+
+if TYPE_CHECKING:
+    from reeltalk.store.media_remote import Moved
+
+CURATE_DEFAULTS = CurateSettings()
+LAYOUT = Parameter(help=f"Layout: {', '.join(FORMATS)}.")
+ACCEPT = Parameter(name="--accept-licence", negative="")
+
+
+def fetch(
+    dataset: Literal["vdact", "svbench", "mt-video-bench", "dramaqa"],
+    /,
+    *,
+    into: Path,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    repo: str | None = None,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    accept_licence: Annotated[bool, ACCEPT] = False,
+) -> int:
+    """Bring a published data set here: licence shown and accepted, resumable, every file hashed.
+
+    Example: `reeltalk fetch svbench --into data/svbench --accept-licence`.
+
+    Parameters
+    ----------
+    dataset
+        Which data set.
+    into
+        Folder that receives it; run again to go on after an interruption.
+    source
+        A local folder to take it from, in place of the Hub.
+    repo
+        Repository on the hub, OWNER/NAME, where it is not the one we know.
+    endpoint
+        Address of a hub of the same protocol.
+    revision
+        Branch, tag or commit; the newest by default.
+    accept_licence
+        Accept the licence without being asked.
+    """
+    from reeltalk.formats import fetch as fetching
+
+    report = fetching.fetch(
+        dataset,
+        into=into,
+        source=source,
+        repo=repo,
+        endpoint=endpoint,
+        revision=revision,
+        accept_licence=True if accept_licence else _ask_licence,
+        progress=say,
+    )
+    for line in report.lines():
+        print(line)
+    return 0
+
+
+def _ask_licence(text: str) -> bool:
+    print(text)
+    if not sys.stdin.isatty():
+        return False
+    return input("Do you accept these terms? Type 'yes' to go on: ").strip().lower() == "yes"
+
+
+def import_(
+    format: Annotated[str, LAYOUT],
+    source: Path,
+    benchmark: Path,
+    /,
+    *,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Read a published layout into a benchmark.
+
+    Example: `reeltalk import vdact VDAct/ benchmarks/vdact`.
+
+    Parameters
+    ----------
+    format
+        Name of the layout.
+    source
+        The release's folder, a part of it, or one of its files.
+    benchmark
+        Folder of the benchmark that appears.
+    overwrite
+        Replace what the benchmark holds.
+    """
+    from reeltalk.stages.layouts import import_layout
+
+    done = import_layout(format, source, benchmark, overwrite=overwrite)
+    if not done.counts and done.warnings:
+        print(*done.warnings, sep="\n")
+    else:
+        print_report(done)
+    return 0
+
+
+def curate(
+    *videos: str,
+    into: Path,
+    workers: int | None = None,
+    executor: ExecutorName = "local",
+    cache: Path | None = None,
+    max_download_gib: float = 100.0,
+    settings: Annotated[CurateSettings, Parameter(name="*")] = CURATE_DEFAULTS,
+) -> int:
+    """Filter videos, split them into clips and choose key frames, in one pass over the pixels.
+
+    Run it again to go on after an interruption.
+
+    Example: `reeltalk curate raw/ --into benchmarks/kitchen --splits train=0.8,test=0.2`.
+
+    Parameters
+    ----------
+    videos
+        Video files, folders to search, and addresses of either (`s3://bucket/raw/`, `https://example.org/film.mp4`).
+        `NAME.info.json` or `NAME.json` beside a video may state its licence, source, category and split.
+    into
+        Folder of the benchmark that appears.
+    workers
+        Videos that are decoded at a time; by default one for each core.
+    cache
+        Folder for what addresses hold; by default one inside the benchmark, which may be deleted when all is done.
+    max_download_gib
+        What may be brought from one address.
+    """
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.curating import curate as run_stage
+    from reeltalk.store.remote import is_address
+
+    files = [Path(video) for video in videos if not is_address(video)]
+    opened = open_executor(executor, workers, shared=[into, *files, *([cache] if cache else [])])
+    with Bar() as bar:
+        done = run_stage(
+            *videos,
+            into=into,
+            settings=settings,
+            executor=opened,
+            cache=cache,
+            max_download_gib=max_download_gib,
+            progress=bar.show,
+        )
+    print_report(done)
+    print(f"benchmark: {into}")
+    return 0
+
+
+MAX_MISSING = CurateSettings().max_missing
+
+
+def attach(benchmark: Path, /, *videos: Path, max_missing: float = MAX_MISSING, workers: int | None = None) -> int:
+    """Put video files into a benchmark that was imported without them; each is found by its name.
+
+    Run it again to go on after an interruption, or when more files are there. Exit code 1 where a file cannot be read,
+    was cut off, or has another content than is stated.
+
+    Example: `reeltalk attach benchmarks/svbench downloads/svbench-videos`.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark with videos.
+    videos
+        Video files, and folders to search.
+    max_missing
+        Most that may be missing of a video that was cut off or is damaged, in percent of its length, 0 to 100.
+    workers
+        Files that are looked at at a time; by default one for each core.
+    """
+    from reeltalk.curate.attaching import attach as run_stage
+    from reeltalk.parallel import open_executor
+    from reeltalk.store.benchmark import Benchmark
+
+    if not videos:
+        raise SettingError("attach needs at least one video or folder of videos")
+    if not 0 <= max_missing <= 100:
+        raise SettingError(f"--max-missing {max_missing:g}: it must be from 0 to 100 percent")
+    with Bar() as bar:
+        report = run_stage(
+            videos,
+            Benchmark.open(benchmark),
+            executor=open_executor(workers=workers),
+            max_missing=max_missing,
+            progress=bar.show,
+        )
+    print_report(report)
+    return 1 if report.rejected else 0
+
+
+def media(
+    direction: Literal["pull", "push"],
+    benchmark: Path,
+    address: str | None = None,
+    /,
+    *,
+    at_once: Annotated[int, HOW] = 8,
+    verify: Annotated[bool, FLAG] = False,
+    dry_run: Annotated[bool, DRY_RUN] = False,
+) -> int:
+    """Keep a benchmark's media on an object store, or bring them from one.
+
+    `pull` brings the media that the benchmark's tables name and that are not here; each is checked by its hash. `push`
+    writes them to the store, and notes where they are for `pull` and other machines. Run it again to go on after an
+    interruption. Exit code 1 where media are neither here nor on the store.
+
+    Example: `reeltalk media push benchmarks/kitchen s3://bucket/kitchen`, and on another machine `reeltalk media pull
+    benchmarks/kitchen`.
+
+    Parameters
+    ----------
+    direction
+        pull brings media here; push writes them to the store.
+    benchmark
+        Folder of the benchmark or release.
+    address
+        Address on the object store; by default the one that the media were pushed to before.
+    at_once
+        Files at a time, 1 to 64.
+    verify
+        With push: read every file back and compare its hash.
+    dry_run
+        Only say how many bytes would be moved.
+    """
+    from reeltalk.store import media_remote
+    from reeltalk.store.benchmark import Benchmark
+
+    if not 1 <= at_once <= 64:
+        raise SettingError(f"--at-once {at_once}: give 1 to 64")
+    if verify and direction == "pull":
+        raise SettingError("--verify is for push; pull checks every file by its hash")
+    opened = Benchmark.open(benchmark)
+    with Bar() as bar:
+        if direction == "pull":
+            moved = media_remote.pull(opened, address, dry_run=dry_run, at_once=at_once, progress=bar.show)
+        else:
+            moved = media_remote.push(
+                opened, address, dry_run=dry_run, verify=verify, at_once=at_once, progress=bar.show
+            )
+    if direction == "push":
+        print(_transfer_line(moved, "would be written to" if dry_run else "written to", "there"))
+        return 0
+    print(_transfer_line(moved, "would be brought from" if dry_run else "brought from", "here"))
+    for sha256 in moved.absent[:10]:
+        print(f"  neither here nor there: {sha256}")
+    if len(moved.absent) > 10:
+        print(f"  … and {len(moved.absent) - 10:,} more")
+    return 1 if moved.absent else 0
+
+
+def _transfer_line(moved: "Moved", did: str, where: str) -> str:
+    return (
+        f"{moved.files:,} files of {moved.size_bytes / 1e6:,.1f} MB {did} {moved.address}; "
+        f"{moved.there:,} were {where} already"
+    )

@@ -1,0 +1,233 @@
+"""The command that hands results to experiment trackers and to the Hub."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Group, Parameter
+
+from reeltalk.cli.options import FLAG, OUT, OVERWRITE
+from reeltalk.cli.terminal import say
+from reeltalk.errors import BenchmarkError, SettingError
+
+if TYPE_CHECKING:
+    from reeltalk.analysis.leaderboard import ModelRow
+    from reeltalk.formats.hub_results import BenchmarkOnHub
+    from reeltalk.schema.runs import SummaryRow
+
+TRACKER: Final = Group("Experiment tracker", sort_key=2)
+HUB: Final = Group("Results for the Hub", sort_key=3)
+IN_TRACKER, IN_HUB = Parameter(group=TRACKER), Parameter(group=HUB)
+
+
+def publish(
+    *runs: Path,
+    to: Literal["trackio", "wandb", "mlflow", "hub"],
+    model: Annotated[tuple[str, ...], FLAG] = (),
+    project: Annotated[str | None, IN_TRACKER] = None,
+    name: Annotated[str | None, IN_TRACKER] = None,
+    where: Annotated[str | None, IN_TRACKER] = None,
+    online: Annotated[bool, Parameter(name="--online", negative="", group=TRACKER)] = False,
+    report: Annotated[Path | None, IN_TRACKER] = None,
+    dataset: Annotated[str | None, IN_HUB] = None,
+    task: Annotated[tuple[str, ...], Parameter(negative="", group=HUB)] = (),
+    revision: Annotated[str | None, IN_HUB] = None,
+    date: Annotated[str | None, IN_HUB] = None,
+    source_url: Annotated[str | None, IN_HUB] = None,
+    source_name: Annotated[str | None, IN_HUB] = None,
+    source_user: Annotated[str | None, IN_HUB] = None,
+    source_org: Annotated[str | None, IN_HUB] = None,
+    config: Annotated[str | None, IN_HUB] = None,
+    split: Annotated[str | None, IN_HUB] = None,
+    framework: Annotated[str | None, IN_HUB] = None,
+    out: Annotated[Path | None, OUT] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Send runs' numbers to an experiment tracker, or write them as the Hub's evaluation results.
+
+    A tracker gets numbers with intervals and counts, curves by turn, groups, and signatures. This works without a
+    network, and nothing is sent twice. For the Hub, each model gets `MODEL/.eval_results/NAME.yaml` for its repository,
+    and `eval.yaml` registers the benchmark; nothing is uploaded. Withheld numbers are not published.
+
+    Example: `reeltalk publish runs/first --to mlflow --where sqlite:///mlflow.db --report site`, or `reeltalk publish
+    runs/qwen --to hub --dataset me/kitchen --task agree --task words=rouge_l --out results`.
+
+    Parameters
+    ----------
+    runs
+        Folders that `score`, `evaluate` or `judge` wrote. Every model of them becomes a run of the tracker.
+    to
+        A tracker, which needs the extra of its name; or hub.
+    model
+        Models to publish. By default all; for the Hub all but people, reference answers and baselines.
+    project
+        Project of the tracker, or MLflow's experiment; reeltalk by default.
+    name
+        Begins the names of the tracker's runs; the run's folder by default.
+    where
+        mlflow: a tracking URI; wandb: the folder of offline runs, here by default; trackio: a Space OWNER/NAME or a
+        server's address, this machine by default.
+    online
+        wandb: send it at once; without this it is kept for `wandb sync`.
+    report
+        Folder of a report that is kept with each run.
+    dataset
+        The benchmark's data set on the Hub, OWNER/NAME. Required for hub.
+    task
+        A task of the benchmark and the metric that is its value, TASK=METRIC, or METRIC where both have one name.
+        Required for hub.
+    revision
+        Commit of the data set, 40 hexadecimal digits.
+    date
+        When the evaluation ran, as 2026-11-22; the Hub takes the time of the commit where it is not given.
+    source_url
+        Address at which the run can be looked up, as a report's.
+    source_name
+        Name of that source.
+    source_user
+        User of the Hub to whom the result is attributed.
+    source_org
+        Organisation of the Hub to whom the result is attributed.
+    config
+        Part of the data set, for eval.yaml; turns by default, which is what `reeltalk export hub` writes.
+    split
+        Its split, for eval.yaml; test by default.
+    framework
+        The Hub's identifier of the evaluation framework, for eval.yaml; it refuses those that are not on its list.
+    out
+        Folder of the results for the Hub that appears. Required for hub.
+    overwrite
+        Replace the folder that is there.
+    """
+    if not runs:
+        raise SettingError("publish needs at least one run; 'reeltalk score' and 'reeltalk evaluate' write them")
+    if to == "hub":
+        if any((project, name, where, online, report)):
+            raise SettingError("--project, --name, --where, --online and --report are for trackers")
+        if dataset is None or not task or out is None:
+            raise SettingError("--to hub needs --dataset OWNER/NAME, --task and --out")
+    else:
+        hub = (dataset, task, revision, date, source_url, source_name, source_user, source_org, config, split)
+        if any((*hub, framework, out, overwrite)):
+            raise SettingError("--dataset, --task, --out and the options after them are for --to hub")
+        return _track(runs, to, project or "reeltalk", name, model, where, online=online, report=report)
+    config, split = config or "turns", split or "test"
+    from reeltalk.analysis.columns import competes
+    from reeltalk.analysis.leaderboard import build
+    from reeltalk.formats.hub_results import TASK_FILE, BenchmarkOnHub, Source, check, write_benchmark
+    from reeltalk.store.atomic import writing_directory
+    from reeltalk.store.runs import read_run
+
+    if source_url is None and (source_name or source_user or source_org):
+        raise SettingError("--source-name, --source-user and --source-org say whose --source-url is; give that too")
+    source = Source(source_url, source_name, source_user, source_org) if source_url is not None else None
+    benchmark = BenchmarkOnHub(dataset, revision, date, source)
+    check(benchmark)
+    board = build([read_run(path) for path in runs])
+    tasks = _tasks(task, board.metrics)
+    known = [row.name for row in board.models]
+    for wanted in model:
+        if wanted not in known:
+            raise SettingError(f"--model {wanted!r}: the runs have no such model; they have {', '.join(known)}")
+    chosen = [row for row in board.models if row.name in model or (not model and competes(row.info))]
+    with writing_directory(out, overwrite=overwrite) as folder:
+        files = sum(_write_model(row, tasks, benchmark, folder) for row in chosen)
+        if not files:
+            raise BenchmarkError(f"none of {', '.join(tasks.values())} has a number that may be exported")
+        subject = board.models[0].run.info.subject
+        write_benchmark(
+            folder / TASK_FILE,
+            list(tasks),
+            name=dataset.split("/")[1],
+            description=f"{subject}: multi-turn dialogue about video. Scored by reeltalk: {', '.join(tasks.values())}.",
+            config=config,
+            split=split,
+            framework=framework,
+        )
+    for mixed in sorted(set(tasks.values()) & set(board.mixed)):
+        parts = ", ".join(board.mixed[mixed])
+        say(f"{mixed}: the models' signatures differ in {parts}, so that their values do not compare")
+    print(f"results of {files:,} {'model' if files == 1 else 'models'} and {TASK_FILE}: {out}")
+    return 0
+
+
+def _track(
+    runs: Sequence[Path],
+    to: Literal["trackio", "wandb", "mlflow"],
+    project: str,
+    name: str | None,
+    model: tuple[str, ...],
+    where: str | None,
+    *,
+    online: bool,
+    report: Path | None,
+) -> int:
+    from reeltalk.analysis.trackers import Telling, tell, tracked_models
+    from reeltalk.store.runs import read_run
+
+    telling = Telling(to, project, where, online, report)
+    for path in runs:
+        models = tracked_models(read_run(path), models=model, name=name)
+        for found, state in zip(models, tell(models, telling), strict=True):
+            what = f"{len(found.numbers):,} numbers, {len(found.curves):,} turns, {len(found.groups):,} groups"
+            done = f"told {to} of {what}" if state == "told" else f"{to} knows it already, nothing was told again"
+            print(f"{found.name}: {done} (reeltalk.id {found.id})")
+            if state == "told" and found.withheld:
+                print(f"{found.name}: not told, as they have no value to quote: {_some(list(found.withheld))}")
+    return 0
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    """Names with commas between them, not more than a line can hold."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _tasks(given: tuple[str, ...], metrics: list[str]) -> dict[str, str]:
+    """Metrics by task."""
+    tasks: dict[str, str] = {}
+    for text in given:
+        name, _, metric = text.partition("=")
+        name, metric = name.strip(), metric.strip() or name.strip()
+        if not name or name in tasks:
+            raise SettingError(f"--task {text!r}: {'this task stands twice' if name else 'a task needs a name'}")
+        if metric not in metrics:
+            raise SettingError(f"--task {text!r}: the runs have no metric '{metric}'; they have {_some(metrics)}")
+        tasks[name] = metric
+    return tasks
+
+
+def _write_model(model: "ModelRow", tasks: dict[str, str], benchmark: "BenchmarkOnHub", folder: Path) -> bool:
+    """Write one model's results; True where there are some."""
+    from reeltalk.formats.hub_results import HubResult, write_results
+    from reeltalk.formats.layout import as_file_stem
+
+    results: list[HubResult] = []
+    for task, metric in tasks.items():
+        cell = model.cells[metric]
+        if cell is None or cell.row.value is None:
+            reason = "its run does not have it" if cell is None else cell.reason
+            print(f"{model.name}: {metric} is not exported: {reason}")
+            continue
+        results.append(HubResult(task, cell.row.value, _notes(cell.row, model.run.info.clusters)))
+    if results:
+        repository = folder / as_file_stem(model.name, otherwise="model")
+        if repository.exists():
+            raise BenchmarkError(
+                f"two models would be written as {repository.name!r}; export them one by one by --model"
+            )
+        write_results(results, benchmark, repository)
+    return bool(results)
+
+
+def _notes(row: "SummaryRow", videos: int) -> str:
+    from reeltalk.metrics.uncertainty import FEW_VIDEOS
+
+    interval = (
+        "no interval, as there are fewer than two videos"
+        if row.low is None or row.high is None
+        else f"95 % interval [{row.low:.4g}, {row.high:.4g}] clustered by source video"
+        f"{f', rough as there are only {videos}' if videos < FEW_VIDEOS else ''}"
+    )
+    counted = f"n = {row.n}, unscored = {row.unscored}, not applicable = {row.not_applicable}"
+    return f"{interval}; {counted}; {row.metric} by reeltalk: {row.signature}"

@@ -1,0 +1,391 @@
+"""Commands that check, freeze and export a benchmark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from cyclopts import Group, Parameter
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk.cli.options import OVERWRITE
+from reeltalk.cli.terminal import Bar, say
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.harnesses import HARNESSES
+from reeltalk.formats import FORMATS, TRAINING
+from reeltalk.formats.label_studio_layout import DEFAULTS as LABEL_STUDIO_DEFAULTS
+from reeltalk.formats.label_studio_layout import LabelStudioOptions
+from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOptions
+from reeltalk.schema.settings import settings_of
+
+if TYPE_CHECKING:
+    from reeltalk.cli.sharing import HarnessOptions
+    from reeltalk.schema.sft import TokenCounter
+    from reeltalk.store.content import Content
+    from reeltalk.store.sft import SampleLayout
+
+TARGET = Parameter(
+    help=f"Layout: {', '.join(FORMATS)}; training data: {', '.join(TRAINING)}; or a task for {' or '.join(HARNESSES)}."
+)
+LabelStudio = Annotated[LabelStudioOptions, Parameter(name="*", group=Group("Label Studio", sort_key=4))]
+CHECKING = Group("Check of training data", sort_key=5)
+CHECK = Parameter(name="--check", negative="", group=CHECKING)
+IN_CHECK = Parameter(group=CHECKING)
+MOST_PROBLEMS = 50
+ACCEPT_EDITED = Parameter(name="--accept", negative="")
+
+
+class HarnessOptions(BaseModel):
+    """What of a benchmark becomes a task of lmms-eval or VLMEvalKit, or training data, and how it is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    name: str | None = None
+    """Name of the task (lower case letters, digits and _) or of the training data; the benchmark's by default."""
+    mode: Literal["dialogue", "streaming", "single"] | None = None
+    """dialogue: chains of a video in order, and dialogues; streaming: along paths; single: no history."""
+    split: str | None = None
+    """Split of the videos; test where there is one, else all; `all` for all. Training data: train by default."""
+    tasks: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    """Tasks of dialogues; all by default."""
+    prompt: str | None = None
+    """plain, svbench, mt-video-bench, vdact, dramaqa, or a file NAME.md."""
+    subtitles: bool = False
+    """Tell lines that were spoken and had ended by the moment of the question."""
+    limit: Annotated[int, Field(ge=1)] | None = None
+    """The first dialogues or paths only."""
+    no_videos: Annotated[bool, Parameter(name="--no-videos", negative="")] = False
+    """Ask without videos."""
+
+
+HARNESS_DEFAULTS = HarnessOptions()
+Harness = Annotated[HarnessOptions, Parameter(name="*", group=Group("Harness task or training data", sort_key=2))]
+Training = Annotated[TrainingOptions, Parameter(name="*", negative="", group=Group("Training data", sort_key=3))]
+
+
+def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACCEPT_EDITED] = False) -> int:
+    """Check a benchmark: files whole, identifiers unique, references resolved, times and splits consistent.
+
+    Exit code 1 where there are errors.
+
+    No command reads a file that you edited by hand, since the hash of the benchmark or run would no longer say what was
+    read. With --accept the folder lists such files as they are now: a benchmark gets another hash, and the signatures
+    of a run's numbers say that it was edited.
+
+    Example: `reeltalk validate benchmarks/vdact`.
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark, or of a run.
+    limit
+        Findings shown.
+    accept
+        Take files that were edited by hand as they are now. Content with errors and releases are refused.
+    """
+    from reeltalk.stages.layouts import told_counts
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.failures import check_run
+    from reeltalk.store.runs import INFO
+    from reeltalk.store.validate import accept as accept_edited
+    from reeltalk.store.validate import accept_run
+    from reeltalk.store.validate import validate as find
+
+    is_run = (benchmark / INFO).is_file()
+    if accept:
+        edited = accept_run(benchmark) if is_run else accept_edited(benchmark)
+        print(f"accepted as edited by hand: {', '.join(edited)}" if edited else "nothing was edited by hand")
+    if is_run:
+        checks = list(check_run(benchmark))
+        print(*checks, sep="\n")
+        return 1 if any(check.status == "problem" for check in checks) else 0
+    opened = Benchmark.open(benchmark, as_it_is=True)
+    findings = find(opened)
+    for finding in findings[:limit]:
+        print(finding)
+    if len(findings) > limit:
+        print(f"… and {len(findings) - limit:,} more; --limit shows them")
+    errors = sum(finding.severity == "error" for finding in findings)
+    print(f"{benchmark}: {told_counts(opened.manifest)}; {errors:,} errors, {len(findings) - errors:,} warnings")
+    return 1 if errors else 0
+
+
+def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None = None) -> int:
+    """Write an immutable release with a card: counts, licences, splits, a canary, dropped items with reasons.
+
+    Example: `reeltalk freeze benchmarks/kitchen releases/kitchen-1.0.0 --version 1.0.0`.
+
+    Parameters
+    ----------
+    benchmark
+        Folder of the benchmark; it must validate.
+    release
+        Folder of the release that appears.
+    version
+        Version of the release, as 1.0.0.
+    title
+        Heading of the card; the benchmark's name by default.
+    """
+    from reeltalk.stages.layouts import told_counts
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.release import CARD
+    from reeltalk.store.release import freeze as write_release
+
+    frozen = write_release(Benchmark.open(benchmark), release, version=version, title=title)
+    print(f"release {version} of {told_counts(frozen.manifest)}: {release / CARD}")
+    return 0
+
+
+def export(
+    format: Annotated[str, TARGET],
+    benchmark: Path,
+    out: Path | None = None,
+    /,
+    *,
+    harness: Harness = HARNESS_DEFAULTS,
+    label_studio: LabelStudio = LABEL_STUDIO_DEFAULTS,
+    training: Training = TRAINING_DEFAULTS,
+    check: Annotated[bool, CHECK] = False,
+    root: Annotated[Path | None, IN_CHECK] = None,
+    problems: Annotated[int, IN_CHECK] = MOST_PROBLEMS,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write a benchmark in a published layout, as training data, or as a task of another evaluation harness.
+
+    Prints what a layout cannot express. --media-url and --videos are for label-studio; --name, --split, --tasks and
+    --limit for harnesses and training data; --mode, --prompt, --subtitles and --no-videos for harnesses. Pictures of
+    training data are decoded once for all three layouts; run it again to go on after an interruption.
+
+    --check writes nothing: it checks a file of training samples, by reeltalk or by others. Placeholders equal images,
+    roles alternate, pictures decode, and no sample is over the budget. Exit code 1 where there are problems.
+
+    Example: `reeltalk export hub benchmarks/vdact out/vdact-hub`, `reeltalk export streamingchat benchmarks/household
+    out/train`, `reeltalk export streamingchat out/train/streamingchat.jsonl --check`, or `reeltalk export lmms-eval
+    benchmarks/kitchen out/kitchen-lmms --split test`.
+
+    Parameters
+    ----------
+    format
+        Name of the layout, or of the harness.
+    benchmark
+        Folder of the benchmark; with --check a JSON Lines file of training samples.
+    out
+        Folder that appears; not given with --check.
+    check
+        Check a file of training samples, and write nothing.
+    root
+        Folder that the paths of pictures start from; the file's folder by default.
+    problems
+        Problems shown.
+    overwrite
+        Replace what is there.
+    """
+    from reeltalk.stages.layouts import export_layout
+    from reeltalk.store.atomic import writing_directory
+    from reeltalk.store.benchmark import Benchmark
+
+    if check:
+        if format not in TRAINING or out is not None:
+            raise SettingError(f"--check takes a layout of training data ({', '.join(TRAINING)}) and one file")
+        return _check_training(benchmark, training, root=root, most_shown=problems)
+    if root is not None or problems != MOST_PROBLEMS:
+        raise SettingError("--root and --problems are for --check")
+    if out is None:
+        raise SettingError("export needs a third argument: the folder that appears")
+    if label_studio != LABEL_STUDIO_DEFAULTS and format != "label-studio":
+        raise SettingError("--media-url and --videos are for label-studio only")
+    if training != TRAINING_DEFAULTS and format not in TRAINING:
+        raise SettingError(
+            f"--units, --fps, --budget and what else says how to train are for {', '.join(TRAINING)} only"
+        )
+    if format in TRAINING:
+        return _export_training(format, benchmark, out, harness, training, overwrite=overwrite)
+    if format in HARNESSES:
+        lies_at = out.resolve()
+        with writing_directory(out, overwrite=overwrite) as folder:
+            _write_harness_task(format, benchmark, folder, harness, lies_at=lies_at)
+        print(f"{out / 'README.md'} says how it is run")
+        return 0
+    if format not in FORMATS:
+        raise SettingError(f"unknown format '{format}'; known are {', '.join((*FORMATS, *TRAINING, *HARNESSES))}")
+    if harness != HARNESS_DEFAULTS:
+        only = "--overwrite is its only option"
+        if format == "label-studio":
+            only = "--media-url, --videos and --overwrite are its only options"
+        raise SettingError(f"{format} is a layout, which holds the whole benchmark; {only}")
+    write = None
+    if format == "label-studio":
+        from reeltalk.formats.label_studio import write as write_label_studio
+
+        def write(content: "Content", folder: Path) -> list[str]:
+            return write_label_studio(content, folder, label_studio)
+
+    done = export_layout(Benchmark.open(benchmark), format, out, write=write, overwrite=overwrite)
+    for line in done.lost:
+        print(f"not expressed: {line}")
+    print(f"{done.files:,} files in {out}")
+    return 0
+
+
+def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: HarnessOptions, *, lies_at: Path) -> None:
+    """Write a benchmark as a task into an empty folder that will be at `lies_at`, and print what was written."""
+    from reeltalk.evaluate.harnesses.asked import asked_turns
+    from reeltalk.evaluate.harnesses.films import write_films
+    from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
+    from reeltalk.evaluate.harnesses.task import HarnessTask, signature_of, task_name, title_of
+    from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
+    from reeltalk.evaluate.playing.at_hand import media_of
+    from reeltalk.evaluate.playing.chat import answer_prompt
+    from reeltalk.evaluate.playing.modes import Choice, scripts
+    from reeltalk.evaluate.playing.subtitles import lines_spoken
+    from reeltalk.evaluate.settings import PlaySettings
+    from reeltalk.store.benchmark import Benchmark
+
+    opened = Benchmark.open(benchmark)
+    name = task_name(options.name, opened.manifest.name)
+    content = opened.content()
+    tasks = tuple(name.strip() for part in options.tasks for name in part.split(",") if name.strip())
+    given = {"mode": options.mode, "prompt": options.prompt, "split": options.split, "tasks": tasks}
+    play: PlaySettings = settings_of(
+        PlaySettings,
+        **{key: value for key, value in given.items() if value},
+        history="none" if options.mode == "single" else "golden",
+        subtitles=options.subtitles,
+    )
+    choice = Choice(mode=play.mode, split=play.split, tasks=play.tasks, limit=options.limit)
+    turns = asked_turns(scripts(content, choice), play, subtitles=lines_spoken(content) if play.subtitles else None)
+    films = None
+    if not options.no_videos:
+        videos = {str(video.id): video for video in content.videos}
+        with Bar() as bar:
+            films = write_films(turns, videos, media_of(opened, content), folder, progress=bar.show)
+    task = HarnessTask(
+        name=name,
+        title=title_of(opened.manifest.name),
+        turns=turns,
+        films=films,
+        signature=signature_of(
+            f"{title_of(opened.manifest.name)}.{play.mode}",
+            opened.manifest.content_hash,
+            (
+                ("mode", play.mode),
+                ("history", play.told),
+                ("prompt", answer_prompt(play.prompt, play.answer_style).signature),
+                ("subtitles", "yes" if play.subtitles else "no"),
+                ("videos", "none" if films is None else "until-asked"),
+            ),
+        ),
+    )
+    if harness == "lmms-eval":
+        write_lmms_eval(task, folder, lies_at=lies_at)
+    else:
+        write_vlmevalkit(task, folder)
+    told = len({turn.turn.video_id for turn in turns})
+    print(f"task {name}: {len(turns):,} turns about {told:,} videos, history {play.told}")
+    if films is not None:
+        print(
+            f"videos: {films.cut:,} files end at a question ({films.encoded:,} of them encoded anew), "
+            f"{films.whole:,} are whole"
+        )
+
+
+def _export_training(
+    layout: str, benchmark: Path, out: Path, options: HarnessOptions, training: TrainingOptions, *, overwrite: bool
+) -> int:
+    """Write training data and print what was written; folders of several layouts share their pictures."""
+    from reeltalk.formats.training import Selection, export_training
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.schema.media import Video
+    from reeltalk.store.benchmark import Benchmark
+
+    ours = {"name": None, "split": None, "tasks": (), "limit": None}
+    if options.model_copy(update=ours) != HARNESS_DEFAULTS:
+        raise SettingError("--mode, --prompt, --subtitles and --no-videos are for harnesses only")
+    if training.answer_rows and layout != "trl":
+        raise SettingError("--answer-rows is for trl only; in the other layouts loss falls on answers by their roles")
+    if out.is_file():
+        raise BenchmarkError(f"{out} is a file; choose a folder")
+    count = _counter(training.tokenizer)
+    opened = Benchmark.open(benchmark)
+    content = opened.content()
+
+    def media(video: Video) -> Path | None:
+        here = video.sha256 is not None and opened.media.has(video.sha256)
+        return opened.media.whole(video.sha256) if here and video.sha256 is not None else None
+
+    name = options.name or opened.manifest.name
+    tasks = tuple(part.strip() for text in options.tasks for part in text.split(",") if part.strip())
+    with Bar() as bar:
+        done = export_training(
+            cast("SampleLayout", layout),
+            content,
+            media,
+            out,
+            Selection(name, options.split, tasks, options.limit),
+            training,
+            count=count,
+            executor=LocalExecutor(),
+            overwrite=overwrite,
+            provenance={"benchmark": opened.manifest.name, "content_hash": opened.manifest.content_hash},
+            progress=bar.show,
+        )
+    if TEST in done.found.splits:
+        say(f"the data hold the split '{TEST}': a model that is trained on it can no longer be measured by it")
+    for line in done.told:
+        print(f"told: {line}")
+    checked = done.checked
+    print(
+        f"{layout} of {', '.join(done.found.splits)}: {checked.samples:,} samples of {done.found.units}s, "
+        f"{checked.answers:,} answers, {checked.frames:,} frames shown, {done.pictures:,} pictures "
+        f"({done.decoded:,} decoded now)"
+    )
+    _print_longest(checked.most_frames, checked.most_tokens, training.tokenizer)
+    print(f"{done.file}")
+    return 0
+
+
+def _check_training(file: Path, options: TrainingOptions, *, root: Path | None, most_shown: int) -> int:
+    from reeltalk.formats.training import check
+    from reeltalk.parallel import LocalExecutor
+    from reeltalk.schema.sft import SampleLimits
+
+    kept = ("budget", "frame_tokens", "max_frames", "reserve")
+    if options.model_copy(update={name: getattr(TRAINING_DEFAULTS, name) for name in (*kept, "tokenizer")}) != (
+        TRAINING_DEFAULTS
+    ):
+        raise SettingError("--check takes --budget, --frame-tokens, --max-frames, --reserve and --tokenizer only")
+    limits = settings_of(SampleLimits, **{name: getattr(options, name) for name in kept})
+    if root is not None and not root.is_dir():
+        raise SettingError(f"--root {root}: there is no such folder")
+    with Bar() as bar:
+        found = check(
+            file,
+            limits=limits,
+            count=_counter(options.tokenizer),
+            executor=LocalExecutor(),
+            root=root,
+            progress=bar.show,
+        )
+    for problem in found.problems[:most_shown]:
+        print(f"error: {problem}")
+    if len(found.problems) > most_shown:
+        print(f"… and {len(found.problems) - most_shown:,} more; --problems shows them")
+    print(
+        f"{file}: {found.samples:,} samples, {found.answers:,} answers, {found.frames:,} frames shown; "
+        f"{len(found.problems):,} problems"
+    )
+    _print_longest(found.most_frames, found.most_tokens, options.tokenizer)
+    return 1 if found.problems else 0
+
+
+def _counter(tokenizer: Path | None) -> "TokenCounter":
+    from reeltalk.schema.sft import most_tokens
+
+    if tokenizer is None:
+        return most_tokens
+    from reeltalk.inference.text_tokens import TextTokens
+
+    return TextTokens(tokenizer)
+
+
+def _print_longest(frames: int, tokens: int, tokenizer: Path | None) -> None:
+    how = "by the tokenizer" if tokenizer is not None else "at most: without --tokenizer a byte of text is a token"
+    print(f"longest sample: {frames:,} frames; {tokens:,} tokens, {how}")

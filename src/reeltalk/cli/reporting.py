@@ -1,0 +1,334 @@
+"""The command that reports runs, benchmarks and graphs, draws a dialogue, and lists published numbers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from cyclopts import Group, Parameter
+
+from reeltalk.cli.options import HOW, OUT, OVERWRITE, ExecutorName
+from reeltalk.cli.terminal import refuse_existing
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.schema.settings import settings_of
+
+if TYPE_CHECKING:
+    from reeltalk.graph.activity import ActivityGraph
+
+ENDINGS: Final = (".svg", ".pdf", ".png")
+FRAMES_SHOWN = Parameter(group=Group("Videos and frames", sort_key=30))
+ONE_DIALOGUE = Parameter(group=Group("Figure of one dialogue", sort_key=31))
+OF_GRAPHS = Parameter(group=Group("Activity graphs", sort_key=32))
+
+
+def report(
+    *runs: Path,
+    out: Annotated[Path | None, OUT] = None,
+    format: Annotated[Literal["html", "text", "json", "csv", "latex", "markdown"], OUT] = "html",
+    bench: Path | None = None,
+    figures: Annotated[str, OUT] = "",
+    tables: Annotated[str, OUT] = "",
+    about: Path | None = None,
+    published: str = "",
+    human: Path | None = None,
+    credit: str | None = None,
+    media: Annotated[Literal["none", "link", "copy", "cut"], FRAMES_SHOWN] = "none",
+    frames: Annotated[int | None, FRAMES_SHOWN] = None,
+    most_frames: Annotated[int, FRAMES_SHOWN] = 5000,
+    dialogue: Annotated[str | None, ONE_DIALOGUE] = None,
+    turns: Annotated[str, ONE_DIALOGUE] = "",
+    models: Annotated[str, ONE_DIALOGUE] = "",
+    scenarios: Annotated[Path | None, OF_GRAPHS] = None,
+    only: Annotated[str | None, OF_GRAPHS] = None,
+    workers: Annotated[int | None, HOW] = None,
+    executor: ExecutorName = "local",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+) -> int:
+    """Write runs, a benchmark or activity graphs as a static site; runs also as a table on standard output.
+
+    Of a benchmark or of graphs, `--format text` counts what is in them: tables 3 and 4 and figure 2a of the VDAct
+    paper. With --dialogue, draw one dialogue of runs for a paper: frames, questions, references, every model's answer,
+    and the judges' scores. Without any source, --published lists published numbers with their sources.
+
+    Example: `reeltalk report runs/first runs/second --out site`, `reeltalk report benchmarks/kitchen --out site`,
+    `reeltalk report runs/first --dialogue d17 --turns 2,3 --bench benchmarks/kitchen --out case.svg`, or `reeltalk
+    report --published svbench`.
+
+    Parameters
+    ----------
+    runs
+        Folders that `score`, `evaluate` or `judge` wrote; or one benchmark; or a folder, zip archive or file of
+        activity graphs.
+    out
+        Folder of the site that appears; for the other formats the file, or standard output where it is not given. With
+        --dialogue the figure: .svg, .pdf or .png.
+    format
+        html writes a site that opens from disk; json, csv, latex and markdown write the leaderboard; text is for
+        counts and for published numbers.
+    bench
+        Benchmark that the runs were played on; the site then shows its videos, evidence and tags.
+    figures
+        Comma-separated: svg, pdf, png. Writes every figure of the site as such files too, below figures/.
+    tables
+        Comma-separated: latex, markdown, csv. Writes every table of the site as such files too, below tables/.
+    about
+        TOML file that says parameters, kind, frames, context and link of models; the site then shows scores by size.
+    published
+        Comma-separated benchmarks whose published numbers stand beside the runs', as svbench,mt-video-bench. Without
+        runs they are listed; `all` lists the tables that there are.
+    human
+        People's ratings, as for `calibrate`; the site then shows how far judges can be trusted.
+    credit
+        Measure that says in profiles how right an answer is, as agree; by default the most exact that all models have.
+    media
+        Videos on the pages of dialogues: linked to where the benchmark has them, copied into the site, or cut to the
+        parts that dialogues are about. All but none need --bench, and show frames that the models saw, too.
+    frames
+        Most frames shown at a turn; 8 by default. With --dialogue 0 to 6 in all, 4 by default.
+    most_frames
+        Most frames in the whole site.
+    dialogue
+        Name of a chain, path or dialogue to draw as a figure.
+    turns
+        Comma-separated numbers of turns, from 1; the first six by default.
+    models
+        Comma-separated names of models, as the leaderboard has them; all but floors by default.
+    scenarios
+        JSON object of lists of activities by scenario. Without it a benchmark's videos, or each activity alone.
+    only
+        Comma-separated names of the scenarios to show; all by default.
+    workers
+        Videos that are decoded or cut at a time; by default one for each core.
+    overwrite
+        Replace what is there.
+    """
+    if dialogue is not None:
+        return _draw_case(runs, dialogue, out, bench, turns, models, 4 if frames is None else frames, overwrite)
+    if turns or models:
+        raise SettingError("--turns and --models are for a figure of one dialogue; give --dialogue too")
+    if not runs and published:
+        return _list_published(published, format, out)
+    if format == "text":
+        return _count(runs, scenarios, out)
+    if len(runs) == 1 and _holds_graphs(runs[0]):
+        return _show_scenarios(runs[0], scenarios, only, out, format, overwrite=overwrite)
+    if scenarios is not None or only is not None:
+        raise SettingError("--scenarios and --only are for activity graphs")
+    from reeltalk.analysis.about import read_about
+    from reeltalk.analysis.table_files import TABLE_FORMATS
+    from reeltalk.pages.figure_files import FIGURE_FORMATS
+    from reeltalk.pages.settings import ReportSettings
+    from reeltalk.parallel import open_executor
+    from reeltalk.stages.reporting import opened_subjects, runs_table
+    from reeltalk.stages.reporting import report as run_stage
+    from reeltalk.store.atomic import write_bytes
+    from reeltalk.store.benchmark import Benchmark
+
+    settings = settings_of(
+        ReportSettings,
+        figures=_formats("--figures", figures, FIGURE_FORMATS),
+        tables=_formats("--tables", tables, TABLE_FORMATS),
+        about=read_about(about) if about is not None else {},
+        published=tuple(dict.fromkeys(name.strip() for name in published.split(",") if name.strip())),
+        human=human,
+        credit=credit,
+        media=media,
+        frames=8 if frames is None else frames,
+        most_frames=most_frames,
+    )
+    if format == "html":
+        if out is None:
+            opened_subjects(runs)  # what is no run is told first
+            raise SettingError("report needs --out DIR, the folder of the site")
+        index = run_stage(
+            *runs,
+            out=out,
+            settings=settings,
+            benchmark=Benchmark.open(bench) if bench else None,
+            executor=open_executor(executor, workers, shared=[out.parent, bench]) if bench else None,
+            overwrite=overwrite,
+        )
+        print(f"report: {index}")
+        return 0
+    table = runs_table(*runs, format=format, settings=settings)
+    if out is None:
+        print(table, end="" if table.endswith("\n") else "\n")
+        return 0
+    if out.is_dir():
+        out = out / f"leaderboard.{ {'latex': 'tex', 'markdown': 'md'}.get(format, format) }"
+    else:
+        refuse_existing(out, overwrite=overwrite)
+    write_bytes(out, table.encode())
+    print(f"report: {out}")
+    return 0
+
+
+def _formats(option: str, given: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma-separated formats, each once, in their usual order."""
+    names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise SettingError(f"{option} has no {name!r}; it takes {', '.join(known)}, with commas between them")
+    return tuple(name for name in known if name in names)
+
+
+def _draw_case(
+    runs: Sequence[Path],
+    dialogue: str,
+    out: Path | None,
+    bench: Path | None,
+    turns: str,
+    models: str,
+    frames: int,
+    overwrite: bool,
+) -> int:
+    from reeltalk.pages.case import MOST_FRAMES, case_file
+    from reeltalk.pages.case_export import export_case as draw
+    from reeltalk.pages.figure_files import write_figure
+    from reeltalk.store.atomic import storage_errors, write_bytes
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.runs import read_run
+
+    if not runs:
+        raise SettingError(
+            "a figure of one dialogue needs at least one run; 'reeltalk evaluate' and 'reeltalk score' write them"
+        )
+    if out is None:
+        raise SettingError("--dialogue needs --out FILE, which ends with .svg, .pdf or .png")
+    if out.suffix not in ENDINGS:
+        raise SettingError(f"--out {out} must end with one of {', '.join(ENDINGS)}, which say as what it is written")
+    if not 0 <= frames <= MOST_FRAMES:
+        raise SettingError(f"--frames must be 0 to {MOST_FRAMES}, got {frames}")
+    if out.exists() and (out.is_dir() or not overwrite):
+        raise BenchmarkError(f"{out} exists; choose another file{'' if out.is_dir() else ' or pass --overwrite'}")
+    svg = draw(
+        [read_run(path) for path in runs],
+        dialogue,
+        benchmark=Benchmark.open(bench) if bench else None,
+        turns=_numbers(turns),
+        models=[name.strip() for name in models.split(",") if name.strip()],
+        frames=frames,
+    )
+    if out.suffix == ".svg":
+        write_bytes(out, case_file(svg).encode())
+    else:
+        with storage_errors(out):
+            write_figure(svg, out)
+    print(f"figure: {out}")
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    found = []
+    for part in text.split(","):
+        if part.strip():
+            if not part.strip().isdecimal() or int(part) < 1:
+                raise SettingError(f"--turns must be numbers of turns from 1, as 2,3, and {part.strip()!r} is none")
+            found.append(int(part))
+    return found
+
+
+def _list_published(names: str, format: str, out: Path | None) -> int:
+    from reeltalk.analysis.published.listing import listed
+
+    if out is not None:
+        raise SettingError("published numbers are printed; leave out --out, or name runs to lay them beside")
+    if format == "latex":
+        raise SettingError("published numbers are listed as text, json, csv or markdown")
+    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    print(listed(() if chosen == ("all",) else chosen, "text" if format == "html" else format), end="")
+    return 0
+
+
+def _holds_graphs(source: Path) -> bool:
+    """Whether a source is activity graphs alone, and neither a benchmark nor a run."""
+    if any((source / name).is_file() for name in ("manifest.json", "run.json")):
+        return False
+    from reeltalk.graph.rdf import SUFFIXES
+
+    if source.is_file():
+        return source.suffix.lower() in (*SUFFIXES, ".zip")
+    return source.is_dir() and any(path.suffix.lower() in SUFFIXES for path in source.iterdir() if path.is_file())
+
+
+def _show_scenarios(
+    graphs: Path, scenarios: Path | None, only: str | None, out: Path | None, format: str, *, overwrite: bool
+) -> int:
+    from reeltalk.cli.graphs import read_by_scenario
+    from reeltalk.pages.scenarios import ShownScenario
+    from reeltalk.pages.stage import write_scenario_report
+    from reeltalk.store.atomic import writing_directory
+
+    if out is None or format != "html":
+        raise SettingError("activity graphs are shown as a site; give --out DIR, or --format text for counts")
+    by_scenario, _ = read_by_scenario(graphs, scenarios, None)
+    wanted = [name.strip() for name in only.split(",")] if only else list(by_scenario)
+    if missing := [name for name in wanted if name not in by_scenario]:
+        raise SettingError(f"--only {missing[0]}: there is no such scenario")
+    shown = [ShownScenario(name, by_scenario[name], f"{n:04d}.html") for n, name in enumerate(wanted, 1)]
+    with writing_directory(out, overwrite=overwrite) as folder:
+        write_scenario_report(graphs.name, shown, folder)
+    print(f"report: {out / 'index.html'}")
+    return 0
+
+
+def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) -> int:
+    if len(sources) != 1 or out is not None:
+        raise SettingError("--format text counts one benchmark, or one folder, archive or file of graphs; no --out")
+    source = sources[0]
+    if (source / "run.json").is_file():
+        raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
+    from reeltalk.cli.graphs import read_known
+    from reeltalk.graph import statistics as st
+    from reeltalk.graph.source import read_scenarios, scenario_graphs
+    from reeltalk.store.benchmark import Benchmark
+    from reeltalk.store.tables import DIALOGUES, VIDEOS
+
+    opened = Benchmark.open(source) if (source / "manifest.json").is_file() else None
+    if opened is not None and opened.rows(DIALOGUES):
+        counts = st.count_dialogues(opened.read(VIDEOS), opened.read(DIALOGUES))
+        print(f"{'Table 3':<16}{'here':>12}{'VDAct':>12}")
+        for name, value, paper in zip(st.TABLE_3, counts.values, st.PAPER_TABLE_3, strict=True):
+            print(f"{name:<16}{_shown(value):>12}{paper:>12}")
+        print()
+    if opened is not None and not any(name.startswith("graphs/") for name in opened.manifest.files):
+        if not opened.rows(DIALOGUES):
+            raise BenchmarkError(f"{source} has neither dialogues nor graphs to count")
+        return 0
+    known = read_known(source)
+    joined: dict[str, list[ActivityGraph]] = {}
+    if scenarios is not None:
+        joined = scenario_graphs(read_scenarios(scenarios), known, file=scenarios)
+    elif opened is not None:
+        from reeltalk.questions.asking import stories
+
+        joined = {video.id: [known[name] for name in texts] for video, _, texts in stories(opened) if texts}
+    activity = st.mean_counts([st.count_triples(graph.triples) for graph in known.values()])
+    scenario = st.mean_counts([st.count_scenario(graphs) for graphs in joined.values()]) if joined else None
+    print(f"{'Table 4, means':<16}{'activity':>12}{'VDAct':>12}{'scenario':>12}{'VDAct':>12}")
+    for n, name in enumerate(st.ROWS):
+        there = _shown(scenario.values[n] if scenario else None)
+        print(
+            f"{name:<16}{activity.values[n]:>12,.2f}{st.PAPER_ACTIVITY[n]:>12,.2f}{there:>12}{st.PAPER_SCENARIO[n]:>12,.2f}"
+        )
+    print(f"\n{len(known):,} activities, {len(joined):,} scenarios")
+    if not joined:
+        return 0
+    placed = st.placements(joined)
+    if not placed.counts:
+        print("Figure 2a: not known, neither graphs nor the names of activities give categories")
+        return 0
+    width = max(map(len, placed.counts.values()))
+    print(f"\n{'Figure 2a':<20}" + "".join(f"{_ordinal(n + 1):>8}" for n in range(width)))
+    for category, row in placed.counts.items():
+        print(f"{category:<20}" + "".join(f"{count:>8,}" for count in row))
+    if placed.source:
+        print(placed.source)
+    return 0
+
+
+def _shown(value: float | None) -> str:
+    return "not known" if value is None else f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _ordinal(n: int) -> str:
+    return f"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n, 'th') }"

@@ -1,0 +1,76 @@
+"""How commands write to a terminal: messages, reports, refusals, progress."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reeltalk.errors import BenchmarkError
+
+if TYPE_CHECKING:
+    from reeltalk.schema.outcomes import StageReport
+    from reeltalk.stages.finishing import RunReport
+
+
+def say(message: str) -> None:
+    """Tell people something that is no result: on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def refuse_existing(out: Path | None, *, overwrite: bool) -> None:
+    """Refuse to write a file where something is already, unless it is to be replaced."""
+    if out is not None and out.exists() and not overwrite:
+        raise BenchmarkError(f"{out} exists; choose another file or pass --overwrite")
+
+
+def print_report(report: "StageReport") -> None:
+    """Print what a stage did."""
+    for line in report.lines():
+        print(line)
+
+
+def print_run(done: "RunReport") -> int:
+    """Print what became of a run, and give the exit code: 1 where turns have no answer or no score."""
+    for line in done.lines():
+        print(line)
+    for warning in done.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return 0 if done.complete else 1
+
+
+class Bar:
+    """Progress with the time that is left: a line that moves on a terminal, now and then a line elsewhere."""
+
+    EVERY_S = 10.0
+
+    def __init__(self) -> None:
+        self._what, self._last_s = "", 0.0
+        self._bar: Any = None
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def show(self, what: str, done: int, total: int, share: float) -> None:
+        """Show how far a part of the work is."""
+        from tqdm import tqdm
+
+        if not sys.stderr.isatty():
+            now_s = time.monotonic()
+            if what != self._what or done == total or now_s - self._last_s > self.EVERY_S:
+                say(f"{what}: {done:,} of {total:,}")
+                self._last_s = now_s
+            self._what = what
+            return
+        if what != self._what:
+            self.__exit__()
+            layout = "{desc} |{bar}| {percentage:3.0f} % [{elapsed} gone, {remaining} left]"
+            self._what = what
+            self._bar = tqdm(total=1.0, file=sys.stderr, bar_format=layout, dynamic_ncols=True)
+        assert self._bar is not None
+        self._bar.set_description_str(f"{what}: {done:,} of {total:,}", refresh=False)
+        self._bar.n = share
+        self._bar.refresh()

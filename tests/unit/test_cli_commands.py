@@ -1,0 +1,122 @@
+"""The table of commands, their options and their help."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cyclopts import App, Argument
+
+from reeltalk.cli import app, run
+from reeltalk.cli.commands import COMMANDS, EXAMPLE, REMOVED, command_names
+
+ROOT = Path(__file__).parents[2]
+MOST_COMMANDS = 45
+UNNAMED = {"", "Options", "Parameters"}
+"""Titles of groups that say nothing."""
+
+
+def found(words: tuple[str, ...]) -> App:
+    command = app
+    for word in words:
+        command = command[word]
+    return command
+
+
+def options_of(words: tuple[str, ...]) -> Iterator[Argument]:
+    # A settings model is one argument named "*"; its fields follow it.
+    arguments = found(words).assemble_argument_collection(parse_docstring=True)
+    return (argument for argument in arguments if argument.names != ("*",))
+
+
+NAMES = tuple(command_names())
+
+
+def test_there_are_few_commands() -> None:
+    assert len(NAMES) <= MOST_COMMANDS
+
+
+@pytest.mark.parametrize("words", NAMES, ids=" ".join)
+def test_every_option_has_help_and_a_named_group(words: tuple[str, ...]) -> None:
+    for option in options_of(words):
+        assert option.parameter.help, option.name
+        titles = {getattr(group, "name", group) for group in option.parameter.group}
+        assert titles, option.name
+        assert not titles & UNNAMED, option.name
+
+
+@pytest.mark.parametrize("words", NAMES, ids=" ".join)
+def test_help_ends_with_an_example(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--help"]) == 0
+    out = capsys.readouterr().out
+    last = out[out.rindex("╯") :]
+    assert last.strip("╯ \n").startswith(f"{EXAMPLE}reeltalk {words[0]}"), last
+    assert out.count(EXAMPLE) == 1
+
+
+@pytest.mark.parametrize("words", [("evaluate",), ("world", "film"), ("review",), ("graph",)], ids=" ".join)
+def test_help_of_a_command_is_its_page(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help", *words]) == 0
+    asked = capsys.readouterr().out
+    assert run([*words, "--help"]) == 0
+    assert asked == capsys.readouterr().out
+
+
+def test_help_shows_the_groups_and_their_commands_in_the_order_of_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    titles = [out.index(f"─ {title} ─") for title in COMMANDS]
+    assert list(COMMANDS) == ["Build", "Evaluate", "Read", "Projects", "Tools"]
+    assert titles == sorted(titles)
+    places = [out.index(f"│ {name} ") for rows in COMMANDS.values() for name, *_ in rows]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("old", REMOVED)
+def test_a_removed_command_names_its_successor(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*old.split(), "anything"]) == 2
+    said = capsys.readouterr().err
+    assert said == f"reeltalk: 'reeltalk {old}' is now 'reeltalk {REMOVED[old]}'\n"
+    words = REMOVED[old].split()
+    assert (words[0],) in NAMES or tuple(words[:2]) in NAMES
+    known = {name for name in (tuple(words[:1]), tuple(words[:2])) if name in NAMES}
+    flags = {flag for name in known for option in options_of(name) for flag in option.names}
+    assert {word for word in words if word.startswith("--")} <= flags
+    assert f"| `{old}` | `{REMOVED[old].replace('|', chr(92) + '|')}` |" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest", "page"),
+    [
+        (["evalute"], "evaluate", "reeltalk --help"),
+        (["reprot", "runs/a"], "report", "reeltalk --help"),
+        (["world", "flim"], "film", "reeltalk world --help"),
+        (["help", "evalute"], "evaluate", "reeltalk --help"),
+        (["evaluate", "bench", "--modle", "x"], "--model", "reeltalk evaluate --help"),
+        (["world", "film", "--scenario", "3", "--into", "x"], "--scenarios", "reeltalk world film --help"),
+        (["review", "add", "bench", "test", "--mod", "x"], "--mode", "reeltalk review add --help"),
+    ],
+)
+def test_a_mistyped_name_gets_the_nearest_one_and_the_page_to_read(
+    arguments: list[str], nearest: str, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"Did you mean {nearest}" in said.replace('"', "")
+    assert f"'{page}'" in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "page"),
+    [
+        (["evaluate", "bench", "--model", "x", "--limit", "many"], "reeltalk evaluate --help"),
+        (["evaluate", "bench", "--model", "x", "--frames", "0", "--out", "y"], "reeltalk evaluate --help"),
+        (["world", "film"], "reeltalk world film --help"),
+        (["freeze", "a", "b"], "reeltalk freeze --help"),
+    ],
+)
+def test_a_wrong_or_missing_value_points_to_the_page_of_its_command(
+    arguments: list[str], page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert f"'{page}'" in capsys.readouterr().err
