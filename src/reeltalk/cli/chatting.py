@@ -41,7 +41,7 @@ def chat(
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Talk to a video while it plays: ask at any time, and be told what you asked to be told.
+    """Talk to a video while it plays: ask at any time, or ask to be told when something happens.
 
     Type a question, or /help. From a pipe, `@12.5 Where is the cup?` asks at 12.5 s, and `--speed 0` plays as fast as
     the model sees. Exit code 1 where a question got no answer, or a line of a script made no sense.
@@ -51,28 +51,28 @@ def chat(
     Parameters
     ----------
     video
-        A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address, the only one that is opened.
+        A file; camera:0 for a webcam; or an rtsp:// or rtsps:// address. No other address is opened.
     model
-        Who answers: mini, mini:FOLDER, transformers:FOLDER, python:MODULE:CLASS,
-        inspect:PROVIDER/MODEL, or a model at the address.
+        Model that answers: mini, mini:FOLDER, transformers:FOLDER, python:MODULE:CLASS, inspect:PROVIDER/MODEL, or a
+        model at the address.
     fps
         Frames a second that the model sees.
     speed
-        Of a file: 1 as it was filmed, 2 twice as fast, 0 as fast as the model sees.
+        Speed of a file: 1 for real time, 2 for twice as fast, 0 for as fast as the model reads frames.
     longest_side
         Pixels of a frame's longer side at most.
     memory_frames
-        Frames that the model keeps at most; as the model has it by default.
+        Most frames that the model keeps; the model's own setting by default.
     threshold
-        Readiness, from 0 to 1, from which a model that tells it speaks unasked.
+        Readiness, from 0 to 1, from which a model speaks unasked, if it reports its readiness.
     pause_to_answer
         Stop a file's clock while the model answers.
     until
         End at this second of the video; what a script asks later or at the end is asked there.
     prompt
-        What a language model is told first: a prompt's name, as of evaluate, or a file NAME.md.
+        System prompt of a language model: a prompt's name, as for `evaluate`, or a file NAME.md.
     log
-        Write what happens to this file as it happens, one event a line.
+        File that receives each event as it happens, one a line.
     overwrite
         Replace the log that is there.
     """

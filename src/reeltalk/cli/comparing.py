@@ -55,15 +55,15 @@ def compare(
         Correction of the p values of one metric: holm bounds the chance of any false winner, bh the share of false
         winners among all winners.
     confidence
-        Of the intervals; tests are at one less it.
+        Confidence of the intervals; tests use a level of 1 minus this.
     power
-        Plan instead: how many videos it takes to find a difference, with these runs as a pilot.
+        Plan instead: the number of videos that it takes to find a difference, with these runs as a pilot.
     difference
         Differences to plan for, comma-separated, in points: hundredths of the metric's scale.
     target_power
-        How surely a difference is to be found.
+        Probability of finding a difference that exists.
     anyway
-        Compare also what was scored in different ways, as by two judges.
+        Also compare scores that were made in different ways, as by two judges.
     unpaired
         Where two models have no common turn, compare their means, each over its own turns. Turns that they have in
         common are compared in pairs all the same.
@@ -132,7 +132,7 @@ def calibrate(
     seed: int = 17,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Compare judges and text metrics with people who rated some of the same answers: may one trust this judge?
+    """Compare judges and text metrics with people who rated some of the same answers: can this judge be trusted?
 
     Example: `reeltalk calibrate runs/qwen-judged --sheet ratings.csv` writes a blank, blinded sheet; filled in,
     `reeltalk calibrate runs/qwen-judged --human ratings.csv --out calibration`.
@@ -151,9 +151,9 @@ def calibrate(
     items
         Answers on the sheet.
     criteria
-        Comma-separated, what people shall rate on the sheet.
+        Comma-separated criteria that people rate on the sheet.
     scale
-        From where to where people rate, as 1:5; what they used by default.
+        Lowest and highest rating, as 1:5; by default those that people used.
     pass_mark
         Value from which an answer counts as right, as human=3 or vdeval=2.5; people's is the middle of their scale.
     resamples

@@ -37,7 +37,7 @@ def doctor(
     workers: Annotated[int | None, HOW] = None,
     format: Annotated[Literal["text", "json"], OUT] = "text",
 ) -> int:
-    """Look whether this machine is fit for work, or whether benchmarks and runs are whole; say what to do where not.
+    """Check that this machine can do the work, or that benchmarks and runs are complete, and say how to fix problems.
 
     Nothing is changed, but for the report that --links writes. Exit code 1 where there is a problem.
 

@@ -50,7 +50,7 @@ def evaluate(
     overwrite: Annotated[bool, OVERWRITE] = False,
     delete_replies: Annotated[bool, DELETE_REPLIES] = False,
 ) -> int:
-    """Play a benchmark's dialogues to a model, judge the answers, and write a run.
+    """Ask a model a benchmark's dialogues, judge the answers, and write a run.
 
     Run it again to go on after an interruption, or to ask again what failed: replies are kept. Exit code 1 where turns
     have no answer or no score, 2 where there is no run.

@@ -104,7 +104,7 @@ def query(
     sparql
         A file with a SELECT query of your own.
     activity
-        Keep to this activity or clip.
+        Only this activity or clip.
     object
         An object, as tv297.
     situation

@@ -57,7 +57,7 @@ def judge(
     limit
         Judge the first chains, paths or dialogues of each model only.
     beside
-        Comma-separated, answers to judge too, which try the judge: reference, yes, copied-question.
+        Comma-separated answers that are judged too, to test the judge: reference, yes, copied-question.
     attack
         Attack the judge; takes no answers.
     every
@@ -129,7 +129,7 @@ def retry(
     bench: Path | None = None,
     settings: Annotated[RetrySettings, Parameter(name="*")] = NOTHING_ELSE,
 ) -> int:
-    """Ask again what failed in a run of `evaluate` or `judge`, and nothing else; an unfinished run goes on.
+    """Ask again for what failed in a run of `evaluate` or `judge`, and nothing else; an unfinished run continues.
 
     The folder keeps the command that made the run; options that are not given stay as they were. The run that is there
     stays until the new one is whole. Exit code 1 where turns still have no answer or no score.
@@ -141,7 +141,7 @@ def retry(
     run
         Folder of the run. Its controls are retried, too.
     bench
-        Where the benchmark is now, if it was moved.
+        Folder of the benchmark, if it was moved.
     """
     from reeltalk.benchmarks import PRESETS
     from reeltalk.stages.retrying import retry as run_stage

@@ -31,7 +31,7 @@ def fetch(
     revision: str | None = None,
     accept_licence: Annotated[bool, ACCEPT] = False,
 ) -> int:
-    """Bring a published data set here: licence shown and accepted, resumable, every file hashed.
+    """Download a published data set: the licence is shown and accepted, and every file is hashed.
 
     Example: `reeltalk fetch svbench --into data/svbench --accept-licence`.
 
@@ -44,9 +44,9 @@ def fetch(
     source
         A local folder to take it from, in place of the Hub.
     repo
-        Repository on the hub, OWNER/NAME, where it is not the one we know.
+        Repository on the Hub, OWNER/NAME; by default the known one of the data set.
     endpoint
-        Address of a hub of the same protocol.
+        Address of another hub with the same protocol.
     revision
         Branch, tag or commit; the newest by default.
     accept_licence
@@ -134,9 +134,9 @@ def curate(
     workers
         Videos that are decoded at a time; by default one for each core.
     cache
-        Folder for what addresses hold; by default one inside the benchmark, which may be deleted when all is done.
+        Folder for downloads; by default one inside the benchmark, which may be deleted when all is done.
     max_download_gib
-        What may be brought from one address.
+        Most GiB to download from one address.
     """
     from reeltalk.parallel import open_executor
     from reeltalk.stages.curating import curate as run_stage

@@ -57,7 +57,7 @@ def run(
     limits: Limits = LIMITS,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Play tasks to a model, frame by frame as the video runs, and log what it says and when.
+    """Run a model on proactive tasks, frame by frame as the video plays, and log each reply with its time.
 
     Run it again to go on after an interruption. The log is OUT/events.jsonl. Exit code 1 where a play failed.
 
@@ -72,7 +72,8 @@ def run(
     benchmark
         A benchmark with proactive.jsonl and its videos.
     model
-        Who follows: mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL for any chat model, always:SECONDS or never.
+        Model: mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL for any chat model; or a baseline, always:SECONDS or
+        never.
     out
         Folder of the run.
     fps
@@ -95,7 +96,7 @@ def run(
     kinds
         Comma-separated kinds of tasks; all by default.
     limit
-        Play the tasks of the first so many videos only.
+        Only the tasks of the first so many videos.
     overwrite
         Begin anew where another run was begun. Replies that the folder keeps stay, and are used again.
     """
@@ -244,9 +245,9 @@ def score(
     limit: Annotated[int | None, SELECT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> int:
-    """Score logs of events: were replies in time and right, how much was said too much, and what was missed?
+    """Score logs of events: whether replies were in time and right, how many were too many, and what was missed.
 
-    Only the logs are read, so any program may have written them. Exit code 1 where a task has no whole play.
+    Only the logs are read, so any program may have written them. Exit code 1 where a task was not played to its end.
 
     Example: `reeltalk proactive score benchmarks/household runs/mini-unasked --out scores.json`.
 
@@ -263,7 +264,7 @@ def score(
     kinds
         Comma-separated kinds of tasks; all by default.
     limit
-        Score the tasks of the first so many videos only.
+        Only the tasks of the first so many videos.
     overwrite
         Replace the file that is there.
     """

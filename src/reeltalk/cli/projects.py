@@ -25,7 +25,7 @@ STEP_NAMES = Parameter(negative="")
 
 
 def new(name: Path, /, *, template: Literal["household", "videos", "published"] = "household") -> int:
-    """Begin a project: a folder with one file, project.yaml, in which every setting of every stage stands.
+    """Begin a project: a folder with one file, project.yaml, that holds every setting of every stage.
 
     Example: `reeltalk new kitchen`, then `cd kitchen` and `reeltalk run`, which ends in a report.
 
@@ -80,7 +80,7 @@ def run_project(
     only
         A step, as construct or evaluate:blind, or a section with all its steps: nothing else is run. May be repeated.
     since
-        A step: those before it are not looked at.
+        A step: those before it are skipped.
     force
         A step that is made anew though nothing changed. May be repeated.
     plan
@@ -118,7 +118,7 @@ def _plan_run(project: Path) -> int:
 
 
 def status(project: Path = PROJECT_FILE, /) -> int:
-    """Say which steps of a project are done, out of date or failed, and where their results are.
+    """Show which steps of a project are done, out of date or failed, and where their results are.
 
     Exit code 1 where a step is still to be run.
 
@@ -237,7 +237,7 @@ def demo(
     sees
         text: the model takes no pictures.
     detector
-        Detector of objects, as for `construct`; a model that takes no pictures is told of what it finds.
+        Detector of objects, as for `construct`; a model that takes no pictures is told what it finds.
     judge
         Model that judges the answers; without one they are compared with the references by their words.
     judge_base_url

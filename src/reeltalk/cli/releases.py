@@ -122,7 +122,7 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     version
         Version of the release, as 1.0.0.
     title
-        Heading of the card; the benchmark's name by default.
+        Title of the card; the benchmark's name by default.
     """
     from reeltalk.stages.layouts import told_counts
     from reeltalk.store.benchmark import Benchmark

@@ -58,7 +58,7 @@ def serve(
     connections: Annotated[int | None, IN_SERVER] = None,
     connections_per_address: Annotated[int | None, IN_SERVER] = None,
 ) -> int:
-    """Serve a benchmark to whoever reviews it. What they do is kept beside it, in BENCH.review.
+    """Serve a benchmark to the people who review it. Their work is kept beside it, in BENCH.review.
 
     Example: `reeltalk review benchmarks/kitchen`, then open the link that it prints. Ctrl-C stops it; nothing is lost,
     and the same command goes on.
@@ -72,26 +72,26 @@ def serve(
     queues
         Kinds of work, with commas between, or all: turns,links by default. Given later, it adds queues.
     overlap
-        How many people do each unit of a new queue, blind to each other.
+        People who do each task of a new queue, blind to each other.
     only
-        Only units of some videos: split/test, category/cooking or id/VIDEO.
+        Only tasks about some videos: split/test, category/cooking or id/VIDEO.
     reload
-        Take over what another command changed in the benchmark since it was loaded: finished and begun work stays as it
-        is, what nobody has begun is renewed, new units are added.
+        Load the benchmark again after another command changed it: finished and begun tasks stay as they are, all others
+        are renewed, and new ones are added.
     public_host
         Name by which browsers reach the server, as review.example.org; may be given more than once. It answers to
         localhost, 127.0.0.1, the --host, and to no other name.
     behind_https
-        A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS alone, and the proxy is
-        believed who asks. It is on this machine, unless --proxy names another.
+        A proxy in front of the server speaks HTTPS with browsers: cookies are sent over HTTPS only, and the client
+        addresses that the proxy reports are trusted. It is on this machine, unless --proxy names another.
     proxy
-        IP address or network of a proxy in front of the server; may be given more than once. Its X-Forwarded-For is
-        believed who asks, and its X-Forwarded-Proto whether by HTTPS. Nobody else's is.
+        IP address or network of a proxy in front of the server; may be given more than once. Only its X-Forwarded-For
+        and X-Forwarded-Proto headers are trusted.
     connections
-        Most connections at a time; by default what the limit of open files allows, 2,000 at most. Where all are taken,
-        the one that has waited longest for a request ends.
+        Most connections at a time; by default as many as the limit of open files allows, 2,000 at most. When all are
+        taken, the connection that has waited longest for a request is closed.
     connections_per_address
-        Most of them from one address, but for a proxy's; half of them by default.
+        Most connections from one address, proxies excepted; half of all by default.
     """
     from reeltalk.parallel.call_server import THREADS_OF_LIBRARIES
 
@@ -318,7 +318,7 @@ def status(
     head: str | None = None,
     database: DATABASE = None,
 ) -> int:
-    """Print each queue with what is done, under way and left, without starting a server.
+    """Print how much of each queue is done, under way and left, without starting a server.
 
     With --verify, check instead that nobody changed the history of the review, and that all work is what the history
     leads to. This prints what was checked and the end of the chain of events. Note that line elsewhere: given as --head
@@ -370,7 +370,7 @@ def invite(
     address: str = ADDRESS,
     database: DATABASE = None,
 ) -> int:
-    """Print a link by which one person joins, as where the first owner's link was lost.
+    """Print a link by which one person joins, for example when the first owner's link was lost.
 
     With --reset, print a link by which somebody who lost their password chooses a new one.
 
@@ -419,7 +419,7 @@ def apply(
     dry_run: Annotated[bool, DRY_RUN] = False,
     database: DATABASE = None,
 ) -> int:
-    """Write what people settled as the next revision of the benchmark, in one write. Applying again changes nothing.
+    """Write people's decisions as the next revision of the benchmark, in one write. Applying again changes nothing.
 
     Example: `reeltalk review apply benchmarks/kitchen --dry-run`, then without. Exit code 1 where something that was
     settled could not be applied.
@@ -427,8 +427,8 @@ def apply(
     Parameters
     ----------
     into
-        A copy that gets the work in place of the benchmark itself, as for a release, which does not change; it is made
-        where it is not there.
+        A copy that gets the decisions in place of the benchmark itself, for example of a release, which never changes.
+        It is made if it is missing.
     dry_run
         Say what would change, and write nothing.
     """
@@ -452,7 +452,7 @@ def export(
     overwrite: Annotated[bool, OVERWRITE] = False,
     database: DATABASE = None,
 ) -> int:
-    """Write the whole project as JSON Lines: people, queues, units, all work and its history. No password leaves.
+    """Write the whole project as JSON Lines: people, queues, tasks, all work and its history. No passwords are written.
 
     `--only ratings` writes the ratings that people gave to answers, for `reeltalk calibrate --human`. `--only answers`
     writes people's answers to the test, for `reeltalk evaluate --model human:FOLDER`.
@@ -523,7 +523,7 @@ def _export_answers(benchmark: Path, into: Path, person: int, database: str | No
 
 @review.command(sort_key=6)
 def restore(export: Path, /, *, into: Path, database: DATABASE = None) -> int:
-    """Bring an exported project back, here or on another machine or database. Its chain of events is verified.
+    """Restore an exported project, here or on another machine or database. Its chain of events is verified.
 
     Example: `reeltalk review restore kitchen-review --into benchmarks/kitchen`, then `reeltalk review invite
     benchmarks/kitchen --reset Ada` for everybody who shall sign in again.

@@ -80,7 +80,7 @@ def propose(
     review: Reviewing = REVIEWING,
     limits: Limits = LIMITS,
 ) -> int:
-    """Propose CogME's tags for the turns of a benchmark that lack them; what people and rules gave stays.
+    """Propose CogME's tags for the turns of a benchmark that lack them; tags by people and rules stay.
 
     Run it again to go on after an interruption: replies are kept. Exit code 1 where turns are left untagged.
 
@@ -175,17 +175,17 @@ def train(
     Parameters
     ----------
     benchmarks
-        What to learn from.
+        Benchmarks to learn from.
     out
         File that appears.
     name
-        Name of the tagger; that of the file by default.
+        Name of the tagger; the file's name by default.
     reads
-        Which parts of a turn it looks at.
+        Parts of a turn that the tagger reads.
     split
         Learn only from turns about videos of this split.
     about
-        What the turns are, in a sentence, for the tagger's card.
+        A sentence about the turns, for the tagger's card.
     overwrite
         Replace the file that is there.
     """

@@ -44,11 +44,11 @@ def lora(
     out
         Folder of the run that appears: adapter/, loss.jsonl and run.json.
     frames
-        Folder that the paths of frames begin from; that of the data by default.
+        Folder that the paths of frames start from; the data's folder by default.
     cpu
-        Use no accelerator even where there is one.
+        Use no accelerator, even if there is one.
     overwrite
-        Begin anew where a run is already.
+        Replace the run that is there.
     """
     try:
         from reeltalk.streaming.lora_training import train_lora
@@ -129,7 +129,7 @@ def mini(
         Folder that appears: model/ for use without torch, checkpoint/ for use with it, the state to go on from,
         loss.jsonl and run.json.
     seed
-        Decides what the network begins with and what it is asked.
+        Decides the first weights of the network and the questions that it is asked.
     eye_steps
         Steps of the vision encoder, of 48 frames; 1,500 by default.
     speech_steps
