@@ -39,7 +39,9 @@ def test_there_are_few_commands() -> None:
 def test_every_option_has_help_and_a_named_group(words: tuple[str, ...]) -> None:
     for option in options_of(words):
         assert option.parameter.help, option.name
-        titles = {getattr(group, "name", group) for group in option.parameter.group}
+        groups = option.parameter.group
+        assert isinstance(groups, tuple)
+        titles = {getattr(group, "name", group) for group in groups}
         assert titles, option.name
         assert not titles & UNNAMED, option.name
 

@@ -5,7 +5,10 @@ quick and extras stay optional. Begin with `commands.py`: its table names every 
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reeltalk.cli.commands import app, run
 
 __all__ = ["app", "main", "run"]
 

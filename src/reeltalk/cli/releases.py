@@ -17,7 +17,6 @@ from reeltalk.formats.training_units import TEST, TRAINING_DEFAULTS, TrainingOpt
 from reeltalk.schema.settings import settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.cli.sharing import HarnessOptions
     from reeltalk.schema.sft import TokenCounter
     from reeltalk.store.content import Content
     from reeltalk.store.sft import SampleLayout

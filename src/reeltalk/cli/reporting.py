@@ -14,6 +14,14 @@ from reeltalk.schema.settings import settings_of
 if TYPE_CHECKING:
     from reeltalk.graph.activity import ActivityGraph
 
+LISTED: Final[dict[str, Literal["text", "json", "csv", "markdown"]]] = {
+    "html": "text",
+    "text": "text",
+    "json": "json",
+    "csv": "csv",
+    "markdown": "markdown",
+}
+"""The format of a list of published numbers, by the option --format."""
 ENDINGS: Final = (".svg", ".pdf", ".png")
 FRAMES_SHOWN = Parameter(group=Group("Videos and frames", sort_key=30))
 ONE_DIALOGUE = Parameter(group=Group("Figure of one dialogue", sort_key=31))
@@ -232,10 +240,10 @@ def _list_published(names: str, format: str, out: Path | None) -> int:
 
     if out is not None:
         raise SettingError("published numbers are printed; leave out --out, or name runs to lay them beside")
-    if format == "latex":
+    if format not in LISTED:
         raise SettingError("published numbers are listed as text, json, csv or markdown")
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    print(listed(() if chosen == ("all",) else chosen, "text" if format == "html" else format), end="")
+    print(listed(() if chosen == ("all",) else chosen, LISTED[format]), end="")
     return 0
 
 
