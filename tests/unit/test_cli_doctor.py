@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sample_videos import Numbered
 
-from reeltalk.cli import machine, run
+from reeltalk.cli import doctor, run
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -86,13 +86,13 @@ def test_the_machine_is_looked_at_and_no_key_is_shown(
 
 def test_every_extra_is_known_with_what_it_is_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert set(machine.EXTRAS) == set(project["project"]["optional-dependencies"])
+    assert set(doctor.EXTRAS) == set(project["project"]["optional-dependencies"])
 
 
 def test_packages_that_lack_or_differ_are_told_from_what_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = ["numpy<1", "pydantic", 'no-such-package; extra == "wandb"', 'pyyaml<1; extra == "s3"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: needs)
-    found = {check.subject: check for check in machine._packages()}
+    found = {check.subject: check for check in doctor._packages()}
     assert (found["needed"].status, found["wandb"].status, found["s3"].status) == ("problem", "optional", "warning")
     assert found["needed"].found.startswith("numpy is ")
     assert found["wandb"].advice == "pip install 'reeltalk[wandb]'"
@@ -103,19 +103,19 @@ def test_a_codec_counts_only_when_it_was_tried(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(codecs.ENCODERS, "mpeg4", ("no-such-encoder",))
     tried = try_codec({"codec": "mpeg4"})
     assert (tried["encoder"], tried["decodes"]) == (None, None)
-    assert machine._decoding("mpeg4", tried).status == "ok"
+    assert doctor._decoding("mpeg4", tried).status == "ok"
     monkeypatch.setitem(codecs.ENCODERS, "no-such-codec", ())
     assert try_codec({"codec": "no-such-codec"})["decodes"] is False
     refused = {"encoder": None, "decodes": False, "why": "no decoder"}
-    assert machine._decoding("hevc", refused).status == "problem"
-    assert machine._decoding("mpeg2video", refused).status == "optional"
-    assert machine._writing({"encoder": None, "decodes": None, "why": "x"}).status == "problem"
+    assert doctor._decoding("hevc", refused).status == "problem"
+    assert doctor._decoding("mpeg2video", refused).status == "optional"
+    assert doctor._writing({"encoder": None, "decodes": None, "why": "x"}).status == "problem"
 
 
 def test_little_room_is_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "LITTLE_DISK", 1 << 60)
-    monkeypatch.setattr(machine, "LITTLE_MEMORY", 1 << 60)
-    found = {check.subject: check.status for check in machine._room(tmp_path)}
+    monkeypatch.setattr(doctor, "LITTLE_DISK", 1 << 60)
+    monkeypatch.setattr(doctor, "LITTLE_MEMORY", 1 << 60)
+    found = {check.subject: check.status for check in doctor._room(tmp_path)}
     assert (found["disk"], found["memory"]) == ("warning", "warning")
 
 
