@@ -264,7 +264,6 @@ def _refine(
 ) -> int:
     from reeltalk.graph import refining
     from reeltalk.llm import Endpoint, LanguageModel, Message
-
     from reeltalk.llm.preflight import preflight as check_server_now
     from reeltalk.llm.prompts import prompts_in
     from reeltalk.llm.retrying import Breaker
