@@ -89,10 +89,10 @@ def test_a_removed_command_names_its_successor(old: str, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "nearest", "page"),
     [
-        (["evalute"], "evaluate", "reeltalk --help"),
-        (["reprot", "runs/a"], "report", "reeltalk --help"),
+        (["evaluat"], "evaluate", "reeltalk --help"),
+        (["reportt", "runs/a"], "report", "reeltalk --help"),
         (["world", "flim"], "film", "reeltalk world --help"),
-        (["help", "evalute"], "evaluate", "reeltalk --help"),
+        (["help", "evaluat"], "evaluate", "reeltalk --help"),
         (["evaluate", "bench", "--modle", "x"], "--model", "reeltalk evaluate --help"),
         (["world", "film", "--scenario", "3", "--into", "x"], "--scenarios", "reeltalk world film --help"),
         (["review", "add", "bench", "test", "--mod", "x"], "--mode", "reeltalk review add --help"),
