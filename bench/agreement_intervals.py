@@ -26,13 +26,12 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from reeltalk.metrics.reliability import krippendorff_alpha
 from scipy.special import betaincinv, ndtr, ndtri
 
 from intervals import ENOUGH, PROMISED, TURNS, percent, simulated, sizes_of, spread_of, with_simulation
 from record import Measure, Table, at_least, options_of, record
 from reeltalk.metrics import meteor, token_metrics
-from reeltalk.metrics.agreement import cohen_kappa
+from reeltalk.metrics.agreement import cohen_kappa, krippendorff_alpha
 from reeltalk.metrics.correlation import correlations
 from reeltalk.metrics.draws import Draws, Statistic, draw_videos
 from reeltalk.metrics.scoring import MetricResult

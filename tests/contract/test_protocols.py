@@ -29,11 +29,9 @@ APPLAUSE = '''"""How loudly a hall would clap at an answer."""
 
 from typing import Final
 
-from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.protocol import Criterion, Protocol
-from reeltalk.judge.judge import scored
-from reeltalk.judge.turns import SingleTurnJudge
-from reeltalk.judge.turns import NOBODY
+from reeltalk.judge.judge import JudgeUnit, score_row
+from reeltalk.judge.protocol import Protocol, ProtocolCriterion
+from reeltalk.judge.turns import NOBODY, SingleTurnJudge
 from reeltalk.llm.model import AsyncModel
 from reeltalk.metrics.info import MetricInfo
 from reeltalk.schema.scoring import JudgedScore
@@ -43,8 +41,8 @@ PROTOCOL: Final = Protocol(
     title="Applause of the hall",
     help="Counts the claps for an answer.",
     create=lambda _: Applause(),
-    criteria=(Criterion("applause", "Applause of the hall", 2.0, 6.0, pass_mark=5.0, asked="Claps",
-                        levels={"6": "all clap", "2": "nobody does"}),),
+    criteria=(ProtocolCriterion("applause", "Applause of the hall", 2.0, 6.0, pass_mark=5.0, asked="Claps",
+                                levels={"6": "all clap", "2": "nobody does"}),),
     measures=(MetricInfo("applause", "Applause of the hall", 2.0, 6.0),),
     needs_model=False,
     credit_rank=1,
@@ -67,7 +65,7 @@ class Applause(SingleTurnJudge):
 
     async def judge_turn(self, unit: JudgeUnit, index: int, model: AsyncModel | None) -> list[JudgedScore]:
         turn = unit.turns[index]
-        return [scored(unit, "applause", NOBODY, min(6.0, 2.0 + len(turn.text.split())), turn=turn)]
+        return [score_row(unit, "applause", NOBODY, min(6.0, 2.0 + len(turn.text.split())), turn=turn)]
 '''
 
 

@@ -200,6 +200,16 @@ def measure_info(metric: str) -> MetricInfo | None:
     return replace(info, name=metric, title=title, direction="neither" if official else info.direction)
 
 
+def needs_model(metric: str) -> bool:
+    """True if a language model judges this measure.
+
+    Args:
+        metric: Name of the measure, as `mtv.floor`.
+    """
+    described = _current().families.get(metric.split(".")[0])
+    return described is not None and described[0].needs_model
+
+
 def is_headline(metric: str) -> bool:
     """True for a measure that stands in the first table although its name has a dot.
 

@@ -10,16 +10,14 @@ from typing import Final
 
 from reeltalk.analysis.leaderboard import Leaderboard, ModelRow, key_of, why_no_value
 from reeltalk.analysis.published.records import HOW_WORDS, Column, PublishedBenchmark, PublishedTable, Row
-from reeltalk.judge.protocol import COMPAT
+from reeltalk.judge.protocol import COMPAT, needs_model
+from reeltalk.metrics.scoring import TEXT_METRICS
 from reeltalk.schema.runs import GroupRow, SummaryRow
 from reeltalk.schema.scoring import Signature
 from reeltalk.store.runs import Run
 
-JUDGED: Final = frozenset({"svbench", "gpt-score", "mtv"})
-"""Families of measures that a model judges."""
 ANSWERS: Final = ".answers"
 """What a subject ends in where answers of a published layout were scored, which it then begins with."""
-TEXTS: Final = frozenset({"bleu_4", "meteor", "rouge_l", "cider"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def reasons(
     """
     found = [_data(benchmark, own, imported)]
     found += _items(table, own)
-    judged = [number for number in own if number.metric.split(".")[0] in JUDGED]
+    judged = [number for number in own if needs_model(number.metric)]
     if judged:
         found += _judge(table, judged)
     found += _version(table, own)
@@ -89,8 +87,8 @@ def reasons(
     found += _history(table, row, own)
     if any(number.metric.split(".")[0] == "cogme" for number in own):
         found += _told("correctness", "choice", own, lambda number: number.parts.get("correctness"))
-    if any(number.metric in TEXTS for number in own):
-        toks = _each(own, lambda number: number.parts.get("tok"), among=lambda number: number.metric in TEXTS)
+    if any(number.metric in TEXT_METRICS for number in own):
+        toks = _each(own, lambda number: number.parts.get("tok"), among=lambda number: number.metric in TEXT_METRICS)
         found.append(Reason("text metrics", f"their tokeniser and variants are not published; here {toks}"))
     if table.how in ("figure value", "figure estimate", "secondary"):
         found.append(Reason("source", HOW_WORDS[table.how]))
