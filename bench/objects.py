@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from record import ROOT, Measure, options_of, record
-from reeltalk.construct.objects import ObjectSettings
-from reeltalk.construct.sighting import sight_objects
+from reeltalk.construct.object_step import ObjectSettings, sight_objects
 from reeltalk.inference.detection import CenterNet, Detector
 from reeltalk.metrics.identity import IdentityScores, score_identities
 from reeltalk.parallel import LocalExecutor

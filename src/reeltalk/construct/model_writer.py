@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.construct.checklists import checklist_of
-from reeltalk.construct.matching import DEFAULT_MATCH, MatchSettings
-from reeltalk.construct.model_linking import Linked, evidence_of, linked, model_standing, rewritten
+from reeltalk.construct.model_linking import (
+    DEFAULT_MATCH,
+    Linked,
+    MatchSettings,
+    evidence_of,
+    linked,
+    model_standing,
+    rewritten,
+)
 from reeltalk.construct.prompting import ContextOf, PromptedModel, given, numbered, prompts, unwritten
 from reeltalk.construct.replies import (
     Ability,

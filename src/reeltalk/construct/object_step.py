@@ -1,12 +1,52 @@
 """The step that finds objects and tells which sightings are of one."""
 
-from reeltalk.construct.objects import ObjectSettings
-from reeltalk.construct.sighting import sight_objects
+import base64
+import shutil
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reeltalk import __version__
+from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
+from reeltalk.construct.object_calls import ObjectCalls, Watched, numbers_of
+from reeltalk.construct.objects import (
+    Describe,
+    FoundBox,
+    FrameBoxes,
+    LookedAtFrame,
+    caption,
+    sample_times,
+    unpacked,
+)
 from reeltalk.construct.step import Run
 from reeltalk.construct.writers import DescribesObjects, Unwritten, Writer
-from reeltalk.errors import SettingError
-from reeltalk.inference.detection import open_detector
-from reeltalk.store.tables import KNOWN_BOXES
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.inference.detection import Detector, open_detector
+from reeltalk.parallel import Executor
+from reeltalk.progress import Progress, unseen
+from reeltalk.schema.ids import ClipId, EntityId, VideoId, derive_id
+from reeltalk.schema.knowledge import Entity, IdentityChange, KnownBox, Sighting
+from reeltalk.schema.media import Clip, SampledFrame
+from reeltalk.schema.outcomes import StageReport
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import WORK, Benchmark
+from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
+
+
+class ObjectSettings(BaseModel):
+    """How objects are looked for and kept apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    fps: Annotated[float, Field(gt=0, le=30)] = 1.0
+    """Frames a second in which objects are looked for where a video has no key frames from `reeltalk curate`."""
+    crops: Annotated[int, Field(ge=0, le=100)] = 2
+    """How many crops of each object are kept as files."""
+    memory: MemorySettings = MemorySettings()
+    """Thresholds of the memory bank."""
 
 
 def sight(run: Run, warnings: list[str]) -> dict[str, int]:
@@ -57,3 +97,228 @@ class _Describe:
             self.unwritten += 1
             return ""
         return said
+
+
+def sight_objects(
+    benchmark: Benchmark,
+    settings: ObjectSettings,
+    detector: Detector | Literal["known"],
+    executor: Executor,
+    progress: Progress | None = None,
+    *,
+    describe: Describe | None = None,
+) -> StageReport:
+    """Find the objects of all videos: writes sightings, entities, identity changes and crops in one step.
+
+    Entities that another stage wrote are kept.
+
+    Args:
+        benchmark: Videos that are in its media store are looked at; the others are named in the report.
+        settings: How densely, and the thresholds of the memory bank.
+        detector: What finds the objects; `known` takes the boxes, without the identities, that filming wrote.
+        executor: Decodes.
+        progress: Called with what is done, how many of how many, and the share.
+        describe: Says what a kept crop shows, as a vision model does; class, colour and place by default.
+
+    Raises:
+        BenchmarkError: There is no video to look at, or no known box where those are asked for.
+    """
+    signature = "known" if detector == "known" else detector.signature
+    recorded: dict[str, Json] = settings.model_dump(mode="json") | {
+        "detector": signature,
+        "captions": "class, colour and place" if describe is None else getattr(describe, "signature", "described"),
+    }
+    files = benchmark.manifest.files
+    read = [VIDEOS.file_name, FRAMES.file_name, CLIPS.file_name]
+    read += [KNOWN_BOXES.file_name] if detector == "known" else []
+    parents = {name: files[name].sha256 for name in read if name in files}
+    entry = files.get(SIGHTINGS.file_name)
+    if entry is not None and (entry.stage, entry.settings, entry.version, entry.parents) == (
+        STAGE,
+        recorded,
+        __version__,
+        parents,
+    ):
+        return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=("it is up to date",))
+    watched, absent = _videos(benchmark, settings)
+    work = ObjectCalls(benchmark.path / WORK / "objects", executor, progress or unseen)
+    if detector == "known":
+        _take_known(benchmark, watched)
+    else:
+        work.detect(watched, detector)
+    work.look(watched)
+    failed = [f"{w.video.id} cannot be looked at: {w.failure}" for w in watched if w.failure is not None]
+    remembered = [remember(w, work.looks(w), settings, describe) for w in watched if w.failure is None]
+    own = {entity.id for found in remembered for entity in found.entities}
+    others = [row for row in benchmark.read(ENTITIES) if row.extra.get(MADE_BY) != STAGE and row.id not in own]
+    with benchmark.writing(stage=STAGE, settings=recorded, parents=parents) as writer:
+        writer.remove(benchmark.manifest, f"{CROPS}/")
+        writer.add(SIGHTINGS, (row for found in remembered for row in found.sightings))
+        writer.add(ENTITIES, [*others, *(row for found in remembered for row in found.entities)])
+        writer.add(IDENTITY_CHANGES, (row for found in remembered for row in found.changes))
+        for found in remembered:
+            for name, content in found.crops.items():
+                writer.add_file(name, content)
+    shutil.rmtree(work.folder, ignore_errors=True)
+    return StageReport(stage=STAGE, counts=_counts(benchmark), warnings=(*absent, *failed))
+
+
+def _counts(benchmark: Benchmark) -> dict[str, int]:
+    return {
+        "sightings": benchmark.rows(SIGHTINGS),
+        "entities": benchmark.rows(ENTITIES),
+        "identity changes": benchmark.rows(IDENTITY_CHANGES),
+    }
+
+
+def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[Watched], list[str]]:
+    """The videos that are here, and a sentence about those that are not."""
+    frames: defaultdict[str, list[SampledFrame]] = defaultdict(list)
+    for frame in benchmark.read(FRAMES):
+        frames[frame.video_id].append(frame)
+    clips: defaultdict[str, list[Clip]] = defaultdict(list)
+    for clip in benchmark.read(CLIPS):
+        clips[clip.video_id].append(clip)
+    watched, absent = [], []
+    for video in benchmark.read(VIDEOS):
+        if video.sha256 is None or not benchmark.media.has(video.sha256):
+            absent.append(f"{video.id} is not in the media store, so its objects are not looked for")
+            continue
+        times = sample_times(video, frames[video.id], fps=settings.fps)
+        own = sorted((c for c in clips[video.id] if c.interval), key=lambda c: (c.interval.start_s, c.id))  # type: ignore[union-attr]
+        watched.append(Watched(video, benchmark.media.whole(video.sha256), own, times))
+    if not watched:
+        raise BenchmarkError(f"{benchmark.path} has no video in its media store; curate with --media copy")
+    return watched, absent
+
+
+def _take_known(benchmark: Benchmark, watched: Sequence[Watched]) -> None:
+    known: defaultdict[str, defaultdict[float, list[KnownBox]]] = defaultdict(lambda: defaultdict(list))
+    for row in benchmark.read(KNOWN_BOXES):
+        known[row.video_id][row.pts_s].append(row)
+    if not known:
+        raise BenchmarkError(f"{benchmark.path} has no known boxes; 'reeltalk world film' writes them")
+    for w in watched:
+        own: dict[float, list[KnownBox]] = known.get(w.video.id, defaultdict(list))
+        # In the order of their places, so that no name decides anything.
+        w.frames = [
+            FrameBoxes(
+                pts_s,
+                [
+                    FoundBox(row.box, row.class_name, 1.0)
+                    for row in sorted(own[pts_s], key=lambda row: (*numbers_of(row.box), row.class_name))
+                ],
+            )
+            for pts_s in sorted(own)
+        ]
+
+
+STAGE: Final = "construct objects"
+CROPS: Final = "crops"
+MADE_BY: Final = "made_by"
+"""Marks, in `extra`, the entities that this stage wrote among those of others."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What the memory bank says of a video."""
+
+    sightings: list[Sighting]
+    entities: list[Entity]
+    changes: list[IdentityChange]
+    crops: dict[str, bytes]
+
+
+def remember(
+    w: Watched, looks: Sequence[LookedAtFrame], settings: ObjectSettings, describe: Describe | None
+) -> Remembered:
+    """Go over a video once, in the order of time."""
+    bank = MemoryBank(settings.memory)
+    tracks: list[list[int]] = []
+    for frame, looked in zip(w.frames, looks, strict=True):
+        observed = [
+            Observation(found.box, found.class_name, look.colour, unpacked(look.appearance))
+            for found, look in zip(frame.objects, looked.objects, strict=True)
+        ]
+        tracks.append(bank.see(frame.pts_s, unpacked(looked.view), observed))
+    sightings: list[Sighting] = []
+    pictures: dict[EntityId, list[tuple[float, int, bytes]]] = {}
+    entity_of: dict[int, EntityId] = {}
+    for frame, looked, numbers in zip(w.frames, looks, tracks, strict=True):
+        for found, look, number in zip(frame.objects, looked.objects, numbers, strict=True):
+            identity = bank.identity_of(number)
+            entity = entity_of.setdefault(identity, _entity_id(w.video.id, identity))
+            worth = found.box.area * found.confidence
+            pictures.setdefault(entity, []).append((-worth, len(sightings), base64.b64decode(look.crop)))
+            sightings.append(
+                Sighting(
+                    video_id=VideoId(w.video.id),
+                    clip_id=next((c.id for c in w.clips if _shows(c, frame.pts_s)), None),
+                    pts_s=frame.pts_s,
+                    box=found.box,
+                    class_name=found.class_name,
+                    confidence=found.confidence,
+                    entity=entity,
+                    caption=caption(found.class_name, look.colour, found.box),
+                )
+            )
+    crops = _keep_crops(sightings, pictures, settings.crops, bank, entity_of, describe)
+    seen_in: defaultdict[str, dict[ClipId, None]] = defaultdict(dict)
+    counts: defaultdict[str, int] = defaultdict(int)
+    for sighting in sightings:
+        counts[sighting.entity] += 1
+        if sighting.clip_id is not None:
+            seen_in[sighting.entity][sighting.clip_id] = None
+    entities = [
+        Entity(
+            id=entity,
+            video_id=VideoId(w.video.id),
+            class_name=bank.class_of(identity),
+            clip_ids=tuple(seen_in[entity]),
+            attributes={"colour": bank.colour_of(identity), "sightings": str(counts[entity])},
+            extra={MADE_BY: STAGE},
+        )
+        for identity, entity in sorted(entity_of.items())
+    ]
+    changes = [
+        IdentityChange(
+            video_id=VideoId(w.video.id),
+            pts_s=change.pts_s,
+            kind=change.kind,
+            kept=_entity_id(w.video.id, change.kept),
+            other=_entity_id(w.video.id, change.other),
+            similarity=round(change.similarity, 4),
+        )
+        for change in bank.changes
+    ]
+    return Remembered(sightings, entities, changes, crops)
+
+
+def _keep_crops(
+    sightings: list[Sighting],
+    pictures: dict[EntityId, list[tuple[float, int, bytes]]],
+    most: int,
+    bank: MemoryBank,
+    entity_of: dict[int, EntityId],
+    describe: Describe | None,
+) -> dict[str, bytes]:
+    """The largest and most certain crops of each object as files; their sightings are told of them."""
+    crops: dict[str, bytes] = {}
+    for identity, entity in sorted(entity_of.items()):
+        best = sorted(pictures[entity], key=lambda found: found[:2])[:most]
+        for number, (_, index, content) in enumerate(best, start=1):
+            name = f"{CROPS}/{entity}-{number}.jpg"
+            crops[name] = content
+            said: dict[str, str] = {"crop": name}
+            if describe is not None and (words := " ".join(describe(content, bank.class_of(identity)).split())):
+                said["caption"] = words
+            sightings[index] = sightings[index].model_copy(update=said)
+    return crops
+
+
+def _entity_id(video_id: str, identity: int) -> EntityId:
+    return EntityId(derive_id("object", video_id, identity))
+
+
+def _shows(clip: Clip, pts_s: float) -> bool:
+    return clip.interval is not None and clip.interval.start_s <= pts_s < clip.interval.end_s

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.construct.frames import LONGEST_PX
-from reeltalk.construct.memory_tracks import MemorySettings
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.knowledge import Box
 from reeltalk.schema.media import SampledFrame, Video
@@ -33,19 +32,6 @@ FRONT_SHARE: Final = 0.8
 
 Describe = Callable[[bytes, str], str]
 """Says what the JPEG crop of an object of a class looks like: a vision model, for one."""
-
-
-class ObjectSettings(BaseModel):
-    """How objects are looked for and kept apart."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    fps: Annotated[float, Field(gt=0, le=30)] = 1.0
-    """Frames a second in which objects are looked for where a video has no key frames from `reeltalk curate`."""
-    crops: Annotated[int, Field(ge=0, le=100)] = 2
-    """How many crops of each object are kept as files."""
-    memory: MemorySettings = MemorySettings()
-    """Thresholds of the memory bank."""
 
 
 class FoundBox(NamedTuple):

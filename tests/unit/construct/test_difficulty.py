@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.difficulty import DifficultySettings, read_correct, too_easy
+from reeltalk.construct.gate_steps import DifficultySettings, read_correct, too_easy
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.ids import VideoId

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.examples import copied, examples_in, quoted_in
 from reeltalk.construct.linting import lint
-from reeltalk.construct.prompting import prompts
+from reeltalk.construct.prompting import copied, examples_in, prompts, quoted_in
 from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
 from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.writers import Language

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.construct.matching import Matched, MatchSettings, Unmatched, likeness_of, match_turn
+from reeltalk.construct.model_linking import Matched, MatchSettings, Unmatched, likeness_of, match_turn
 from reeltalk.schema.dialogue import Turn
 
 TURNS = (

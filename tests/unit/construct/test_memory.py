@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reeltalk.construct.memory import MemoryBank
-from reeltalk.construct.memory_tracks import MemorySettings, Observation
+from reeltalk.construct.memory import MemoryBank, MemorySettings, Observation
 from reeltalk.schema.knowledge import Box
 from reeltalk.video.appearance import APPEARANCE_VALUES, COLOUR_VALUES, PATCH_SIDE, colour_name, describe, similarity
 

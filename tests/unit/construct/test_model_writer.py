@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from reeltalk.construct.examples import examples_in
 from reeltalk.construct.linting import lint
 from reeltalk.construct.model_linking import Linked
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.prompting import PROMPTS, Seen, prompts, without_fences
+from reeltalk.construct.prompting import PROMPTS, Seen, examples_in, prompts, without_fences
 from reeltalk.construct.quality import written_linkages
 from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
 from reeltalk.construct.writers import Judged, Language, Unwritten, Writer

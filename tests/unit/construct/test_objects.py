@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from reeltalk.construct.frames import FRAMES_A_CALL, parsed, read_frames
+from reeltalk.construct.object_step import STAGE, ObjectSettings, sight_objects
 from reeltalk.construct.objects import (
     FoundBox,
     FrameBoxes,
     LookedAtFrame,
-    ObjectSettings,
     caption,
     look,
     packed,
@@ -23,8 +23,6 @@ from reeltalk.construct.objects import (
     sample_times,
     unpacked,
 )
-from reeltalk.construct.remembering import STAGE
-from reeltalk.construct.sighting import sight_objects
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detection
 from reeltalk.metrics.identity import score_identities
