@@ -11,6 +11,7 @@ from reeltalk.construct.mending import shorter_dialogue, without_leaks
 from reeltalk.construct.quality import NEEDS_VIDEO, TellsReplaced, replaced, unwritten_gate
 from reeltalk.construct.scenes import Alike, cross_scenes, single_scenes
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
+from reeltalk.construct.structure import TASK_LABEL
 from reeltalk.construct.wording import content_words
 from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
@@ -181,7 +182,7 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
 def _with_checklists(run: Run, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]) -> Dialogue:
     turns = []
     for index, turn in enumerate(dialogue.turns):
-        if not _is_judged(task, turn.labels.get("mt_video_bench.task", ())):
+        if not _is_judged(task, turn.labels.get(TASK_LABEL, ())):
             turns.append(turn)
             continue
         checklist = run.writer.checklist(video, dialogue, turn)

@@ -4,18 +4,17 @@ import random
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.construct.facts import Told, is_news, told_facts
-from reeltalk.construct.graph_chains import is_guessable
+from reeltalk.construct.graph_chains import Told, is_guessable, is_news, told_facts
+from reeltalk.construct.graph_checklists import Round, Statement, Topic, statement, told_together
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.leakage import leak_of
-from reeltalk.construct.statements import Statement, statement, told_together
+from reeltalk.construct.structure import TASK_LABEL
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.question import Question
@@ -26,7 +25,6 @@ from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
 
 FOLDER: Final = Path(__file__).parent
-TASK_LABEL: Final = "mt_video_bench.task"
 LEFT_OUT: Final = frozenset({"video_length", "people_count", "acts"})
 REFUSALS: Final = frozenset({"never_handled", "opinion", "unknown_person"})
 LOCAL: Final = frozenset(
@@ -53,17 +51,6 @@ class RoundForms(BaseModel):
     answers: tuple[str, ...] = ()
 
 
-class Topic(BaseModel):
-    """A question of general knowledge."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    question: str
-    answer: str
-    value: str
-    wrong: str
-
-
 @cache
 def round_forms() -> Mapping[str, RoundForms]:
     """Rounds that ask for no single fact, by sort."""
@@ -76,16 +63,6 @@ def topics() -> tuple[Topic, ...]:
     """General knowledge for topic shifting."""
     raw = tomllib.loads((FOLDER / "knowledge.toml").read_text(encoding="utf-8"))
     return tuple(Topic.model_validate(topic) for topic in raw["topic"])
-
-
-@dataclass(frozen=True)
-class Round:
-    """A round, and what its checklist is made from."""
-
-    turn: Turn
-    says: tuple[Statement, ...] = ()
-    """What it says about the video, or repeats of earlier rounds."""
-    topic: Topic | None = None
 
 
 class Maker:

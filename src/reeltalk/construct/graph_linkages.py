@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.construct.facts import Told, is_news, told_facts
+from reeltalk.construct.graph_chains import Told, is_news, told_facts
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.graph.story import Story, StoryEvent

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from reeltalk.construct import graph_chains
 from reeltalk.construct.balance import BALANCED, Label, distance, read_targets, uniform
-from reeltalk.construct.graph_checklists import checklist_of
-from reeltalk.construct.graph_dialogues import Maker, Round
+from reeltalk.construct.graph_checklists import Round, checklist_of
+from reeltalk.construct.graph_dialogues import Maker
 from reeltalk.construct.graph_linkages import Pair, drafts, link, shows
 from reeltalk.construct.graph_video import GraphVideo, Part
 from reeltalk.construct.leakage import leak_of

@@ -31,9 +31,10 @@ from reeltalk.construct.replies import (
     QualityReply,
     RoundReply,
     SuitabilityReply,
+    TagsReply,
 )
 from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
-from reeltalk.construct.tags import tagged
+from reeltalk.construct.tagging.turns import UNVERIFIED
 from reeltalk.construct.writers import Judged, Language, Unwritten
 from reeltalk.llm import Model
 from reeltalk.llm.prompts import Prompts
@@ -326,7 +327,7 @@ class ModelWriter:
             ModelError: There is no reply to be had.
             BudgetError: A limit would be passed.
         """
-        return tagged(self._writer, turns, made=self._made)
+        return _propose_tags(self._writer, turns, made=self._made)
 
     def _advice(self, reasons: Sequence[str]) -> str:
         return self._writer.part("advice", {"reasons": "\n".join(f"- {r}" for r in reasons)}) if reasons else ""
@@ -369,6 +370,35 @@ def _rounds_said(reply: DialogueReply) -> list[str]:
 
 def _interval(clip: Clip) -> Interval | Unwritten:
     return clip.interval or Unwritten(f"clip {clip.id!r} has no interval, so nothing of it can be shown")
+
+
+def _propose_tags(
+    writer: PromptedModel, turns: Sequence[Turn], *, made: Mapping[str, Any]
+) -> tuple[Turn, ...] | Unwritten:
+    """The turns with the tags that the model proposes; their labels in other vocabularies stay."""
+
+    def complaint(reply: TagsReply) -> str | None:
+        same = len(reply.tags) == len(turns)
+        return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
+
+    reply = given(writer.ask("tags", TagsReply, data={"chain": numbered(turns)}, check=complaint))
+    if isinstance(reply, Unwritten):
+        return reply
+    return tuple(
+        turn.model_copy(
+            update={
+                "labels": turn.labels
+                | {
+                    "cogme.target": tuple(tag.value for tag in tags.target),
+                    "cogme.content": tuple(tag.value for tag in tags.content),
+                    "cogme.thinking": (tags.thinking.value,),
+                    "vdact.question_type": tuple(tag.value for tag in tags.types),
+                },
+                "extra": {**turn.extra, **made, UNVERIFIED: False},
+            }
+        )
+        for turn, tags in zip(turns, reply.tags, strict=True)
+    )
 
 
 def _signature(model: Model, judge: Model | None, own: Prompts, language: Language, settings: MatchSettings) -> str:

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.construct.tagging.decide import MOST_TAGS
 from reeltalk.construct.tagging.settings import UNITS
-from reeltalk.construct.tagging.turns import TABLE_OF, reworded, turns_of
-from reeltalk.construct.tags import UNVERIFIED
+from reeltalk.construct.tagging.turns import TABLE_OF, UNVERIFIED, reworded, turns_of
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.schema.dialogue import Turn

@@ -14,13 +14,13 @@ from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettin
 from reeltalk.construct.tagging.taggers import Tagger
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
+    UNVERIFIED,
     Asked,
     Place,
     reworded,
     turns_of,
     worded,
 )
-from reeltalk.construct.tags import UNVERIFIED
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.progress import Progress, unseen

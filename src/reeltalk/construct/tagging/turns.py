@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from reeltalk.construct.tagging.settings import UNITS, Replace
-from reeltalk.construct.tags import UNVERIFIED
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, QAChain, Turn
 from reeltalk.schema.tagging import TagUnit
@@ -17,6 +16,9 @@ TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
     "dialogue": DIALOGUES,
     "path": PATHS,
 }
+
+UNVERIFIED: Final = "tags_verified"
+"""Under this name a turn's `extra` says that no person has looked at its tags yet."""
 
 Origin = Literal["none", "proposed", "given"]
 Place = tuple[TagUnit, str, int]
