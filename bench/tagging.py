@@ -39,10 +39,15 @@ from reeltalk.construct.settings import ConstructSettings  # noqa: E402
 from reeltalk.construct.stage import construct  # noqa: E402
 from reeltalk.construct.step import Run  # noqa: E402
 from reeltalk.construct.tagging.decide import Decision, Tagged  # noqa: E402
-from reeltalk.construct.tagging.learning import learn, turns_from  # noqa: E402
-from reeltalk.construct.tagging.measure import Measures, lines, measure  # noqa: E402
-from reeltalk.construct.tagging.measure import told as shown  # noqa: E402
-from reeltalk.construct.tagging.taggers import LinearTagging  # noqa: E402
+from reeltalk.construct.tagging.learning import (  # noqa: E402
+    Measures,
+    format_measures,
+    format_statistic,
+    learn,
+    measure_tagger,
+    turns_from,
+)
+from reeltalk.construct.tagging.stage import LinearTagging  # noqa: E402
 from reeltalk.construct.tagging.turns import Asked  # noqa: E402
 from reeltalk.formats.registry import load_format  # noqa: E402
 from reeltalk.graph.activity_reading import read_activity  # noqa: E402
@@ -234,10 +239,10 @@ def sets_of(given: argparse.Namespace) -> tuple[Turns, dict[str, Turns]]:
 
 SUMMARY: tuple[tuple[str, Callable[[Measures], str]], ...] = (
     ("mean kappa", lambda m: "–" if m.kappa is None else f"{m.kappa:.3f}"),
-    ("all tags right", lambda m: shown(m.exact["all"])),
-    ("Jaccard, target", lambda m: shown(m.jaccard[TAGGED[0]])),
-    ("Jaccard, content", lambda m: shown(m.jaccard[TAGGED[1]])),
-    ("thinking right", lambda m: shown(m.exact[TAGGED[2]])),
+    ("all tags right", lambda m: format_statistic(m.exact["all"])),
+    ("Jaccard, target", lambda m: format_statistic(m.jaccard[TAGGED[0]])),
+    ("Jaccard, content", lambda m: format_statistic(m.jaccard[TAGGED[1]])),
+    ("thinking right", lambda m: format_statistic(m.exact[TAGGED[2]])),
     ("Brier score", lambda m: "–" if m.brier is None else f"{m.brier:.4f}"),
     ("right after 10 %", lambda m: f"{m.review[2].exact:.3f}" if m.review else "–"),
     ("right after 20 %", lambda m: f"{m.review[3].exact:.3f}" if m.review else "–"),
@@ -255,14 +260,17 @@ def compare(given: argparse.Namespace) -> None:
                 made = held_out(learnt, turns, kind if name == "kinds" else tag_set, given.folds, method)
             else:
                 made = plain(turns)
-            found[method, name] = measure(turns, made, tagger=method)
+            found[method, name] = measure_tagger(turns, made, tagger=method)
     print("\nCohen's kappa by tag, tagger that reads question and answer (reference turns; 95 % interval by video)")
     print(f"{'':<14}" + "".join(f"{name:<28}" for name in sets))
     some = found[METHODS[0], "houses"]
     for vocabulary, tags in some.tags.items():
         for tag in tags:
             cells = [found[METHODS[0], name].tags[vocabulary][tag] for name in sets]
-            print(f"{tag:<14}" + "".join(f"{shown(c.kappa)} ({c.reference:,})".ljust(28) for c in cells).rstrip())
+            print(
+                f"{tag:<14}"
+                + "".join(f"{format_statistic(c.kappa)} ({c.reference:,})".ljust(28) for c in cells).rstrip()
+            )
     for what, value in SUMMARY:
         print(f"\n{what}")
         for method in METHODS:
@@ -275,7 +283,7 @@ def compare(given: argparse.Namespace) -> None:
     if given.details:
         for name in sets:
             print(f"\n== {name}")
-            print("\n".join(lines(found[METHODS[0], name])))
+            print("\n".join(format_measures(found[METHODS[0], name])))
     print()
     figures = {name: value for name, value in figures.items() if math.isfinite(value)}
     right = "all tags right"
@@ -310,8 +318,8 @@ def ship(given: argparse.Namespace) -> None:
     tagger.save(SHIPPED)
     print(f"{tagger.signature}: {SHIPPED}, {SHIPPED.stat().st_size:,} bytes, {len(turns):,} turns")
     turns = by_hand()
-    found = measure(turns, LinearTagging(tagger).tag(turns, lambda *_: None), tagger=tagger.signature)
-    print(f"by hand: all tags right {shown(found.exact['all'])}, mean kappa {found.kappa or 0:.3f}")
+    found = measure_tagger(turns, LinearTagging(tagger).tag(turns, lambda *_: None), tagger=tagger.signature)
+    print(f"by hand: all tags right {format_statistic(found.exact['all'])}, mean kappa {found.kappa or 0:.3f}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,8 +10,7 @@ from itertools import islice
 from reeltalk import Benchmark
 from reeltalk.construct.tagging.corrections import to_look_at
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
-from reeltalk.construct.tagging.stage import tag
-from reeltalk.construct.tagging.taggers import LinearTagging
+from reeltalk.construct.tagging.stage import LinearTagging, tag
 from reeltalk.store.tables import TAG_PROPOSALS
 
 

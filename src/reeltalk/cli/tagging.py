@@ -20,7 +20,7 @@ from reeltalk.schema.server_address import ServerAddress, check_server
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
-    from reeltalk.construct.tagging.taggers import Tagger
+    from reeltalk.construct.tagging.stage import Tagger
     from reeltalk.store.benchmark import Benchmark
 
 tag = App(name="tag", group_commands=Group("Commands", sort_key=90), group_parameters=Group("Tagging", sort_key=1))
@@ -219,8 +219,7 @@ def _measure(
 ) -> int:
     from itertools import islice
 
-    from reeltalk.construct.tagging.measure import lines
-    from reeltalk.construct.tagging.measure import measure as compare
+    from reeltalk.construct.tagging.learning import format_measures, measure_tagger
     from reeltalk.construct.tagging.turns import turns_of
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -235,8 +234,8 @@ def _measure(
         raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
     with _tagger(opened, options, limits) as tagger, Bar() as bar:
         made = tagger.tag(turns, bar.show)
-    found = compare(turns, made, tagger=tagger.signature)
-    for line in lines(found):
+    found = measure_tagger(turns, made, tagger=tagger.signature)
+    for line in format_measures(found):
         print(line)
     if out is not None:
         write_bytes(out, (json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
@@ -294,7 +293,7 @@ def _check(options: TaggerOptions) -> None:
 
 @contextlib.contextmanager
 def _tagger(benchmark: "Benchmark", options: TaggerOptions, limits: Limits) -> Iterator["Tagger"]:
-    from reeltalk.construct.tagging.taggers import LinearTagging
+    from reeltalk.construct.tagging.stage import LinearTagging
 
     if options.model is None:
         assert options.tagger is not None

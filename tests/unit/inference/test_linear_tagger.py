@@ -94,7 +94,7 @@ def test_a_file_gives_the_same_tagger_and_equal_training_the_same_bytes(fitted: 
 def test_running_one_needs_no_scikit_learn() -> None:
     script = (
         "import sys; sys.modules['sklearn'] = None\n"
-        "from reeltalk.construct.tagging.taggers import LinearTagging\n"
+        "from reeltalk.construct.tagging.stage import LinearTagging\n"
         "tagger = LinearTagging.named('household').tagger\n"
         "print(tagger.probabilities(['Where does he put the cup?'], ['On the table.']).shape)"
     )

@@ -4,14 +4,15 @@ Tags that a person or a rule gave stay unless they are to be replaced by name. T
 other tag who proposed it and how sure it was.
 """
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from reeltalk.construct.tagging.decide import Tagged, to_review
+from reeltalk.construct.tagging.decide import Tagged, decide, to_review
 from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettings
-from reeltalk.construct.tagging.taggers import Tagger
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
     UNVERIFIED,
@@ -22,7 +23,7 @@ from reeltalk.construct.tagging.turns import (
     worded,
 )
 from reeltalk.errors import BenchmarkError
-from reeltalk.inference.linear_tagger import TAGGED
+from reeltalk.inference.linear_tagger import SHIPPED, TAGGED, LinearTagger
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.outcomes import StageReport
@@ -30,6 +31,66 @@ from reeltalk.schema.record import Json
 from reeltalk.schema.tagging import TagProposal, TagUnit
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import TAG_PROPOSALS
+
+HOUSEHOLD: Final = "household"
+"""Name of the tagger that comes with reeltalk."""
+
+
+class Tagger(Protocol):
+    """Proposes tags for turns."""
+
+    @property
+    def signature(self) -> str:
+        """Who proposed, with a hash of all that the proposals depend on."""
+        ...
+
+    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+        """What it makes of each turn, in their order.
+
+        Args:
+            turns: What to tag.
+            progress: Called with what is done of how much.
+
+        Raises:
+            ModelError: There is no reply to be had.
+            BudgetError: A limit would be passed.
+        """
+        ...
+
+
+class LinearTagging:
+    """The trained linear model."""
+
+    def __init__(self, tagger: LinearTagger) -> None:
+        self.tagger = tagger
+        self.signature = tagger.signature
+
+    @classmethod
+    def named(cls, name: str) -> "LinearTagging":
+        """The tagger that comes with reeltalk by its name, or that of a file.
+
+        Raises:
+            InputError: The file holds no tagger that can be used.
+        """
+        return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.isfile(name) else Path(name)))
+
+    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+        """What it makes of each turn; a turn without a question is left untagged."""
+        values = self.tagger.probabilities([asked.turn.question for asked in turns], [asked.answer for asked in turns])
+        found: list[Tagged] = []
+        for asked, row in zip(turns, values, strict=True):
+            if not asked.turn.question.strip():
+                found.append(Tagged({}, {}, "there is no question"))
+                continue
+            given = iter(row.tolist())
+            probabilities = {
+                name: {tag: next(given) for tag in tags} for name, tags in self.tagger.vocabularies.items()
+            }
+            found.append(Tagged({name: decide(name, part) for name, part in probabilities.items()}, probabilities))
+        if turns:
+            progress("tagging", len(turns), len(turns), 1.0)
+        return found
+
 
 STAGE: Final = "tag"
 DIGITS: Final = 6
