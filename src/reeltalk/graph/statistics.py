@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 
-from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_facts import category_of
+from reeltalk.graph.activity import ActivityGraph, category_of
 from reeltalk.graph.rdf import Triple
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.media import Video

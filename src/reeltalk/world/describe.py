@@ -16,7 +16,7 @@ from typing import Final
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.joining import beginning
+from reeltalk.graph.story import beginning
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Clip, Video

@@ -9,8 +9,7 @@ import pytest
 from sample_graphs import LAMP, read
 
 from reeltalk.cli import run
-from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_facts import action_time, named_category, released_lengths
+from reeltalk.graph.activity import ActivityGraph, action_time, named_category, released_lengths
 from reeltalk.graph.statistics import placements
 from reeltalk.graph.vocabulary import CATEGORIES
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from reeltalk.cli import run
 from reeltalk.errors import SettingError
-from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_facts import released_lengths
-from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards
-from reeltalk.graph.scenario_constraints import check
+from reeltalk.graph.activity import ActivityGraph, released_lengths
+from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards, check_scenarios
 from reeltalk.graph.scenario_search import Composed, apportion, compose
 from reeltalk.graph.source import read_scenarios
 from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
@@ -79,7 +77,7 @@ def test_every_scenario_obeys_every_constraint(known: dict[str, ActivityCard], l
     assert len(set(scenarios)) == len(scenarios)
     assert set(done.sampled.values()) <= set(scenarios)
     assert len(done.sampled) == min(limits.sample or len(scenarios), len(scenarios))
-    found = check(done.candidates, known, limits)
+    found = check_scenarios(done.candidates, known, limits)
     assert not any(constraint.fails for constraint in found)
 
 
@@ -94,7 +92,7 @@ def test_what_cannot_be_checked_is_never_satisfied() -> None:
         "Cook1_scene1": ActivityCard("Cook1_scene1", "scene1", 10, "kitchen", None),
         "Eat1_scene1": ActivityCard("Eat1_scene1", "scene1", 10, "kitchen", "kitchen"),
     }
-    found = {c.name: c for c in check({"1": ("Cook1_scene1", "Eat1_scene1")}, known, ComposeSettings())}
+    found = {c.name: c for c in check_scenarios({"1": ("Cook1_scene1", "Eat1_scene1")}, known, ComposeSettings())}
     rooms = found["each starts in the room where the one before ends"]
     views = found["views among fixed, switching"]
     assert (rooms.basis, rooms.holds, rooms.unknown) == ("not checkable", 0, 1)
@@ -109,7 +107,7 @@ def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(
 ) -> None:
     known = cards(released, initial_rooms=initial_rooms)
     composed = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
-    for constraint in check(composed, known, ComposeSettings()):
+    for constraint in check_scenarios(composed, known, ComposeSettings()):
         if constraint.basis == "checked":
             assert (constraint.holds, constraint.fails, constraint.unknown) == (1000, 0, 0), constraint.line
         else:
@@ -150,7 +148,7 @@ def test_an_estimate_decides_only_beyond_its_error() -> None:
             name: ActivityCard(name, "scene1", 5, "kitchen", "kitchen", None, VIEWS, None, length_s / 2, spread_s, 0)
             for name in ("Cook1_scene1", "Eat1_scene1")
         }
-        found = {c.name: c for c in check({"1": tuple(known)}, known, ComposeSettings())}["60 to 300 s"]
+        found = {c.name: c for c in check_scenarios({"1": tuple(known)}, known, ComposeSettings())}["60 to 300 s"]
         assert found.basis == "estimated"
         return found.holds, found.fails, found.unknown
 
