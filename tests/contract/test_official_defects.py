@@ -19,7 +19,7 @@ from scripted_server import Body, serve, words
 from reeltalk.cli import app, run
 from reeltalk.construct.quality import MIN_QUALITY, written_chain
 from reeltalk.construct.writers import Judged
-from reeltalk.curate.clips import clips_of, clips_of_script
+from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets
 from reeltalk.evaluate.frame_settings import FrameSettings

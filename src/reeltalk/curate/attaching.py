@@ -69,7 +69,7 @@ def attach(
     argument = {"judge": False, "pictures": False, "shortest_s": 0.0}
     calls = (Call({"path": str(source.path), **argument}, LOOKING) for _, source in pairs)
     try:
-        for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.ingest:ingest", calls), start=1):
+        for done, (index, outcome) in enumerate(executor.map("reeltalk.curate.workers:ingest", calls), start=1):
             video, source = pairs[index]
             attached, reason = _looked_at(video, outcome, max_missing)
             if attached is None:

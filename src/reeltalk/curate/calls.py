@@ -2,15 +2,17 @@
 
 import base64
 import hashlib
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from reeltalk import __version__
 from reeltalk.curate import filters
-from reeltalk.curate.journal import Journal
 from reeltalk.curate.records import CutClip, Ingested
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import SourceVideo
@@ -21,9 +23,43 @@ from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, ClipFile, SampledFrame, Shot
 from reeltalk.schema.outcomes import FilterResult
-from reeltalk.store.atomic import storage_errors
+from reeltalk.schema.record import Json
+from reeltalk.store.atomic import storage_errors, write_bytes
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.video.records import Gap, Probe, Scan, ScanSettings, shots_between
+
+
+class Journal:
+    """Results by what they were made from. Lies in a benchmark's work folder and may be deleted at any time.
+
+    Args:
+        benchmark: Folder of the benchmark.
+        stage: Name of the stage.
+    """
+
+    def __init__(self, benchmark: Path, stage: str) -> None:
+        self.folder: Final = benchmark / WORK / stage
+
+    def key(self, kind: str, *parts: Json) -> str:
+        """A name for a piece of work: equal inputs, settings and version have the same."""
+        canonical = json.dumps([kind, __version__, *parts], sort_keys=True, ensure_ascii=False)
+        return f"{kind}-{hashlib.sha256(canonical.encode()).hexdigest()[:32]}"
+
+    def read(self, key: str) -> Any | None:
+        """The result, or None where there is none or it is damaged."""
+        try:
+            return json.loads((self.folder / f"{key}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def write(self, key: str, result: Json) -> None:
+        """Keep a result, whole or not at all.
+
+        Raises:
+            BenchmarkError: It cannot be written.
+        """
+        write_bytes(self.folder / f"{key}.json", json.dumps(result, ensure_ascii=False).encode())
+
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -89,7 +125,7 @@ class Calls:
                 Call({"path": str(candidate.source.path), **argument}, self._limits(candidate)),
             )
         for index, outcome in self._results(
-            "looking at files", "reeltalk.curate.ingest:ingest", Ingested, calls, candidates
+            "looking at files", "reeltalk.curate.workers:ingest", Ingested, calls, candidates
         ):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
@@ -150,7 +186,7 @@ class Calls:
                     folder.mkdir(parents=True, exist_ok=True)
                 argument["settings"]["save_frames"] = str(folder)
             calls[index] = (candidate.scan_key, Call(argument, self._limits(candidate)))
-        for index, outcome in self._results("decoding", "reeltalk.curate.scan:scan", Scan, calls, candidates):
+        for index, outcome in self._results("decoding", "reeltalk.curate.workers:scan", Scan, calls, candidates):
             candidate = candidates[index]
             if isinstance(outcome, Failure):
                 candidate.reason = f"it cannot be decoded: {outcome}"
@@ -213,7 +249,7 @@ class Calls:
                 clips.append((candidate, position))
         owners = [candidate for candidate, _ in clips]
         for index, outcome in self._results(
-            "cutting clips", "reeltalk.curate.cutting:cut", CutClip, calls, owners, self._store
+            "cutting clips", "reeltalk.curate.workers:cut", CutClip, calls, owners, self._store
         ):
             candidate, position = clips[index]
             clip = candidate.clips[position]

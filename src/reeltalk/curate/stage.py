@@ -2,15 +2,15 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from reeltalk import __version__
 from reeltalk.curate import filters
-from reeltalk.curate.alike import groups_of_lookalikes
 from reeltalk.curate.calls import KEY_FRAMES, SHEETS, STAGE, Calls, Candidate, sheet_path
-from reeltalk.curate.clips import clips_of, clips_of_script
+from reeltalk.curate.filters import near_duplicates
 from reeltalk.curate.records import decoded_of, encoding_of
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
@@ -18,6 +18,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress, unseen
 from reeltalk.schema.ids import ClipId, VideoId, derive_id
+from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
 from reeltalk.schema.outcomes import Rejected, Screening, StageReport
 from reeltalk.schema.record import Json
@@ -71,7 +72,7 @@ def curate(
     run.judge(candidates)
     run.scan(candidates, detector)
     kept = [candidate for candidate in candidates if candidate.reason is None]
-    groups = groups_of_lookalikes(
+    groups = near_duplicates(
         {c.source.id: c.hashes for c in kept}, max_bits=settings.alike_bits, min_share=settings.alike_share
     )
     splits = _splits(kept, groups, shares, settings.seed)
@@ -258,3 +259,45 @@ def _warnings(candidates: Sequence[Candidate], groups: dict[str, str], settings:
     if unlicensed:
         warnings.append(f"{unlicensed:,} videos have no sidecar that states a licence")
     return warnings
+
+
+COMPAT_SKIP_S: Final = 1.5
+
+
+def clips_of(shots: Sequence[Interval], duration_s: float, *, merge_below_s: float, extend_s: float) -> list[Interval]:
+    """Clips as SVBench's paper makes them (arXiv 2502.10810).
+
+    Shots shorter than `merge_below_s` join a neighbour, shortest first, the neighbour being the shorter of the two and
+    the earlier one where they are equal. What is left reaches `extend_s` further on both sides, within the video.
+
+    Args:
+        shots: One after another without gaps.
+        duration_s: Length of the video.
+        merge_below_s: Shortest clip before it is extended.
+        extend_s: How much two neighbouring clips reach into one another, halved.
+    """
+    parts = list(shots)
+    while len(parts) > 1:
+        shortest = min(range(len(parts)), key=lambda index: (parts[index].duration_s, index))
+        if parts[shortest].duration_s >= merge_below_s:
+            break
+        neighbours = [index for index in (shortest - 1, shortest + 1) if 0 <= index < len(parts)]
+        other = min(neighbours, key=lambda index: (parts[index].duration_s, index))
+        first, last = min(shortest, other), max(shortest, other)
+        parts[first : last + 1] = [Interval(start_s=parts[first].start_s, end_s=parts[last].end_s)]
+    return [
+        Interval(start_s=max(0.0, part.start_s - extend_s), end_s=min(duration_s, part.end_s + extend_s))
+        for part in parts
+    ]
+
+
+def clips_of_script(shots: Sequence[Interval], duration_s: float) -> list[Interval]:
+    """Clips as SVBench's script makes them: shots below 1.5 s are left out, bounds are whole seconds.
+
+    The script's last clip may end after the video; here it ends with it.
+    """
+    return [
+        Interval(start_s=float(math.floor(shot.start_s)), end_s=min(float(math.ceil(shot.end_s)), duration_s))
+        for shot in shots
+        if shot.duration_s >= COMPAT_SKIP_S
+    ]

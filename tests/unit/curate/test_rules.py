@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reeltalk.curate import filters
-from reeltalk.curate.alike import groups_of_lookalikes
-from reeltalk.curate.clips import clips_of, clips_of_script
+from reeltalk.curate.filters import near_duplicates
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import find_videos, read_sidecar
+from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import InputError, SettingError
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import SAMPLERS, fixed_rate, svbench, svbench_published, uniform
@@ -94,9 +94,9 @@ def test_lookalikes_are_found_in_spite_of_noise() -> None:
         "c": ["aaaaaaaaaaaaaaaa", "5555555555555555"],
         "d": [],
     }
-    assert groups_of_lookalikes(hashes, max_bits=4, min_share=0.5) == {"a": "a", "b": "a"}
-    assert groups_of_lookalikes(hashes, max_bits=3, min_share=0.5) == {}
-    assert groups_of_lookalikes(hashes, max_bits=4, min_share=0.9) == {}
+    assert near_duplicates(hashes, max_bits=4, min_share=0.5) == {"a": "a", "b": "a"}
+    assert near_duplicates(hashes, max_bits=3, min_share=0.5) == {}
+    assert near_duplicates(hashes, max_bits=4, min_share=0.9) == {}
 
 
 @given(
@@ -114,7 +114,7 @@ def test_lookalikes_are_those_that_comparing_all_finds(
             flips = data.draw(st.lists(st.integers(0, 63), max_size=9))
             numbers[name].append(number ^ sum(1 << bit for bit in set(flips)))
     hashes = {name: [f"{number:016x}" for number in values] for name, values in numbers.items()}
-    groups = groups_of_lookalikes(hashes, max_bits=max_bits, min_share=0.5)
+    groups = near_duplicates(hashes, max_bits=max_bits, min_share=0.5)
     for a in names:
         for b in names:
             one, two = set(numbers[a]), set(numbers[b])

@@ -1,0 +1,124 @@
+"""What runs in child processes: ingest, scan or cut one file. The arguments and the results are JSON."""
+
+import base64
+from pathlib import Path
+from typing import Any, Final
+
+from reeltalk.curate.records import CutClip, Ingested
+from reeltalk.schema.intervals import Interval
+from reeltalk.store.manifest import hash_file
+from reeltalk.video.cut import cut_clip
+from reeltalk.video.encode import centre_square, upright
+from reeltalk.video.probe import probe
+from reeltalk.video.quality import brisque
+from reeltalk.video.records import Probe, ScanSettings
+from reeltalk.video.scan import pyscenedetect_finder, scan_video
+from reeltalk.video.settings import DetectorSettings, TransNetSettings
+from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
+from reeltalk.video.stream import Source, VideoError, open_video, rgb
+
+LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
+"""Which key frames are judged, as shares of the video's length."""
+
+
+def ingest(argument: dict[str, Any]) -> dict[str, Any]:
+    """Ingest one file.
+
+    Args:
+        argument: `path`; `judge`, whether its quality is measured; `pictures`, whether key frames are handed back.
+
+    Returns:
+        `Ingested` as JSON.
+    """
+    path = Path(argument["path"])
+    sha256, _ = hash_file(path)
+    try:
+        facts = probe(path)
+        found: dict[str, Any] = {"probe": facts}
+        if argument["judge"] and facts.duration_s >= argument["shortest_s"]:
+            pictures = _key_frames(path, facts)
+            scores = [score for picture in pictures if (score := brisque(picture)) is not None]
+            found["quality"] = round(sum(scores) / len(scores), 3) if scores else None
+            if argument["pictures"]:
+                found["pictures"] = [
+                    base64.b64encode(centre_square(picture).tobytes()).decode() for picture in pictures
+                ]
+    except VideoError as error:
+        return Ingested(sha256=sha256, reason=str(error)).model_dump(mode="json")
+    return Ingested(sha256=sha256, **found).model_dump(mode="json")
+
+
+def _key_frames(path: Path, facts: Probe) -> list[Any]:
+    wanted = sorted(
+        {
+            min(facts.key_frames_s, key=lambda key_s: (abs(key_s - share * facts.duration_s), key_s))
+            for share in LOOKED_AT
+            if facts.key_frames_s
+        }
+    )
+    pictures = []
+    with open_video(path) as source:
+        start = source.stream.start_time or 0
+        for key_s in wanted:
+            source.seek(start + round(key_s / source.time_base))
+            picture = source.next_frame()
+            if picture is not None:
+                pictures.append(upright(rgb(picture), facts.rotation_deg))
+    return pictures
+
+
+def scan(argument: dict[str, Any]) -> dict[str, Any]:
+    """Scan one file.
+
+    Args:
+        argument: `path`, `rotation_deg`, and `settings` as `ScanSettings`.
+
+    Returns:
+        `Scan` as JSON.
+    """
+    settings = ScanSettings.model_validate(argument["settings"])
+    found = scan_video(Path(argument["path"]), settings, rotation_deg=argument["rotation_deg"], make_finder=_finder)
+    return found.model_dump(mode="json")
+
+
+def _finder(settings: DetectorSettings, source: Source) -> CutFinder:
+    return (
+        _Network(settings.threshold)
+        if isinstance(settings, TransNetSettings)
+        else pyscenedetect_finder(settings, source)
+    )
+
+
+class _Network:
+    """TransNetV2 as a `CutFinder`."""
+
+    def __init__(self, threshold: float) -> None:
+        # torch takes seconds to import and is an extra.
+        from reeltalk.inference.transnet import TransNetFinder
+
+        self._finder = TransNetFinder(threshold)
+
+    def push(self, frame: SmallFrame) -> list[int]:
+        return self._finder.push(frame.pts, tiny_rgb(frame.bgra))
+
+    def finish(self) -> list[int]:
+        return self._finder.finish()
+
+
+def cut(argument: dict[str, Any]) -> dict[str, Any]:
+    """Write one clip file.
+
+    Args:
+        argument: `path`, `interval`, `lossless` and `rotation_deg` of `cut_clip`; `folder` and `target`, where to.
+
+    Returns:
+        `CutClip` as JSON.
+    """
+    made = cut_clip(
+        Path(argument["path"]),
+        Interval.model_validate(argument["interval"]),
+        Path(argument["folder"], argument["target"]),
+        lossless=argument["lossless"],
+        rotation_deg=argument["rotation_deg"],
+    )
+    return CutClip(cut=made, target=argument["target"]).model_dump(mode="json")
