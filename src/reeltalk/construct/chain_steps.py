@@ -5,8 +5,14 @@ from functools import partial
 from itertools import pairwise
 
 from reeltalk.construct.leakage import leak_of
-from reeltalk.construct.mending import shorter_chain, without_leaks
-from reeltalk.construct.quality import TellsReplaced, unwritten_gate, written_chain, written_linkages
+from reeltalk.construct.quality import (
+    TellsReplaced,
+    shorter_chain,
+    unwritten_gate,
+    without_leaks,
+    written_chain,
+    written_linkages,
+)
 from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
 from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain

@@ -14,7 +14,7 @@ from reeltalk.construct.graph_chains import Told, is_guessable, is_news, told_fa
 from reeltalk.construct.graph_checklists import Round, Statement, Topic, statement, told_together
 from reeltalk.construct.graph_video import Part
 from reeltalk.construct.leakage import leak_of
-from reeltalk.construct.structure import TASK_LABEL
+from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.question import Question

@@ -15,10 +15,10 @@ from reeltalk.construct.graph_dialogues import Maker
 from reeltalk.construct.graph_linkages import Pair, drafts, link, shows
 from reeltalk.construct.graph_video import GraphVideo, Part
 from reeltalk.construct.leakage import leak_of
+from reeltalk.construct.linting import structural
 from reeltalk.construct.model_linking import Linked
 from reeltalk.construct.quality import replaced
 from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Judged, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.construct.checklists import checklist_of
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.model_linking import (
     DEFAULT_MATCH,
     Linked,
@@ -33,7 +34,6 @@ from reeltalk.construct.replies import (
     SuitabilityReply,
     TagsReply,
 )
-from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.tagging.turns import UNVERIFIED
 from reeltalk.construct.writers import Judged, Language, Unwritten
 from reeltalk.llm import Model

@@ -5,7 +5,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.construct.scenes import SceneSettings
 from reeltalk.construct.writers import Language
 from reeltalk.schema.server_address import ServerAddress
 from reeltalk.schema.settings import Count, Money, Share
@@ -13,6 +12,21 @@ from reeltalk.schema.settings import Count, Money, Share
 Step = Literal["objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates"]
 STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates")
 """In the order in which they are run; each rests on what those before it wrote."""
+
+
+class SceneSettings(BaseModel):
+    """How clips become scenes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of the shorter caption's content words that its neighbour must have for the two to be one scene."""
+    theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
+    """The same for two scenes apart from each other to share a theme."""
+    max_scene_clips: Annotated[int, Field(ge=1)] = 4
+    """Most clips of a scene."""
+    cross_per_video: Annotated[int, Field(ge=0)] = 3
+    """Most cross-scene segments of a video."""
 
 
 class ConstructSettings(BaseModel):

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.linting import lint
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, lint, structural
 from reeltalk.construct.prompting import copied, examples_in, prompts, quoted_in
 from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
-from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.writers import Language
 from reeltalk.llm import Prompt
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn

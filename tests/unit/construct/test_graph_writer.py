@@ -17,11 +17,11 @@ from reeltalk.cli import run as command
 from reeltalk.construct.graph_checklists import statement_forms
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.leakage import BLIND, HISTORY, leaks
+from reeltalk.construct.linting import structural
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import Run
-from reeltalk.construct.structure import structural
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.counting import count_benchmark, format_counts

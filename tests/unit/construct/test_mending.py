@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reeltalk.construct.mending import shorter_chain, shorter_dialogue, without_leaks
+from reeltalk.construct.quality import shorter_chain, shorter_dialogue, without_leaks
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 

@@ -1,7 +1,7 @@
 """Clips merged by what their captions share, twice; segments across scenes that share objects or a theme."""
 
-from reeltalk.construct.dialogue_steps import propose_category
-from reeltalk.construct.scenes import SceneSettings, cross_scenes, overlap, single_scenes
+from reeltalk.construct.dialogue_steps import cross_scenes, overlap, propose_category, single_scenes
+from reeltalk.construct.settings import SceneSettings
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Scene, Video

@@ -2,8 +2,8 @@
 
 import pytest
 
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.construct.replies import Ability
-from reeltalk.construct.structure import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
 from reeltalk.formats import mt_video_bench_layout
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.labels import Task
