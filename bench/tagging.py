@@ -37,8 +37,8 @@ from record import Measure, options_of, record  # noqa: E402
 from reeltalk.construct.graph_writer import GraphWriter  # noqa: E402
 from reeltalk.construct.settings import ConstructSettings  # noqa: E402
 from reeltalk.construct.stage import construct  # noqa: E402
-from reeltalk.construct.step import Run  # noqa: E402
-from reeltalk.construct.tagging.decide import Decision, Tagged  # noqa: E402
+from reeltalk.construct.step import ConstructRun  # noqa: E402
+from reeltalk.construct.tagging.decide import TagDecision, Tagged  # noqa: E402
 from reeltalk.construct.tagging.learning import (  # noqa: E402
     Measures,
     format_measures,
@@ -48,20 +48,20 @@ from reeltalk.construct.tagging.learning import (  # noqa: E402
     turns_from,
 )
 from reeltalk.construct.tagging.stage import LinearTagging  # noqa: E402
-from reeltalk.construct.tagging.turns import Asked  # noqa: E402
+from reeltalk.construct.tagging.turns import TurnToTag  # noqa: E402
 from reeltalk.formats.registry import load_format  # noqa: E402
 from reeltalk.graph.activity_reading import read_activity  # noqa: E402
 from reeltalk.graph.story import Story  # noqa: E402
 from reeltalk.inference.linear_tagger import SHIPPED, TAGGED  # noqa: E402
 from reeltalk.inference.tagger_training import Reads  # noqa: E402
 from reeltalk.parallel import LocalExecutor  # noqa: E402
-from reeltalk.questions.asking import stories, write_dialogues  # noqa: E402
-from reeltalk.questions.wording import dialogue  # noqa: E402
+from reeltalk.questions.asking import stories, write_question_dialogues  # noqa: E402
+from reeltalk.questions.wording import write_dialogue  # noqa: E402
 from reeltalk.schema.dialogue import Turn  # noqa: E402
 from reeltalk.store.benchmark import Benchmark  # noqa: E402
 from reeltalk.store.tables import DIALOGUES  # noqa: E402
 
-Turns = list[Asked]
+Turns = list[TurnToTag]
 Tags = Mapping[str, tuple[str, ...]]
 BY_HAND = ROOT / "tests" / "tagged_questions" / "by_hand.jsonl"
 METHODS = ("question+answer", "question", "keywords", "most frequent")
@@ -110,10 +110,10 @@ def ask(benchmark: Benchmark, *, split: str, per_video: int, turns: int, limit: 
         story = Story([read_activity(text, file=f"{name}.nq", name=name) for name, text in texts.items()])
         draw = random.Random(f"{video.id} {split}")
         for number in range(per_video):
-            written, _ = dialogue(story, split=split, seed=draw.getrandbits(32), turns=turns)
+            written, _ = write_dialogue(story, split=split, seed=draw.getrandbits(32), turns=turns)
             for index, turn in enumerate(written):
                 given = dict.fromkeys(TAGGED, "given")
-                found.append(Asked("dialogue", f"{video.id}-{number}", index, video.id, turn, (), given))  # type: ignore[arg-type]
+                found.append(TurnToTag("dialogue", f"{video.id}-{number}", index, video.id, turn, (), given))  # type: ignore[arg-type]
     return found
 
 
@@ -126,7 +126,7 @@ def by_hand() -> Turns:
         labels = {name: tuple(part) for name, part in tags}
         turn = Turn(question=row["question"], references=(row["answer"],), labels=labels)
         given = dict.fromkeys(TAGGED, "given")
-        found.append(Asked("chain", f"hand-{number}", 0, f"hand-{number}", turn, (), given))  # type: ignore[arg-type]
+        found.append(TurnToTag("chain", f"hand-{number}", 0, f"hand-{number}", turn, (), given))  # type: ignore[arg-type]
     return found
 
 
@@ -137,7 +137,7 @@ def most_frequent(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
 
 
 def constant(tags: Tags) -> Tagged:
-    return Tagged({name: Decision(tags[name], 0.0) for name in TAGGED}, {})
+    return Tagged({name: TagDecision(tags[name], 0.0) for name in TAGGED}, {})
 
 
 def by_keywords(learnt: Turns) -> Callable[[Turns], list[Tagged]]:
@@ -172,7 +172,7 @@ MAKERS: dict[str, Callable[[Turns], Callable[[Turns], list[Tagged]]]] = {
 }
 
 
-def held_out(learnt: Turns, turns: Turns, key: Callable[[Asked], object], folds: int, method: str) -> list[Tagged]:
+def held_out(learnt: Turns, turns: Turns, key: Callable[[TurnToTag], object], folds: int, method: str) -> list[Tagged]:
     """Each turn tagged by what did not learn from any turn with its key."""
     keys = sorted({str(key(asked)) for asked in turns})
     random.Random(17).shuffle(keys)
@@ -185,11 +185,11 @@ def held_out(learnt: Turns, turns: Turns, key: Callable[[Asked], object], folds:
     return [found[place] for place in range(len(turns))]
 
 
-def kind(asked: Asked) -> object:
+def kind(asked: TurnToTag) -> object:
     return asked.turn.extra["kind"]
 
 
-def tag_set(asked: Asked) -> object:
+def tag_set(asked: TurnToTag) -> object:
     """Targets and contents; thinking follows from them up to whether a turn rests on the one before."""
     return [asked.turn.labels[name] for name in TAGGED[:2]]
 
@@ -303,12 +303,12 @@ def ship(given: argparse.Namespace) -> None:
     """Train the tagger that comes with reeltalk: all houses, all wordings, chains and dialogues for all tasks."""
     dialogues = household(given)
     if not dialogues.rows(DIALOGUES):
-        write_dialogues(dialogues)
+        write_question_dialogues(dialogues)
     constructed = given.folder / "household-constructed"
     if not (constructed / "manifest.json").is_file():
         bench = told(constructed, given.scenarios, 11, given.houses)
         settings = ConstructSettings()
-        construct(Run(bench, settings, GraphWriter(bench, settings), LocalExecutor(None)))
+        construct(ConstructRun(bench, settings, GraphWriter(bench, settings), LocalExecutor(None)))
     turns = turns_from([Benchmark.open(path) for path in (dialogues.path, constructed)])
     about = (
         "Questions about simulated households only, written from activity graphs: all their houses and wordings. "

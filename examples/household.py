@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 from reeltalk import Benchmark
-from reeltalk.questions.asking import write_dialogues
+from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.stages import FilmSettings, film
 from reeltalk.store.tables import DIALOGUES
 
@@ -22,7 +22,7 @@ def main(into: str, scenarios: str = "4") -> None:
     print(*filmed.lines(), sep="\n")
 
     household = Benchmark.open(into)
-    asked = write_dialogues(household, per_video=2, turns=6)
+    asked = write_question_dialogues(household, per_video=2, turns=6)
     print(f"{asked.turns} turns, of which SPARQL confirms {asked.checked}")
 
     household = Benchmark.open(into)

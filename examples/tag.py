@@ -8,7 +8,7 @@ from collections import Counter
 from itertools import islice
 
 from reeltalk import Benchmark
-from reeltalk.construct.tagging.corrections import to_look_at
+from reeltalk.construct.tagging.corrections import list_for_review
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.construct.tagging.stage import LinearTagging, tag
 from reeltalk.store.tables import TAG_PROPOSALS
@@ -28,7 +28,7 @@ def main(benchmark: str) -> None:
         print("every turn had tags")
         return
     print(Counter(proposal.needs_review for proposal in tagged.read(TAG_PROPOSALS)))
-    for doubt in islice(to_look_at(tagged), 3):
+    for doubt in islice(list_for_review(tagged), 3):
         print(f"  {doubt['question']}: {doubt['target']}, {doubt['content']}, {doubt['thinking']}")
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
-from reeltalk.questions.wording import Asked, dialogue, turn_of, word
+from reeltalk.questions.wording import WordedQuestion, turn_of, word_question, write_dialogue
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import DialogueId
 from reeltalk.store.benchmark import Benchmark
@@ -51,7 +51,7 @@ class Told:
     """A dialogue with all that is needed to word its questions anew."""
 
     dialogue: Dialogue
-    asked: tuple[Asked, ...]
+    asked: tuple[WordedQuestion, ...]
     story: Story
     split: str
 
@@ -73,7 +73,7 @@ def told_dialogues(benchmark: Benchmark, *, per_video: int = 3) -> Iterator[Told
         split = video.split or "train"
         for number in range(per_video):
             seed = random.Random(f"{video.id} {number}").getrandbits(32)
-            turns, asked = dialogue(story, split=split, seed=seed)
+            turns, asked = write_dialogue(story, split=split, seed=seed)
             name = DialogueId(f"{video.id}-{number}")
             yield Told(Dialogue(id=name, video_id=video.id, turns=tuple(turns)), tuple(asked), story, split)
 
@@ -86,7 +86,7 @@ def repeated(told: Told, draw: random.Random) -> Iterator[Planted]:
         kind = asked.question.kind
         if kind != "what_else":
             place = draw.randrange(index)
-            worded = word(asked.question, split=told.split, draw=draw, first=place == 0)
+            worded = word_question(asked.question, split=told.split, draw=draw, first=place == 0)
             turns = list(told.dialogue.turns)
             turns.insert(place, turn_of(worded, told.story, draw))
             yield Planted(_with(told.dialogue, turns, f"asked{index}"), index + 1, "asked before", kind)

@@ -11,7 +11,7 @@ from pathlib import Path
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.story import Story
-from reeltalk.graph.telling import initial_room, tell
+from reeltalk.graph.telling import initial_room, tell_scenario
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -84,7 +84,7 @@ def _made(planned: Plan, settings: FilmSettings) -> tuple[Video, list[Clip], lis
         licence="CC0-1.0",
         source="reeltalk world",
         split=planned.split,
-        summaries={"template": tell(graphs, rooms)},
+        summaries={"template": tell_scenario(graphs, rooms)},
         extra={"house": planned.house, "view": planned.view},
     )
     return video, clips, texts

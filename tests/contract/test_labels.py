@@ -14,7 +14,7 @@ import pytest
 from reeltalk.construct.prompting import prompts
 from reeltalk.llm import Prompt
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import fill, form_of, forms, labels_of, lesson_forms, linked_forms
+from reeltalk.questions.wording import fill_form, form_of, forms, lesson_forms, linked_forms, question_labels
 from reeltalk.review.guide import guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
 from reeltalk.review.tasks.tagging import TAGGING
@@ -52,10 +52,10 @@ def slots(*, bare: bool) -> Mapping[str, str]:
 
 def worded(kind: str, template: str, filled: Mapping[str, str], *, rests: bool = False) -> Wording:
     question = Question(kind, "", "object", {}, filled)
-    given = labels_of(question, template, rests=rests)
+    given = question_labels(question, template, rests=rests)
     assert unknown_labels(given) == [], kind
     types, target, content, (thinking,) = given.values()
-    return Wording(kind, fill(template, filled, named=False), types, target, content, thinking, rests)
+    return Wording(kind, fill_form(template, filled, named=False), types, target, content, thinking, rests)
 
 
 def all_wordings() -> Iterator[Wording]:

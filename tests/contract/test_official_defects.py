@@ -17,8 +17,8 @@ from pydantic import BaseModel, ValidationError
 from scripted_server import Body, serve, words
 
 from reeltalk.cli import app, run
-from reeltalk.construct.quality import MIN_QUALITY, written_chain
-from reeltalk.construct.writers import Judged
+from reeltalk.construct.quality import MIN_QUALITY, write_checked_chain
+from reeltalk.construct.writers import ChainJudgement
 from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets
@@ -383,12 +383,12 @@ def test_defect_11_the_quality_script_and_the_averaging_are_missing() -> None:
         def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain:
             return QAChain(id=ChainId("c"), video_id=VideoId("v"), turns=(Turn(question="Q?", references=("A.",)),))
 
-        def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged:
-            return Judged(self.overall.pop(0), {"accuracy": 80.0}, ("too vague",))
+        def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement:
+            return ChainJudgement(self.overall.pop(0), {"accuracy": 80.0}, ("too vague",))
 
     writer: Any = OneWriter()
     video, clip = Video(id=VideoId("v")), Clip(id=ClipId("v/0"), video_id=VideoId("v"))
-    _, gates = written_chain(writer, video, clip)
+    _, gates = write_checked_chain(writer, video, clip)
     assert MIN_QUALITY == 90
     assert [(gate.value, gate.outcome.value) for gate in gates if gate.gate.startswith("quality")] == [
         (80.0, "flagged"),

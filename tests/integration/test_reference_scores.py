@@ -10,13 +10,13 @@ from told_households import told
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.parallel import LocalExecutor
-from reeltalk.questions.asking import write_dialogues
+from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.runs import SummaryRow
 from reeltalk.stages import evaluate
@@ -38,12 +38,12 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark
     """Chains with paths, dialogues of six tasks, and dialogues whose questions have options."""
     folder = tmp_path_factory.mktemp("references") / "told"
     told(folder, 12 if full else 2)
-    write_dialogues(Benchmark.open(folder), per_video=2, turns=12, seed=3)
+    write_question_dialogues(Benchmark.open(folder), per_video=2, turns=12, seed=3)
     with_options = list(Benchmark.open(folder).read(DIALOGUES))
     other = tmp_path_factory.mktemp("tasks") / "told"
     told(other, 12 if full else 2)
     opened, settings = Benchmark.open(other), ConstructSettings()
-    construct(Run(opened, settings, GraphWriter(opened, settings), LocalExecutor(1)))
+    construct(ConstructRun(opened, settings, GraphWriter(opened, settings), LocalExecutor(1)))
     opened = Benchmark.open(other)
     tasks = list(opened.read(DIALOGUES))
     with opened.writing(stage="test") as writer:

@@ -9,7 +9,7 @@ from local_language_model import NAME, is_installed, serve_language_model
 from scripted_server import Answer, Body, serve, words
 
 from reeltalk.cli import run
-from reeltalk.construct.tagging.turns import turns_of
+from reeltalk.construct.tagging.turns import read_turns
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
@@ -72,7 +72,7 @@ def test_tags_are_the_votes_of_several_replies(bench: Path, capsys: pytest.Captu
     assert doubted.needs_review
     assert doubted.tagger.startswith("model:tiny#")
     assert not rows["d0", 0, TAGGED[0]].needs_review
-    assert {asked.turn.labels[TAGGED[2]] for asked in turns_of(opened)} == {("Recall",), ("Reasoning",)}
+    assert {asked.turn.labels[TAGGED[2]] for asked in read_turns(opened)} == {("Recall",), ("Reasoning",)}
 
 
 def test_one_reply_alone_says_nothing_of_how_sure_it_is(bench: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_left_untagged_and_counted(
         assert server.count == 4 * 2 * 2
     assert "12 turns left untagged" in capsys.readouterr().out
     opened = Benchmark.open(bench)
-    assert all(not asked.turn.labels for asked in turns_of(opened))
+    assert all(not asked.turn.labels for asked in read_turns(opened))
     rows = list(opened.read(TAG_PROPOSALS))
     assert len(rows) == 36
     assert all(row.needs_review and row.reason and not row.tags for row in rows)
@@ -124,7 +124,7 @@ def test_what_cannot_be_used_is_left_untagged_and_counted(
     # A model that does better tags what was left.
     with serve(reply) as server:
         assert run(["tag", str(bench), "--model", "better", "--base-url", server.base_url]) == 0
-    assert all(asked.turn.labels for asked in turns_of(Benchmark.open(bench)))
+    assert all(asked.turn.labels for asked in read_turns(Benchmark.open(bench)))
 
 
 def test_words_in_a_question_are_material_and_no_instruction(tmp_path: Path) -> None:
@@ -202,8 +202,8 @@ def test_a_real_model_tags_or_its_replies_are_kept(bench: Path, tmp_path: Path) 
         code = run([*command, "--max-reply-tokens", "200"])
     opened = Benchmark.open(bench)
     assert not [finding for finding in validate(opened) if finding.severity == "error"]
-    untagged = [asked for asked in turns_of(opened) if not asked.turn.labels]
+    untagged = [asked for asked in read_turns(opened) if not asked.turn.labels]
     assert code == (1 if untagged else 0)
     rows = list(opened.read(TAG_PROPOSALS))
-    assert {(row.unit_id, row.turn_index) for row in rows} == {(a.unit_id, a.index) for a in turns_of(opened)}
+    assert {(row.unit_id, row.turn_index) for row in rows} == {(a.unit_id, a.index) for a in read_turns(opened)}
     assert all(row.reason for row in rows if not row.tags)

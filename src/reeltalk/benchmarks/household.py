@@ -17,7 +17,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.benchmarks.walkthrough import Steps, played, told_of_construction, told_of_curation, write_site
+from reeltalk.benchmarks.walkthrough import Steps, construction_summary, curation_summary, played, write_site
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.evaluate.frame_settings import FrameSettings
@@ -117,21 +117,21 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
     film(into=out / "filmed", settings=household.filming, progress=at)
     filmed = Benchmark.open(out / "filmed")
     write_files(filmed, out / "videos")
-    steps.say(told_of_film(filmed))
+    steps.say(film_summary(filmed))
 
     at = steps.begin("curate the files by their pixels: shots, filters, clips, key frames")
     curate(out / "videos", into=out / "benchmark", settings=household.curation, progress=at)
     benchmark = Benchmark.open(out / "benchmark")
-    steps.say(told_of_curation(benchmark))
+    steps.say(curation_summary(benchmark))
 
     steps.begin("write down the facts of every clip")
     describe(filmed, benchmark)
-    steps.say(told_of_facts(benchmark))
+    steps.say(facts_summary(benchmark))
 
     at = steps.begin("construct chains, linkages, paths, dialogues and checklists from the facts")
     construct(benchmark, settings=household.construction, progress=at)
     benchmark = Benchmark.open(out / "benchmark")
-    steps.say(told_of_construction(benchmark))
+    steps.say(construction_summary(benchmark))
 
     groups: dict[str, list[Run]] = {}
     for play in _playable(benchmark, household.plays):
@@ -147,7 +147,7 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
                 controls=household.controls.get(model, ()) if play.mode in household.controlled else (),
                 progress=at,
             )
-            steps.say(told_of_run(run))
+            steps.say(run_summary(run))
             groups.setdefault(play.mode, []).append(run)
 
     at = steps.begin("write the report")
@@ -207,10 +207,10 @@ def cover_of(filmed: Benchmark, benchmark: Benchmark, groups: dict[str, list[Run
             ),
         ),
         done=(
-            ("film", told_of_film(filmed)),
-            ("curate", told_of_curation(benchmark)),
-            ("describe", told_of_facts(benchmark)),
-            ("construct", told_of_construction(benchmark)),
+            ("film", film_summary(filmed)),
+            ("curate", curation_summary(benchmark)),
+            ("describe", facts_summary(benchmark)),
+            ("construct", construction_summary(benchmark)),
             ("play, judge", f"{sum(map(len, groups.values()))} runs in {len(groups)} modes, without a language model"),
         ),
     )  # fmt: skip
@@ -252,7 +252,7 @@ def looking_told(mode: str, runs: list[Run]) -> str:
     return " ".join(told)
 
 
-def told_of_run(run: Run) -> str:
+def run_summary(run: Run) -> str:
     """A run's measure, in words."""
     row = _rows(run)[run.info.models[0].model]
     if row.value is None:
@@ -260,7 +260,7 @@ def told_of_run(run: Run) -> str:
     return f"{row.value:.1f} over {row.n:,} turns"
 
 
-def told_of_film(filmed: Benchmark) -> str:
+def film_summary(filmed: Benchmark) -> str:
     """How much was filmed, in words."""
     videos = list(filmed.read(VIDEOS))
     houses = {video.extra["house"] for video in videos}
@@ -268,7 +268,7 @@ def told_of_film(filmed: Benchmark) -> str:
     return f"{len(videos):,} videos of {minutes:.0f} minutes in {len(houses):,} houses"
 
 
-def told_of_facts(benchmark: Benchmark) -> str:
+def facts_summary(benchmark: Benchmark) -> str:
     """How much is known, in words."""
     graphs = sum(name.startswith(f"{GRAPHS}/") for name in benchmark.manifest.files)
     return f"{graphs:,} clips have a graph of what happens in them; {benchmark.rows(KNOWN_BOXES):,} boxes of objects"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.analysis.columns import title_of
-from reeltalk.benchmarks.walkthrough import Steps, played, told_of_construction, told_of_curation, write_site
+from reeltalk.benchmarks.walkthrough import Steps, construction_summary, curation_summary, played, write_site
 from reeltalk.construct.settings import AskSettings, ConstructSettings
 from reeltalk.curate.filters import broken_bounds
 from reeltalk.curate.settings import CurateSettings
@@ -192,9 +192,9 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
     at = steps.begin(f"curate {len(videos):,} videos: shots, clips, key frames")
     curate(*videos, into=out / "benchmark", settings=ANY_VIDEO, progress=at)
     benchmark = Benchmark.open(out / "benchmark")
-    steps.say(told_of_curation(benchmark))
+    steps.say(curation_summary(benchmark))
     if not benchmark.rows(VIDEOS):
-        raise SettingError(f"none of the videos can be used: {told_of_curation(benchmark)}")
+        raise SettingError(f"none of the videos can be used: {curation_summary(benchmark)}")
 
     at = steps.begin(f"{asked.model} writes chains, linkages, paths, dialogues and checklists")
     construct(
@@ -206,7 +206,7 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
         tell=steps.say,
     )
     benchmark = Benchmark.open(out / "benchmark")
-    steps.say(told_of_construction(benchmark))
+    steps.say(construction_summary(benchmark))
 
     groups: dict[str, list[Run]] = {}
     for group in _groups(asked, benchmark.rows(VIDEOS)):
@@ -276,7 +276,7 @@ def cover_of(benchmark: Benchmark, asked: Asked, groups: Mapping[str, Sequence[R
                 for name in groups
             ),
         ),
-        done=(("curate", told_of_curation(benchmark)), ("construct", told_of_construction(benchmark))),
+        done=(("curate", curation_summary(benchmark)), ("construct", construction_summary(benchmark))),
     )
 
 

@@ -154,7 +154,7 @@ def write_site(
     return site / "index.html"
 
 
-def told_of_curation(benchmark: Benchmark) -> str:
+def curation_summary(benchmark: Benchmark) -> str:
     """What curation kept, in words."""
     kept, gone = benchmark.rows(VIDEOS), list(benchmark.read(REJECTED))
     reasons = "; ".join(f"{row.record_id}: {row.reason}" for row in gone)
@@ -163,7 +163,7 @@ def told_of_curation(benchmark: Benchmark) -> str:
     return f"{told}. Rejected: {reasons}" if gone else told
 
 
-def told_of_construction(benchmark: Benchmark) -> str:
+def construction_summary(benchmark: Benchmark) -> str:
     """What construction wrote, in words."""
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
     checklists = sum(turn.checklist is not None for unit in units for turn in unit.turns)

@@ -97,8 +97,8 @@ def _plan(
 ) -> int:
     from itertools import islice
 
-    from reeltalk.construct.forecast import forecast, lines
-    from reeltalk.construct.prompting import prompt_group
+    from reeltalk.construct.forecast import forecast_construction, format_construction_forecast
+    from reeltalk.construct.prompting import construction_prompts
     from reeltalk.construct.settings import STEPS
     from reeltalk.llm.budget import prices_of
     from reeltalk.stages.prompt_folders import check_folder
@@ -108,7 +108,7 @@ def _plan(
     if writer == "graph" or writer.startswith(PREFIX):
         print(f"{'the graph' if writer == 'graph' else writer} asks no model of ours: no requests, no tokens, no money")
         return 0
-    check_folder(asking.prompts, prompt_group(settings.language))
+    check_folder(asking.prompts, construction_prompts(settings.language))
     prices = prices_of(asking.price_in, asking.price_out, "--price")
     opened = Benchmark.open(benchmark)
     videos = list(islice(opened.read(VIDEOS), settings.limit))
@@ -116,7 +116,7 @@ def _plan(
     for clip in opened.read(CLIPS):
         if clip.video_id in clips:
             clips[clip.video_id].append(clip)
-    found = forecast(
+    found = forecast_construction(
         clips,
         settings,
         sees_images=asking.sees == "images",
@@ -125,7 +125,7 @@ def _plan(
         steps=steps or STEPS,
         own_prompts=asking.prompts,
     )
-    for line in lines(found, videos, prices):
+    for line in format_construction_forecast(found, videos, prices):
         print(line)
     return 0
 

@@ -114,21 +114,8 @@ def propose(
     dry_run
         Say what would be tagged; write nothing and ask no model.
     """
-    modes = [name for name, given in (("--measure", measure), ("--doubts", doubts), ("--apply", apply)) if given]
-    if len(modes) > 1 or (modes and dry_run):
-        raise SettingError(f"{modes[0]} is given alone; leave out {modes[1] if len(modes) > 1 else '--dry-run'}")
-    if (split is not None or limit is not None) and modes not in (["--measure"], ["--doubts"]):
-        raise SettingError("--split and --limit are for --measure and --doubts")
-    if (out is not None or overwrite) and modes not in (["--measure"], ["--doubts"]):
-        raise SettingError("--out and --overwrite are for --measure and --doubts")
-    if measure:
-        return _measure(benchmark, options, limits, out, split=split, limit=limit, overwrite=overwrite)
-    if doubts:
-        return _list_doubts(benchmark, limit, out, overwrite=overwrite)
-    if apply is not None:
-        return _apply(benchmark, apply)
-    from reeltalk.construct.tagging.stage import lacking
     from reeltalk.construct.tagging.stage import tag as run_stage
+    from reeltalk.construct.tagging.stage import turns_to_tag
     from reeltalk.store.benchmark import Benchmark
 
     opened = Benchmark.open(benchmark)
@@ -136,7 +123,7 @@ def propose(
     if dry_run and options.model is not None:
         from reeltalk.construct.tagging.model_tagger import requests_for
 
-        total, turns = lacking(opened, settings)
+        total, turns = turns_to_tag(opened, settings)
         count = requests_for(turns) * options.samples
         print(f"{len(turns):,} of {total:,} turns would be tagged, by {count:,} requests to {options.model}")
         return 0
@@ -220,7 +207,7 @@ def _measure(
     from itertools import islice
 
     from reeltalk.construct.tagging.learning import format_measures, measure_tagger
-    from reeltalk.construct.tagging.turns import turns_of
+    from reeltalk.construct.tagging.turns import read_turns
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
 
@@ -228,7 +215,7 @@ def _measure(
     refuse_existing(out, overwrite=overwrite)
     _check(options)
     opened = Benchmark.open(benchmark)
-    turns = list(islice((a for a in turns_of(opened, split=split) if a.reference is not None), limit))
+    turns = list(islice((a for a in read_turns(opened, split=split) if a.reference is not None), limit))
     if not turns:
         of = f" of split {split}" if split else ""
         raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
@@ -246,13 +233,13 @@ def _measure(
 def _list_doubts(benchmark: Path, limit: int | None, out: Path | None, *, overwrite: bool) -> int:
     from itertools import islice
 
-    from reeltalk.construct.tagging.corrections import to_look_at
+    from reeltalk.construct.tagging.corrections import list_for_review
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(limit=limit)
     refuse_existing(out, overwrite=overwrite)
-    listed = [json.dumps(row, ensure_ascii=False) for row in islice(to_look_at(Benchmark.open(benchmark)), limit)]
+    listed = [json.dumps(row, ensure_ascii=False) for row in islice(list_for_review(Benchmark.open(benchmark)), limit)]
     if out is None:
         for line in listed:
             print(line)
@@ -267,7 +254,7 @@ def _apply(benchmark: Path, corrected: Path) -> int:
     from reeltalk.store.benchmark import Benchmark
 
     rows = corrections.read_corrections(corrected)
-    changed = corrections.apply(Benchmark.open(benchmark), rows, file=corrected)
+    changed = corrections.apply_corrections(Benchmark.open(benchmark), rows, file=corrected)
     print(f"{len(rows):,} turns looked at, {changed:,} of them changed: {benchmark}")
     return 0
 

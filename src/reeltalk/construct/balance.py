@@ -39,7 +39,7 @@ class Shortfall:
     """Labels wanting to the target share at the present number of labels, rounded up; 0 where there are enough."""
 
 
-def labels_of(turn: Turn, balance: Balance) -> frozenset[Label]:
+def balanced_labels(turn: Turn, balance: Balance) -> frozenset[Label]:
     """The labels of a turn that are balanced."""
     return frozenset(
         (vocabulary, label) for vocabulary in BALANCED[balance] for label in turn.labels.get(vocabulary, ())
@@ -51,7 +51,7 @@ def count_labels(labelled: Iterable[Iterable[Label]]) -> dict[Label, int]:
     return dict(Counter(label for labels in labelled for label in sorted(labels)))
 
 
-def uniform(balance: Balance, possible: Iterable[Label] | None = None) -> dict[Label, float]:
+def even_targets(balance: Balance, possible: Iterable[Label] | None = None) -> dict[Label, float]:
     """The same share for every label of a vocabulary.
 
     Args:
@@ -129,8 +129,8 @@ def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | 
     """
     units: list[QAChain | Dialogue] = [*benchmark.read(CHAINS), *benchmark.read(DIALOGUES)]
     turns = (turn for unit in units if "writer" in unit.extra for turn in unit.turns)
-    counts = count_labels(labels_of(turn, balance) for turn in turns)
-    return shortfall(counts, read_targets(targets, balance) if targets else uniform(balance))
+    counts = count_labels(balanced_labels(turn, balance) for turn in turns)
+    return shortfall(counts, read_targets(targets, balance) if targets else even_targets(balance))
 
 
 def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
@@ -146,7 +146,7 @@ def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> flo
     return round(found, 12)
 
 
-def lines(found: Iterable[Shortfall]) -> Iterable[str]:
+def format_shortfalls(found: Iterable[Shortfall]) -> Iterable[str]:
     """What is missing of which label, most first, as lines of text."""
     missing = sorted((one for one in found if one.missing), key=lambda one: (-one.missing, one.label))
     yield (

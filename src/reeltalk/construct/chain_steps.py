@@ -7,13 +7,13 @@ from itertools import pairwise
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.quality import (
     TellsReplaced,
-    shorter_chain,
+    chain_shortener,
+    remove_leaks,
     unwritten_gate,
-    without_leaks,
-    written_chain,
-    written_linkages,
+    write_checked_chain,
+    write_checked_linkages,
 )
-from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
+from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
 from reeltalk.construct.writers import ChecksEntrances, Unwritten
 from reeltalk.schema.dialogue import DialoguePath, Linkage, QAChain
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -24,36 +24,36 @@ from reeltalk.schema.standing import TOLD, Entered, Standing, by_rule
 from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGHTINGS, VIDEOS
 
 
-def write_chains(run: Run) -> Made:
+def write_chains(run: ConstructRun) -> StepResult:
     """A chain for every clip, linted, judged and sent back where a judge is not content."""
     clips = run.clips()
     work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
 
     def write(item: tuple[Video, Clip]) -> tuple[QAChain | None, list[GateResult]]:
         video, clip = item
-        chain, gates = written_chain(
+        chain, gates = write_checked_chain(
             run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
         )
         if chain is not None and isinstance(run.writer, TellsReplaced):
             gates += run.writer.replaced(chain.id)
         return (None if chain is None else with_tags(run, chain, gates)), gates
 
-    made = Made({CHAINS: []})
+    made = StepResult({CHAINS: []})
     for chain, gates in run.each("writing chains", work, write):
-        made.rows[CHAINS] += signed([chain], run.writer.signature) if chain else []
+        made.rows[CHAINS] += sign_rows([chain], run.writer.signature) if chain else []
         made.gates += gates
-    shorter = shorter_chain(run.settings.min_turns)
-    made.rows[CHAINS], made.gates = without_leaks(made.rows[CHAINS], made.gates, shorter)
+    shorter = chain_shortener(run.settings.min_turns)
+    made.rows[CHAINS], made.gates = remove_leaks(made.rows[CHAINS], made.gates, shorter)
     return made
 
 
-def adjacent(run: Run) -> list[tuple[Video, QAChain, QAChain]]:
+def adjacent_chains(run: ConstructRun) -> list[tuple[Video, QAChain, QAChain]]:
     """Chains that follow each other in a video, in the order of its clips."""
     chains = chains_by_video(run)
     return [(video, a, b) for video in run.videos() for a, b in pairwise(chains.get(video.id, ()))]
 
 
-def chains_by_video(run: Run) -> dict[str, list[QAChain]]:
+def chains_by_video(run: ConstructRun) -> dict[str, list[QAChain]]:
     """Chains by video, in the order of their clips."""
     order = {clip.id: n for clips in run.clips().values() for n, clip in enumerate(clips)}
     found: dict[str, list[QAChain]] = {}
@@ -64,12 +64,12 @@ def chains_by_video(run: Run) -> dict[str, list[QAChain]]:
     return found
 
 
-def write_linkages(run: Run) -> Made:
+def write_linkages(run: ConstructRun) -> StepResult:
     """Linkages between adjacent chains, and drafts that rewrite their later turns."""
 
     def write(pair: tuple[Video, QAChain, QAChain]) -> tuple[list[Linkage], list[Rewrite], list[GateResult]]:
         video, before, after = pair
-        linkages, gates = written_linkages(run.writer, video, before, after)
+        linkages, gates = write_checked_linkages(run.writer, video, before, after)
         rewrites: list[Rewrite] = []
         for linkage in linkages:
             drafts = run.writer.rewrite(video, linkage, before, after)
@@ -82,10 +82,10 @@ def write_linkages(run: Run) -> Made:
                 rewrites += drafts[: run.settings.drafts]
         return linkages, rewrites, gates
 
-    made = Made({LINKAGES: [], REWRITES: []})
-    for linkages, rewrites, gates in run.each("linking chains", adjacent(run), write):
-        made.rows[LINKAGES] += signed(linkages, run.writer.signature)
-        made.rows[REWRITES] += signed(_unique(rewrites), run.writer.signature)
+    made = StepResult({LINKAGES: [], REWRITES: []})
+    for linkages, rewrites, gates in run.each("linking chains", adjacent_chains(run), write):
+        made.rows[LINKAGES] += sign_rows(linkages, run.writer.signature)
+        made.rows[REWRITES] += sign_rows(_unique(rewrites), run.writer.signature)
         made.gates += gates
     return made
 
@@ -94,7 +94,7 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
     return list({rewrite.id: rewrite for rewrite in rewrites}.values())
 
 
-def write_paths(run: Run) -> Made:
+def write_paths(run: ConstructRun) -> StepResult:
     """Seeded walks, fixed in the benchmark, and for every link whether a walk can land where it leads."""
     chains = chains_by_video(run)
     linkages, rewrites = list(run.benchmark.read(LINKAGES)), list(run.benchmark.read(REWRITES))
@@ -128,14 +128,14 @@ def write_paths(run: Run) -> Made:
             )
         return paths, gates
 
-    made = Made({PATHS: []})
+    made = StepResult({PATHS: []})
     for paths, gates in run.each("walking", run.videos(), walk):
-        made.rows[PATHS] += signed(paths, f"walk:{run.settings.seed}")
+        made.rows[PATHS] += sign_rows(paths, f"walk:{run.settings.seed}")
         made.gates += gates
     return made
 
 
-def _stands(run: Run, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
+def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
     """What the writer says, where it can tell more than the rule does; a draft must not give anything away either."""
     if entered.reworded and _gives_away(entered):
         return Standing(False, TOLD)

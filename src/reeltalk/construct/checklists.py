@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.construct.prompting import PromptedModel, numbered, unwritten
+from reeltalk.construct.prompting import PromptedModel, number_turns, unwritten_from
 from reeltalk.construct.replies import ChecklistReply, ItemReply, SelfCheckReply
-from reeltalk.construct.wording import normalised
+from reeltalk.construct.wording import normalise
 from reeltalk.construct.writers import Unwritten
 from reeltalk.llm import Message, RecordResult
 from reeltalk.metrics.agree import content_words, is_negated, polarity
@@ -71,7 +71,7 @@ def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) ->
     return not any(new & set(content_words(item.question)) for item in items if item.expected == "Yes")
 
 
-def checklist_of(
+def model_checklist(
     writer: PromptedModel, judge: PromptedModel, turn: Turn, history: Sequence[Turn]
 ) -> Checklist | Unwritten:
     """Five items that the reference answer itself passes.
@@ -89,7 +89,7 @@ def checklist_of(
     if not turn.references:
         return Unwritten("the turn has no reference answer")
     answer = turn.references[0]
-    data = {"history": numbered(history), "question": turn.question, "answer": answer}
+    data = {"history": number_turns(history), "question": turn.question, "answer": answer}
 
     def complaint(reply: ChecklistReply) -> str | None:
         return _complaint(reply, turn.question, answer)
@@ -117,12 +117,12 @@ def _tried_out(
 ) -> Checklist | Unwritten | list[str]:
     """The checklist, or why there is none, or on which items the reference answer does not do as expected."""
     if asked.record is None:
-        return unwritten(asked)
+        return unwritten_from(asked)
     items = asked.record.items
     listed = "\n".join(f"{number}. {item.question}" for number, item in enumerate(items, start=1))
     tried = judge.ask("checklist_self_check", SelfCheckReply, data={"answer": answer, "items": listed})
     if tried.record is None:
-        reason = f"the checklist could not be tried out on the reference answer: {unwritten(tried).reason}"
+        reason = f"the checklist could not be tried out on the reference answer: {unwritten_from(tried).reason}"
         return Unwritten(reason, (*asked.replies, *tried.replies))
     problems = [
         f"{item.question} (expected {item.expected}, got {got})"
@@ -135,7 +135,7 @@ def _tried_out(
 
 
 def _complaint(reply: ChecklistReply, question: str, answer: str) -> str | None:
-    if len({normalised(item.question) for item in reply.items}) < len(reply.items):
+    if len({normalise(item.question) for item in reply.items}) < len(reply.items):
         return "two of the items ask the same"
     for item in reply.items:
         if found := NAMES_THE_REFERENCE.search(item.question):

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final
 
 from reeltalk.construct.frames import read_frames
-from reeltalk.construct.prompting import Seen
+from reeltalk.construct.prompting import VisualContext
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Executor
 from reeltalk.schema.intervals import Interval
@@ -42,16 +42,16 @@ class VideoContext:
         self._frames, self._longest_px = frames, longest_px
         self._lock = Lock()
         self._sightings: dict[str, list[Sighting]] | None = None
-        self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], Seen] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, tuple[Interval, ...]], VisualContext] = OrderedDict()
 
-    def __call__(self, video: Video, intervals: Sequence[Interval]) -> Seen:
+    def __call__(self, video: Video, intervals: Sequence[Interval]) -> VisualContext:
         """Frames from inside the intervals, or the objects in them.
 
         Raises:
             BenchmarkError: The video is not at hand or cannot be decoded.
         """
         if not self._sees:
-            return Seen(objects_text=self._told(video, intervals))
+            return VisualContext(objects_text=self._told(video, intervals))
         key = (video.id, tuple(intervals))
         with self._lock:
             if key in self._kept:
@@ -65,7 +65,7 @@ class VideoContext:
             rotation_deg=video.encoding.rotation_deg if video.encoding else 0,
             longest_px=self._longest_px,
         )
-        seen = Seen(images=tuple(frame.jpeg for frame in found), times_s=tuple(frame.pts_s for frame in found))
+        seen = VisualContext(images=tuple(frame.jpeg for frame in found), times_s=tuple(frame.pts_s for frame in found))
         with self._lock:
             self._kept[key] = seen
             if len(self._kept) > KEPT:

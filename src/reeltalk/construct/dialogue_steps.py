@@ -11,14 +11,14 @@ from reeltalk.construct.linting import TASK_LABEL, lint
 from reeltalk.construct.quality import (
     NEEDS_VIDEO,
     TellsReplaced,
-    replaced,
-    shorter_dialogue,
+    remove_leaks,
+    replaced_gate,
+    shorten_dialogue,
     unwritten_gate,
-    without_leaks,
 )
 from reeltalk.construct.settings import SceneSettings
-from reeltalk.construct.step import Made, Run, StepSpec, signed, with_tags
-from reeltalk.construct.wording import content_words
+from reeltalk.construct.step import ConstructRun, StepResult, StepSpec, sign_rows, with_tags
+from reeltalk.construct.wording import topic_words
 from reeltalk.construct.writers import JudgesScenes, KnowsObjects, Unwritten
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -45,7 +45,7 @@ def by_words(settings: SceneSettings) -> Alike:
     """Captions are alike where they share enough of their content words."""
 
     def alike(before: str, after: str) -> bool:
-        return overlap(content_words(before), content_words(after)) >= settings.merge_similarity
+        return overlap(topic_words(before), topic_words(after)) >= settings.merge_similarity
 
     return alike
 
@@ -104,7 +104,7 @@ def cross_scenes(
         settings: How many, and the threshold of a theme.
     """
     held = [frozenset(name for clip in scene.clip_ids for name in objects.get(clip, ())) for scene in scenes]
-    words = [content_words(scene.caption) for scene in scenes]
+    words = [topic_words(scene.caption) for scene in scenes]
     seen = Counter(name for names in held for name in names)
     found: list[tuple[tuple[int, int, int, int], Scene]] = []
     for a, b in combinations(range(len(scenes)), 2):
@@ -135,9 +135,9 @@ PROPOSED_WORDS: Final = 2
 """Words of captions that a proposed category consists of."""
 
 
-def write_scenes(run: Run) -> Made:
+def write_scenes(run: ConstructRun) -> StepResult:
     """Clips merged by their captions, segments across scenes, and how well each suits each task."""
-    clips, made = run.clips(), Made({SCENES: []})
+    clips, made = run.clips(), StepResult({SCENES: []})
     work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
 
     def caption(item: tuple[Video, Clip]) -> tuple[str, str | Unwritten, frozenset[str]]:
@@ -175,7 +175,7 @@ def write_scenes(run: Run) -> Made:
         return scene, found, gates
 
     for scene, suitability, gates in run.each("choosing tasks", scenes, suit):
-        made.rows[SCENES] += signed([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
+        made.rows[SCENES] += sign_rows([scene.model_copy(update={"suitability": suitability})], run.writer.signature)
         made.gates += gates
     return made
 
@@ -201,14 +201,14 @@ def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str,
     if video.category is not None:
         return []
     known = Counter(str(clip.extra["category"]) for clip in clips if clip.extra.get("category"))
-    words = Counter(word for clip in clips for word in sorted(content_words(captions.get(clip.id, ""))))
+    words = Counter(word for clip in clips for word in sorted(topic_words(captions.get(clip.id, ""))))
     found = [name for name, _ in (known or words).most_common(1 if known else PROPOSED_WORDS)]
     reason = f"no source states one; proposed and not verified: {', '.join(found)}" if found else "nothing to go by"
     outcome = GateOutcome.FLAGGED if found else GateOutcome.UNCHECKED
     return [GateResult(gate="category", unit="video", unit_id=video.id, outcome=outcome, reason=reason)]
 
 
-def _sighted(run: Run) -> dict[str, frozenset[str]]:
+def _sighted(run: ConstructRun) -> dict[str, frozenset[str]]:
     """Identities of the memory bank by the clip that they are seen in."""
     found: dict[str, set[str]] = {}
     for sighting in run.benchmark.read(SIGHTINGS):
@@ -217,14 +217,14 @@ def _sighted(run: Run) -> dict[str, frozenset[str]]:
     return {clip: frozenset(names) for clip, names in found.items()}
 
 
-def write_dialogues(run: Run) -> Made:
+def write_dialogues(run: ConstructRun) -> StepResult:
     """Dialogues of 5 to 8 rounds for each task, about single scenes and across scenes, with checklists."""
     scenes: dict[str, list[Scene]] = {}
     for scene in run.ours(SCENES):
         scenes.setdefault(scene.video_id, []).append(scene)
 
-    def write(video: Video) -> Made:
-        made = Made({DIALOGUES: []})
+    def write(video: Video) -> StepResult:
+        made = StepResult({DIALOGUES: []})
         for kind in ("single", "cross"):
             fitting = [scene for scene in scenes.get(video.id, ()) if scene.kind == kind]
             taken: Counter[str] = Counter()
@@ -232,15 +232,17 @@ def write_dialogues(run: Run) -> Made:
                 _write_task(run, video, task, fitting, taken, made)
         return made
 
-    together = Made({DIALOGUES: []})
+    together = StepResult({DIALOGUES: []})
     for made in run.each("writing dialogues", run.videos(), write):
-        together.rows[DIALOGUES] += signed(made.rows[DIALOGUES], run.writer.signature)
+        together.rows[DIALOGUES] += sign_rows(made.rows[DIALOGUES], run.writer.signature)
         together.gates += made.gates
-    together.rows[DIALOGUES], together.gates = without_leaks(together.rows[DIALOGUES], together.gates, shorter_dialogue)
+    together.rows[DIALOGUES], together.gates = remove_leaks(together.rows[DIALOGUES], together.gates, shorten_dialogue)
     return together
 
 
-def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], taken: Counter[str], made: Made) -> None:
+def _write_task(
+    run: ConstructRun, video: Video, task: Task, scenes: Sequence[Scene], taken: Counter[str], made: StepResult
+) -> None:
     """Dialogues for one task, about the scenes that suit it best and were written about least."""
     suited = [scene for scene in scenes if scene.suitability.get(task.value, 0) >= run.settings.suitability]
     draw = random.Random(f"scenes {run.settings.seed} {video.id} {task.value}")
@@ -264,7 +266,7 @@ def _write_task(run: Run, video: Video, task: Task, scenes: Sequence[Scene], tak
 
 
 def _written(
-    run: Run, video: Video, scene: Scene, task: Task, number: int, gates: list[GateResult]
+    run: ConstructRun, video: Video, scene: Scene, task: Task, number: int, gates: list[GateResult]
 ) -> Dialogue | Unwritten:
     """A dialogue, sent back to its writer while turns of it can be answered without the video."""
     dialogue = run.writer.dialogue(video, scene, task, number=number)
@@ -276,7 +278,7 @@ def _written(
         again = run.writer.dialogue(video, scene, task, number=number, advice=advice)
         if isinstance(again, Unwritten):
             break
-        gates += [replaced(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
+        gates += [replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
         dialogue = again
     if not isinstance(dialogue, Unwritten) and isinstance(run.writer, TellsReplaced):
         gates += run.writer.replaced(dialogue.id)
@@ -290,7 +292,9 @@ def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task)
             yield number, scene
 
 
-def _with_checklists(run: Run, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]) -> Dialogue:
+def _with_checklists(
+    run: ConstructRun, video: Video, task: Task, dialogue: Dialogue, gates: list[GateResult]
+) -> Dialogue:
     turns = []
     for index, turn in enumerate(dialogue.turns):
         if not _is_judged(task, turn.labels.get(TASK_LABEL, ())):

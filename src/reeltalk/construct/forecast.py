@@ -30,7 +30,7 @@ REPLIES: Final = {
 
 
 @dataclass(frozen=True)
-class Line:
+class RequestEstimate:
     """The requests of one kind."""
 
     what: str
@@ -41,10 +41,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class ConstructionForecast:
     """All requests that are expected, and the most there can be."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[RequestEstimate, ...]
     most_calls: int
     """Where every chain and dialogue is sent back as often as it may be and every reply is repaired once."""
 
@@ -63,7 +63,7 @@ class Forecast:
         return prices.cost(*self.tokens)
 
 
-def forecast(
+def forecast_construction(
     clips: dict[str, list[Clip]],
     settings: ConstructSettings,
     *,
@@ -72,7 +72,7 @@ def forecast(
     probe: bool = False,
     steps: Iterable[Step] = STEPS,
     own_prompts: Path | None = None,
-) -> Forecast:
+) -> ConstructionForecast:
     """Count what a run will ask.
 
     Args:
@@ -121,11 +121,11 @@ def forecast(
             continue
         images = settings.frames * calls if shown and sees_images else 0
         own = round(_prompt_characters(name, known) / CHARACTERS_A_TOKEN[settings.language]) + more
-        lines.append(Line(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
+        lines.append(RequestEstimate(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
     # A chain that is sent back is written and judged again, a dialogue is written again.
     again = 2 * count * ("chains" in wanted) + dialogues * ("dialogues" in wanted)
     most = 2 * (sum(line.calls for line in lines) + settings.attempts * again)
-    return Forecast(tuple(lines), most)
+    return ConstructionForecast(tuple(lines), most)
 
 
 def _prompt_characters(name: str, known: Prompts) -> int:
@@ -136,7 +136,9 @@ def _prompt_characters(name: str, known: Prompts) -> int:
     return len(known[name].text)
 
 
-def lines(found: Forecast, videos: Iterable[Video], prices: Prices | None) -> Iterable[str]:
+def format_construction_forecast(
+    found: ConstructionForecast, videos: Iterable[Video], prices: Prices | None
+) -> Iterable[str]:
     """The forecast as lines of text."""
     yield f"{len(list(videos)):,} videos; requests by kind, with prompt and reply tokens:"
     for line in found.lines:

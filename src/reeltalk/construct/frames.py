@@ -51,30 +51,30 @@ def read_frames(
     """
     calls = list(frame_calls(path, times_s, rotation_deg=rotation_deg, longest_px=longest_px))
     parts: dict[int, list[FrameJpeg]] = {}
-    for index, outcome in executor.map("reeltalk.construct.frames:decode", calls):
+    for index, outcome in executor.map("reeltalk.construct.frames:decode_jpegs", calls):
         if isinstance(outcome, Failure):
             raise BenchmarkError(f"{path} cannot be decoded: {outcome}")
-        parts[index] = parsed(outcome)
+        parts[index] = parse_frames(outcome)
     return [frame for index in sorted(parts) for frame in parts[index]]
 
 
 def frame_calls(
     path: Path, times_s: Sequence[float], *, rotation_deg: int = 0, longest_px: int = LONGEST_PX
 ) -> Iterator[Call]:
-    """The calls of `decode` that give the frames at some moments, a bounded number each."""
+    """The calls of `decode_jpegs` that give the frames at some moments, a bounded number each."""
     for start in range(0, len(times_s), FRAMES_A_CALL):
         part = list(times_s[start : start + FRAMES_A_CALL])
         argument = {"path": str(path), "times_s": part, "rotation_deg": rotation_deg, "longest_px": longest_px}
-        yield Call(argument, limits(len(part)))
+        yield Call(argument, frame_limits(len(part)))
 
 
-def limits(frames: int) -> Limits:
+def frame_limits(frames: int) -> Limits:
     """What a call may use that decodes so many frames."""
     return Limits(wall_s=CALL_S + SECONDS_A_FRAME * frames, memory_bytes=MEMORY_BYTES)
 
 
-def parsed(outcome: Any) -> list[FrameJpeg]:
-    """The frames that a call of `decode` answered with.
+def parse_frames(outcome: Any) -> list[FrameJpeg]:
+    """The frames that a call of `decode_jpegs` answered with.
 
     Raises:
         BenchmarkError: The answer makes no sense: the process that gave it had read a stranger's file.
@@ -85,7 +85,7 @@ def parsed(outcome: Any) -> list[FrameJpeg]:
         raise BenchmarkError("the process that read a video gave no answer that makes sense") from None
 
 
-def decode(argument: dict[str, Any]) -> list[tuple[float, str]]:
+def decode_jpegs(argument: dict[str, Any]) -> list[tuple[float, str]]:
     """Decode frames. Runs in a child process.
 
     Args:

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.construct.context import video_path
 from reeltalk.construct.frames import read_frames
-from reeltalk.construct.leakage import Conversation, LeakSettings, keep_under, leaks
-from reeltalk.construct.probing import FramesAt, Probe, ProbeSettings
+from reeltalk.construct.leakage import Conversation, LeakSettings, leaks, limit_leak_share
+from reeltalk.construct.probing import FramesAt, ModelProbe, ProbeSettings
 from reeltalk.construct.prompting import prompts
-from reeltalk.construct.step import Made, Run, StepSpec
+from reeltalk.construct.step import ConstructRun, StepResult, StepSpec
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.gates import GateOutcome, GateResult
@@ -76,7 +76,7 @@ def read_correct(runs: Sequence[Path], settings: DifficultySettings) -> dict[str
     return found
 
 
-def too_easy(
+def check_difficulty(
     correct: Mapping[str, Mapping[Item, bool]],
     settings: DifficultySettings | None = None,
     *,
@@ -121,7 +121,7 @@ MOST: Final = 0.5
 """A dialogue is too easy as a whole where more than this share of its turns is."""
 
 
-def check(run: Run) -> Made:
+def check_gates(run: ConstructRun) -> StepResult:
     """Ask every turn without the video, by baselines and by a model where one is given, and keep to the limits."""
     dialogues: list[Dialogue] = run.ours(DIALOGUES)
     conversations: list[Conversation] = [*run.ours(CHAINS), *dialogues]
@@ -130,12 +130,12 @@ def check(run: Run) -> Made:
     gates = leaks(conversations, settings=settings)
     run.progress("asking without the video", 1, 1, 1.0)
     gates += _probed(run, conversations)
-    gates += keep_under(dialogues, gates, settings.max_context_share)
+    gates += limit_leak_share(dialogues, gates, settings.max_context_share)
     gates += _too_easy(run, dialogues)
-    return Made({}, gates)
+    return StepResult({}, gates)
 
 
-def _probed(run: Run, conversations: Sequence[Conversation]) -> list[GateResult]:
+def _probed(run: ConstructRun, conversations: Sequence[Conversation]) -> list[GateResult]:
     """What a model answers when it sees less than the video, and when it sees the evidence."""
     if run.probe is None:
         return []
@@ -143,7 +143,7 @@ def _probed(run: Run, conversations: Sequence[Conversation]) -> list[GateResult]
     frames = _frames_of(run, videos) if run.probe_sees else None
     seen = ("blind", "history", "one_frame", "shuffled", "evidence") if frames else ("blind", "history")
     settings = ProbeSettings(conditions=seen, seed=run.settings.seed, language=run.settings.language)
-    probe = Probe(run.probe, frames, settings, prompts(run.settings.language, run.prompts)["probe"])
+    probe = ModelProbe(run.probe, frames, settings, prompts(run.settings.language, run.prompts)["probe"])
 
     def ask(conversation: Conversation) -> list[GateResult]:
         video = videos.get(conversation.video_id)
@@ -157,7 +157,7 @@ def _probed(run: Run, conversations: Sequence[Conversation]) -> list[GateResult]
     return [result for found in run.each("probing", conversations, ask) for result in found]
 
 
-def _frames_of(run: Run, videos: dict[str, Video]) -> FramesAt:
+def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
     def frames(video_id: str, times_s: Sequence[float]) -> list[bytes]:
         video = videos[video_id]
         # A decoder goes forward; shuffled moments are put back into their order afterwards.
@@ -174,14 +174,14 @@ def _frames_of(run: Run, videos: dict[str, Video]) -> FramesAt:
     return frames
 
 
-def _too_easy(run: Run, dialogues: Sequence[Dialogue]) -> list[GateResult]:
+def _too_easy(run: ConstructRun, dialogues: Sequence[Dialogue]) -> list[GateResult]:
     """Turns that at least k of the given runs answer correctly, and dialogues that consist of such turns."""
     if not run.runs:
         return []
     correct = read_correct(run.runs, DifficultySettings())
     wanted = run.settings.easy_runs or len(correct) // 2 + 1
     known: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in dialogues}
-    found = [gate for gate in too_easy(correct, DifficultySettings(at_least=wanted)) if gate.unit_id in known]
+    found = [gate for gate in check_difficulty(correct, DifficultySettings(at_least=wanted)) if gate.unit_id in known]
     easy = Counter(gate.unit_id for gate in found if gate.outcome is GateOutcome.FLAGGED)
     if run.settings.easy == "drop":
         for name, count in sorted(easy.items()):
@@ -201,7 +201,7 @@ def _too_easy(run: Run, dialogues: Sequence[Dialogue]) -> list[GateResult]:
 
 GATE_STEP = StepSpec(
     "gates",
-    check,
+    check_gates,
     reads=(VIDEOS, CLIPS, CHAINS, DIALOGUES),
     writes=(GATES,),
     settings=("language", "limit", "seed", "frame_width_px", "max_leaking", "easy", "easy_runs"),

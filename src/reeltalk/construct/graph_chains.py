@@ -8,7 +8,7 @@ from typing import Final
 from reeltalk.graph.story import Story
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import Asked, forms_of, identity, rests_on, word
+from reeltalk.questions.wording import WordedQuestion, forms_of, identity, rests_on, word_question
 
 Told = tuple[str, str]
 """A fact by its sort and what it is about, as `("event", "12")` or `("put", "mug4")`."""
@@ -44,7 +44,7 @@ def asked_facts(question: Question) -> frozenset[Told]:
     return frozenset({(kind, repr(sorted(params.items())))})
 
 
-def told_facts(question: Question) -> frozenset[Told]:
+def known_facts(question: Question) -> frozenset[Told]:
     """All that is known once the question was asked and answered: the answer, and what the question gave away."""
     told: set[Told] = set(asked_facts(question))
     for event in question.evidence:
@@ -101,11 +101,11 @@ def chain_questions(
         split: Whose surface forms are used.
         seed: Decides among the chains there are.
         lengths: How many turns, the wanted length first.
-        without: Questions that are not asked, by `named`.
+        without: Questions that are not asked, by `question_id`.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
-    pool = [q for q in pool if named(q) not in without]
+    pool = [q for q in pool if question_id(q) not in without]
     for length in lengths:
         found = _Search(pool, split, draw, length).run()
         if found is not None:
@@ -113,7 +113,7 @@ def chain_questions(
     return None
 
 
-def named(question: Question) -> str:
+def question_id(question: Question) -> str:
     """Tells a question apart from all others of its story."""
     return f"{question.kind} {identity(question)}"
 
@@ -131,7 +131,7 @@ class _Search:
         # A chain goes on in time, so it begins in the first half where it can.
         half = max(map(_starts, self.starts), default=0) / 2
         for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
-            found = self._extend([start], told_facts(start), Counter({start.kind: 1}))
+            found = self._extend([start], known_facts(start), Counter({start.kind: 1}))
             if found is not None:
                 return found
             if self.looked_at > LOOKED_AT:
@@ -158,7 +158,7 @@ class _Search:
         now = _starts(chain[-1])
         ordered = sorted(self._ordered(following, kinds), key=lambda q: _starts(q) < now)
         for question in ordered:
-            found = self._extend([*chain, question], told | told_facts(question), kinds + Counter({question.kind: 1}))
+            found = self._extend([*chain, question], told | known_facts(question), kinds + Counter({question.kind: 1}))
             if found is not None:
                 return found
         return None
@@ -185,7 +185,7 @@ def is_guessable(question: Question) -> bool:
     return question.kind == "times" and question.key == "1"
 
 
-def put_into_words(chain: Sequence[Question], *, split: str, seed: str) -> list[Asked]:
+def word_chain(chain: Sequence[Question], *, split: str, seed: str) -> list[WordedQuestion]:
     """A chain in words: the first turn asks outright, the others rest on the one before; no two are worded alike.
 
     Args:
@@ -194,11 +194,11 @@ def put_into_words(chain: Sequence[Question], *, split: str, seed: str) -> list[
         seed: Decides among the forms.
     """
     draw = random.Random(f"words {seed}")
-    asked: list[Asked] = []
+    asked: list[WordedQuestion] = []
     used: set[str] = set()
     for n, question in enumerate(chain):
         for _ in range(8):
-            said = word(question, split=split, draw=draw, first=n == 0, rests=n > 0)
+            said = word_question(question, split=split, draw=draw, first=n == 0, rests=n > 0)
             if said.text not in used:
                 break
         used.add(said.text)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from reeltalk.construct.writers import Unwritten
 from reeltalk.graph import phrases
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import fill
+from reeltalk.questions.wording import fill_form
 from reeltalk.schema.dialogue import Checklist, ChecklistItem, Turn
 
 STATEMENTS: Final = Path(__file__).parent / "statements.toml"
@@ -56,7 +56,7 @@ def statement_forms() -> Mapping[str, StatementForms]:
     return {kind: StatementForms.model_validate(forms) for kind, forms in raw.items()}
 
 
-def statement(question: Question, *, other: str = "something else entirely") -> Statement:
+def statement_of(question: Question, *, other: str = "something else entirely") -> Statement:
     """What a question and its answer say.
 
     Args:
@@ -78,10 +78,10 @@ def statement(question: Question, *, other: str = "something else entirely") -> 
 
 
 def _clause(form: str, slots: Mapping[str, str]) -> str:
-    return fill(form, slots, named=True)
+    return fill_form(form, slots, named=True)
 
 
-def told_together(says: Sequence[str]) -> str:
+def join_statements(says: Sequence[str]) -> str:
     """Several clauses as sentences."""
     return " ".join(phrases.sentence(f"{clause}.") for clause in says)
 
@@ -105,7 +105,7 @@ class Topic(BaseModel):
 
 
 @dataclass(frozen=True)
-class Round:
+class GraphRound:
     """A round, and what its checklist is made from."""
 
     turn: Turn
@@ -120,7 +120,7 @@ def item_forms() -> dict[str, Any]:
     return dict(tomllib.loads(FORMS.read_text(encoding="utf-8")))
 
 
-def checklist_of(made: Round) -> Checklist | Unwritten:
+def graph_checklist(made: GraphRound) -> Checklist | Unwritten:
     """The checklist of a round, or why its reference answer would not pass one."""
     forms, kind = item_forms(), str(made.turn.extra.get("kind"))
     reference = made.turn.references[0]
@@ -151,7 +151,7 @@ def checklist_of(made: Round) -> Checklist | Unwritten:
     return Checklist(items=(*items, ChecklistItem(question=_asked(no), expected=False)))
 
 
-def _about_one(made: Round, said: Statement, kind: str) -> tuple[list[str], str]:
+def _about_one(made: GraphRound, said: Statement, kind: str) -> tuple[list[str], str]:
     """The items that expect Yes, and the one that expects No, of a round about a single fact."""
     forms = item_forms()
     number = re.search(r"round (\d+)", made.turn.references[0])

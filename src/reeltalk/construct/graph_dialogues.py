@@ -10,16 +10,26 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.construct.graph_chains import Told, is_guessable, is_news, told_facts
-from reeltalk.construct.graph_checklists import Round, Statement, Topic, statement, told_together
-from reeltalk.construct.graph_video import Part
+from reeltalk.construct.graph_chains import Told, is_guessable, is_news, known_facts
+from reeltalk.construct.graph_checklists import GraphRound, Statement, Topic, join_statements, statement_of
+from reeltalk.construct.graph_video import VideoPart
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.linting import TASK_LABEL
 from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import Asked, fill, form_of, forms_of, identity, rests_on, split_of, turn_of, word
+from reeltalk.questions.wording import (
+    WordedQuestion,
+    fill_form,
+    form_of,
+    forms_of,
+    identity,
+    rests_on,
+    split_of_form,
+    turn_of,
+    word_question,
+)
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.labels import Task
@@ -78,7 +88,7 @@ class Maker:
 
     def __init__(
         self,
-        part: Part,
+        part: VideoPart,
         *,
         split: str,
         seed: str,
@@ -98,7 +108,7 @@ class Maker:
         self._reset()
 
     def _reset(self) -> None:
-        self.rounds: list[Round] = []
+        self.rounds: list[GraphRound] = []
         self._told: frozenset[Told] = frozenset()
         self._asked: list[Question] = []
         self._said: set[str] = set()
@@ -124,7 +134,7 @@ class Maker:
         inside = [event.part in self.shown for event in question.evidence]
         return question.kind in LOCAL and bool(inside) and all(inside)
 
-    def dialogue(self, task: Task) -> list[Round] | str:
+    def dialogue(self, task: Task) -> list[GraphRound] | str:
         """The rounds of a dialogue for a task, or why there are none."""
         wanted = self.draw.randint(5, 8)
         for count in dict.fromkeys((wanted, 6, 5)):
@@ -182,7 +192,7 @@ class Maker:
         while (chosen := self._choose(follow=follow, leads=leads, without=leaking)) is not None:
             question, rests = chosen
             for _ in range(8):
-                asked = word(question, split=self.split, draw=self.draw, first=not self.rounds, rests=rests)
+                asked = word_question(question, split=self.split, draw=self.draw, first=not self.rounds, rests=rests)
                 if asked.text not in self._said:
                     break
             said = self._statement(question)
@@ -191,7 +201,7 @@ class Maker:
             leak = leak_of(turn, [(made.turn.question, made.turn.references[0]) for made in self.rounds])
             if leak is None:
                 self._add(asked, turn, said)
-                self._told |= told_facts(question)
+                self._told |= known_facts(question)
                 self._last = question
                 return True
             self.passed_over.append((len(self.rounds), leak[0], f"not asked, {turn.question!r}: {leak[1]}"))
@@ -205,15 +215,15 @@ class Maker:
             return False
         kinds = Counter(q.kind for q in self._asked)
         question = min(options, key=lambda q: (kinds[q.kind], options.index(q)))
-        asked = word(question, split=self.split, draw=self.draw, first=not self.rounds)
-        said = statement(question)
+        asked = word_question(question, split=self.split, draw=self.draw, first=not self.rounds)
+        said = statement_of(question)
         reference = phrases.sentence(f"{said.says}, so this cannot be answered.")
         self._add(asked, self._turn(asked, "{question}", reference, Task.ANSWER_REFUSAL), said)
         # A refusal tells nothing that a later question could rest on.
         self._last = None
         return True
 
-    def _turn(self, asked: Asked, opening: str, reference: str, task: Task | None) -> Turn:
+    def _turn(self, asked: WordedQuestion, opening: str, reference: str, task: Task | None) -> Turn:
         turn = turn_of(asked, self.story, self.draw, asked_at_s=self.asked_at_s)
         text = asked.text if opening == "{question}" else phrases.sentence(opening.replace("{question}", asked.text))
         return turn.model_copy(
@@ -228,8 +238,8 @@ class Maker:
             }
         )
 
-    def _add(self, asked: Asked, turn: Turn, said: Statement) -> None:
-        self.rounds.append(Round(turn, says=(said,)))
+    def _add(self, asked: WordedQuestion, turn: Turn, said: Statement) -> None:
+        self.rounds.append(GraphRound(turn, says=(said,)))
         self._said.add(asked.text)
         self._asked.append(asked.question)
 
@@ -239,8 +249,8 @@ class Maker:
         does = {_does(event) for event in self.story.events if event.order not in shown and event.action != "walk"}
         others = sorted(does - {right})
         if question.answer_type in ELSE:
-            return statement(question, other=ELSE[question.answer_type])
-        return statement(question, other=self.draw.choice(others) if others else "does nothing at all")
+            return statement_of(question, other=ELSE[question.answer_type])
+        return statement_of(question, other=self.draw.choice(others) if others else "does nothing at all")
 
     def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
         """Add a round about what was said in earlier ones.
@@ -267,7 +277,7 @@ class Maker:
         if chosen is None:
             return False
         question, _ = chosen
-        self._told |= told_facts(question)
+        self._told |= known_facts(question)
         self._asked.append(question)
         self._last = None
         shown = tuple(event.interval for event in question.evidence if event.interval is not None)
@@ -286,29 +296,29 @@ class Maker:
         labels: Mapping[str, tuple[str, ...]],
     ) -> bool:
         forms = round_forms()[sort]
-        says = told_together([one.says for one in said]) if sort == "summary" else said[0].says
+        says = join_statements([one.says for one in said]) if sort == "summary" else said[0].says
         slots = {"number": str(number), "about": said[0].about, "says": says}
-        fitting = [text for n, text in enumerate(forms.questions) if split_of(n) == self.split]
+        fitting = [text for n, text in enumerate(forms.questions) if split_of_form(n) == self.split]
         new = [text for text in fitting if text not in self._said]
         if not new:
             return False
         template = self.draw.choice(new)
         self._said.add(template)
         turn = Turn(
-            question=phrases.sentence(fill(template, slots, named=True)),
-            references=(phrases.sentence(fill(self.draw.choice(forms.answers), slots, named=True)),),
+            question=phrases.sentence(fill_form(template, slots, named=True)),
+            references=(phrases.sentence(fill_form(self.draw.choice(forms.answers), slots, named=True)),),
             asked_at_s=self.asked_at_s,
             evidence=evidence,
             labels={**labels, TASK_LABEL: (task.value,)},
             extra={"about": "chat" if sort == "neutral" else "video", "kind": sort},
         )
-        self.rounds.append(Round(turn, says=tuple(said)))
+        self.rounds.append(GraphRound(turn, says=tuple(said)))
         return True
 
     def topic(self) -> bool:
         """Add a round about something else than the video."""
         used = {made.topic for made in self.rounds}
-        fitting = [topic for n, topic in enumerate(topics()) if split_of(n) == self.split and topic not in used]
+        fitting = [topic for n, topic in enumerate(topics()) if split_of_form(n) == self.split and topic not in used]
         if not fitting:
             return False
         chosen = self.draw.choice(fitting)
@@ -324,13 +334,13 @@ class Maker:
             },
             extra={"about": "topic", "kind": "topic"},
         )
-        self.rounds.append(Round(turn, topic=chosen))
+        self.rounds.append(GraphRound(turn, topic=chosen))
         self._last = None
         return True
 
     def back(self) -> bool:
         """Add a round that returns to the video."""
-        forms = [text for n, text in enumerate(round_forms()["back"].questions) if split_of(n) == self.split]
+        forms = [text for n, text in enumerate(round_forms()["back"].questions) if split_of_form(n) == self.split]
         return self.video(Task.TOPIC_SHIFTING, follow=False, opening=self.draw.choice(forms))
 
 

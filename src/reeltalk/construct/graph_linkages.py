@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from reeltalk.construct.graph_chains import Told, is_news, told_facts
-from reeltalk.construct.graph_video import Part
+from reeltalk.construct.graph_chains import Told, is_news, known_facts
+from reeltalk.construct.graph_video import VideoPart
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of
 from reeltalk.questions.linked import DULL, POSED, linked_questions
 from reeltalk.questions.question import LASTING, Question, event_key
-from reeltalk.questions.wording import turn_of, word
+from reeltalk.questions.wording import turn_of, word_question
 from reeltalk.schema.dialogue import REFERS_TO, SPEAKS_OF, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.labels import Relation
@@ -42,7 +42,7 @@ _UNDOES: Final = frozenset(
 """Acts on one thing of which the later takes up what the earlier one led to."""
 
 
-def shows(question: Question, story: Story) -> dict[str, Json]:
+def shown_facts(question: Question, story: Story) -> dict[str, Json]:
     """What a turn is about, as its `extra` keeps it: objects, actions, and events by their activity and place in it."""
     near = question.evidence if len(question.evidence) <= MOST_EVIDENCE else ()
     about = near if question.kind not in _OF_THINGS else ()
@@ -83,7 +83,7 @@ class Shared:
         return (given["other"], given["event"]) == (self.earlier.order, self.later.order)
 
 
-class Pair:
+class ChainPair:
     """Two chains that follow each other, with the graphs of both clips.
 
     Args:
@@ -93,7 +93,7 @@ class Pair:
         after: The later chain.
     """
 
-    def __init__(self, part: Part, boundary: int, before: QAChain, after: QAChain) -> None:
+    def __init__(self, part: VideoPart, boundary: int, before: QAChain, after: QAChain) -> None:
         self.part, self.boundary, self.before, self.after = part, boundary, before, after
         self.story = part.story
         self._orders = {self.name_of(event): event.order for event in self.story.events}
@@ -197,7 +197,7 @@ class Pair:
             for event in question.evidence
             if event.order >= self.boundary
         )
-        told = set(told_facts(replace(question, evidence=own, focus_event=None)))
+        told = set(known_facts(replace(question, evidence=own, focus_event=None)))
         name = str(question.params.get("object", ""))
         if question.kind == "linked_trajectory":
             told |= {("put", name)}
@@ -246,7 +246,7 @@ class Links:
     """By relation, pairs of turns that are related but that no method can make a question of; they are left out."""
 
 
-def link(pair: Pair, *, wanted: int, seed: str) -> Links:
+def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
     """Linkages between two chains that follow each other, of relations as different as can be.
 
     Those that no question can be written for that stands between its neighbours are left out, as SVBench's annotators
@@ -302,7 +302,7 @@ def link(pair: Pair, *, wanted: int, seed: str) -> Links:
     return Links([found[key] for key in sorted(found)], Counter(relation.value for relation, _, _ in left_out))
 
 
-def _rests_on(pair: Pair, shared: Shared) -> dict[str, Json]:
+def _rests_on(pair: ChainPair, shared: Shared) -> dict[str, Json]:
     events = {
         name: pair.name_of(event)
         for name, event in (("earlier", shared.earlier), ("later", shared.later))
@@ -311,14 +311,14 @@ def _rests_on(pair: Pair, shared: Shared) -> dict[str, Json]:
     return shared.what | events
 
 
-def drafts(pair: Pair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
+def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
     """A draft for each method of the catalogue that fits the linkage and that the graphs can carry out.
 
     A question that holds its own answer is no draft.
 
     Args:
         pair: The chains.
-        linkage: One of theirs, as `link` found it.
+        linkage: One of theirs, as `find_links` found it.
         split: Whose surface forms are used.
         seed: Decides among questions and forms.
         writer: Signature of the writer.
@@ -332,12 +332,12 @@ def drafts(pair: Pair, linkage: Linkage, *, split: str, seed: str, writer: str) 
                 asked.setdefault(method.name, []).append((method, question))
     for found in asked.values():
         method, question = found[draw.randrange(len(found))]
-        said = word(question, split=split, draw=draw, first=False)
+        said = word_question(question, split=split, draw=draw, first=False)
         draft = turn_of(said, pair.story, draw, asked_at_s=pair.part.asked_at_s)
         if own_answer(draft) is not None:
             continue
         labels = draft.labels | {"svbench.relation": (linkage.relation,), "svbench.skill": (method.skill,)}
-        extra = draft.extra | shows(question, pair.story) | {"tags_verified": False}
+        extra = draft.extra | shown_facts(question, pair.story) | {"tags_verified": False}
         yield Rewrite(
             id=derive_id("rewrite", linkage.model_dump(mode="json"), method.name),
             linkage=linkage,

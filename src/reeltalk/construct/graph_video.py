@@ -14,7 +14,7 @@ from reeltalk.schema.media import Clip, Video
 
 
 @dataclass(frozen=True)
-class Part:
+class VideoPart:
     """Some clips of a video: what they tell, and what checks it."""
 
     clips: tuple[Clip, ...]
@@ -61,9 +61,9 @@ class GraphVideo:
                 file=file,
             )
         self._graphs = [read_activity(text, file=f"{file}/{name}.nq", name=name) for name, text in texts.items()]
-        self._parts: dict[tuple[str, ...], Part] = {}
+        self._parts: dict[tuple[str, ...], VideoPart] = {}
 
-    def part(self, clips: Sequence[str]) -> Part | None:
+    def part(self, clips: Sequence[str]) -> VideoPart | None:
         """The story of some clips, in the order of time; None where none of them has a graph.
 
         Args:
@@ -75,7 +75,7 @@ class GraphVideo:
         key = tuple(self.clips[n].id for n in places)
         if key not in self._parts:
             names = list(self._texts)
-            self._parts[key] = Part(
+            self._parts[key] = VideoPart(
                 tuple(self.clips[n] for n in places),
                 tuple(self._graphs[n] for n in places),
                 {names[n]: self._texts[names[n]] for n in places},
@@ -83,7 +83,7 @@ class GraphVideo:
         return self._parts[key]
 
     @property
-    def whole(self) -> Part:
+    def whole(self) -> VideoPart:
         """The story of the whole video."""
         found = self.part([clip.id for clip in self.clips])
         assert found is not None

@@ -9,23 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reeltalk.construct import graph_chains
-from reeltalk.construct.balance import BALANCED, Label, distance, read_targets, uniform
-from reeltalk.construct.graph_checklists import Round, checklist_of
+from reeltalk.construct.balance import BALANCED, Label, distance, even_targets, read_targets
+from reeltalk.construct.graph_checklists import GraphRound, graph_checklist
 from reeltalk.construct.graph_dialogues import Maker
-from reeltalk.construct.graph_linkages import Pair, drafts, link, shows
-from reeltalk.construct.graph_video import GraphVideo, Part
+from reeltalk.construct.graph_linkages import ChainPair, find_links, shown_facts, write_drafts
+from reeltalk.construct.graph_video import GraphVideo, VideoPart
 from reeltalk.construct.leakage import leak_of
-from reeltalk.construct.linting import structural
-from reeltalk.construct.model_linking import Linked
-from reeltalk.construct.quality import replaced
+from reeltalk.construct.linting import check_structure
+from reeltalk.construct.model_linking import LinkageResult
+from reeltalk.construct.quality import replaced_gate
 from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.writers import Judged, Unwritten
+from reeltalk.construct.writers import ChainJudgement, Unwritten
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
 from reeltalk.graph import phrases
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.questions.asking import stories
 from reeltalk.questions.question import Question
-from reeltalk.questions.wording import form_of, labels_of, turn_of
+from reeltalk.questions.wording import form_of, question_labels, turn_of
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.ids import ChainId, DialogueId, derive_id
@@ -84,14 +84,14 @@ class GraphWriter:
             )
         self._folder = f"{benchmark.path}/{GRAPHS}"
         self._videos: dict[str, GraphVideo] = {}
-        self._pairs: dict[tuple[str, str], Pair] = {}
-        self._rounds: dict[tuple[str, int], Round] = {}
+        self._pairs: dict[tuple[str, str], ChainPair] = {}
+        self._rounds: dict[tuple[str, int], GraphRound] = {}
         self._replaced: dict[str, list[GateResult]] = {}
         self._counts: Counter[Label] = Counter()
         self._targets: dict[Label, float] = {}
         if settings.balance is not None:
             given = settings.targets
-            self._targets = read_targets(given, settings.balance) if given else uniform(settings.balance)
+            self._targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
 
     def video(self, video: Video) -> GraphVideo | None:
         """A video with its graphs, or None where it has none."""
@@ -103,7 +103,7 @@ class GraphWriter:
             self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
         return self._videos[video.id]
 
-    def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, Part] | Unwritten:
+    def _part(self, video: Video, clips: Sequence[str]) -> tuple[GraphVideo, VideoPart] | Unwritten:
         graphs = self.video(video)
         part = graphs.part(clips) if graphs is not None else None
         if graphs is None or part is None:
@@ -136,11 +136,11 @@ class GraphWriter:
             extra={"writer": SIGNATURE},
         )
         self._replaced[chain.id] = [
-            replaced(gate, "chain", chain.id, reason, turn=turn) for turn, gate, reason in chosen.passed_over
+            replaced_gate(gate, "chain", chain.id, reason, turn=turn) for turn, gate, reason in chosen.passed_over
         ]
         return chain
 
-    def _chain(self, graphs: GraphVideo, part: Part, seed: str) -> "_Written | Unwritten":
+    def _chain(self, graphs: GraphVideo, part: VideoPart, seed: str) -> "_Written | Unwritten":
         """A chain none of whose turns is answered by itself or by those before it."""
         lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
         passed_over: list[tuple[int, str, str]] = []
@@ -158,14 +158,14 @@ class GraphWriter:
                 # Another draw may put the same questions in an order that gives nothing away.
                 without.clear()
                 continue
-            asked = graph_chains.put_into_words(chain, split=graphs.split, seed=own)
+            asked = graph_chains.word_chain(chain, split=graphs.split, seed=own)
             draw = random.Random(f"turns {own}")
             turns = [
                 turn.model_copy(
                     update={
                         "options": None,
                         "correct_option": None,
-                        "extra": turn.extra | shows(said.question, part.story) | {"tags_verified": False},
+                        "extra": turn.extra | shown_facts(said.question, part.story) | {"tags_verified": False},
                     }
                 )
                 for said in asked
@@ -175,7 +175,7 @@ class GraphWriter:
             if leak is None:
                 return _Written(chain, tuple(turns), passed_over)
             passed_over.append(leak)
-            without.add(graph_chains.named(chain[leak[0]]))
+            without.add(graph_chains.question_id(chain[leak[0]]))
         return Unwritten(f"in each of {TRIES} chains the turns before answer a question")
 
     def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
@@ -183,12 +183,12 @@ class GraphWriter:
         found: Counter[Label] = Counter()
         for number, question in enumerate(chain):
             form = form_of(question.kind)
-            given = labels_of(question, (form.ref if number else form.forms)[0], rests=number > 0)
+            given = question_labels(question, (form.ref if number else form.forms)[0], rests=number > 0)
             for vocabulary in BALANCED[self.settings.balance or "types"]:
                 found.update((vocabulary, label) for label in given[vocabulary])
         return found
 
-    def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged | Unwritten | None:
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
         """None: what SPARQL answers again needs no judge."""
         return None
 
@@ -197,12 +197,12 @@ class GraphWriter:
         found = self.linked(video, before, after)
         return found if isinstance(found, Unwritten) else found.linkages
 
-    def linked(self, video: Video, before: QAChain, after: QAChain) -> Linked | Unwritten:
+    def linked(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
         """The same, and which relations no question could be made of."""
         pair = self._pair(video, before, after)
         if isinstance(pair, Unwritten):
             return pair
-        found = link(pair, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
+        found = find_links(pair, wanted=self.settings.pairs, seed=f"{self.settings.seed} {before.id} {after.id}")
         left_out = [
             GateResult(
                 gate="linkage.rewrite",
@@ -214,9 +214,9 @@ class GraphWriter:
             )
             for relation, pairs in sorted(found.unwritten.items())
         ]
-        return Linked(found.found, left_out)
+        return LinkageResult(found.found, left_out)
 
-    def _pair(self, video: Video, before: QAChain, after: QAChain) -> Pair | Unwritten:
+    def _pair(self, video: Video, before: QAChain, after: QAChain) -> ChainPair | Unwritten:
         key = (before.id, after.id)
         if key not in self._pairs:
             found = self._part(video, [before.clip_id or "", after.clip_id or ""])
@@ -224,7 +224,7 @@ class GraphWriter:
                 return found
             first = found[0].part([before.clip_id or ""])
             # Only the last pair is kept: its linkages are rewritten right after they are found.
-            self._pairs = {key: Pair(found[1], len(first.story.events) if first else 0, before, after)}
+            self._pairs = {key: ChainPair(found[1], len(first.story.events) if first else 0, before, after)}
         return self._pairs[key]
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
@@ -233,7 +233,7 @@ class GraphWriter:
         if graphs is None or isinstance(pair, Unwritten):
             return Unwritten("it has no graph")
         seed = f"{self.settings.seed} {linkage.source.unit_id} {linkage.source.turn_index} {linkage.target.turn_index}"
-        made = list(drafts(pair, linkage, split=graphs.split, seed=seed, writer=SIGNATURE))
+        made = list(write_drafts(pair, linkage, split=graphs.split, seed=seed, writer=SIGNATURE))
         if not made:
             return Unwritten(f"no method for {linkage.relation} that the graphs can carry out")
         random.Random(seed).shuffle(made)
@@ -266,7 +266,7 @@ class GraphWriter:
         told = list(dict.fromkeys(does))[:CAPTION_EVENTS]
         room = next((event.from_room for event in events if event.from_room), None)
         head = f"in the {plain_name(room)}, the person " if room else "the person "
-        return phrases.sentence(f"{head}{phrases.listed(told) if told else 'walks about'}.")
+        return phrases.sentence(f"{head}{phrases.join_list(told) if told else 'walks about'}.")
 
     def objects(self, video: Video, clip: Clip) -> frozenset[str]:
         """Objects that are handled in a clip, by their names in the graphs."""
@@ -309,12 +309,13 @@ class GraphWriter:
             turns=turns,
             extra={"writer": SIGNATURE, "scene": scene.id, "kind": scene.kind},
         )
-        if problems := structural(dialogue, task):
+        if problems := check_structure(dialogue, task):
             return Unwritten(f"it breaks the rules of its task: {'; '.join(problems)}")
         for index, made in enumerate(rounds):
             self._rounds[dialogue.id, index] = made
         self._replaced[dialogue.id] = [
-            replaced(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in maker.passed_over
+            replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index)
+            for index, gate, reason in maker.passed_over
         ]
         return dialogue
 
@@ -332,7 +333,7 @@ class GraphWriter:
         made = self._rounds.get((dialogue.id, index))
         if made is None:
             return Unwritten("another run wrote the dialogue, and its facts are not known")
-        return checklist_of(made)
+        return graph_checklist(made)
 
     def _maker(
         self, video: Video, scene: Scene, task: Task, number: int, advice: Sequence[str] = ()
@@ -369,7 +370,7 @@ def _first_leak(turns: Sequence[Turn]) -> tuple[int, str, str] | None:
     return None
 
 
-def _check(part: Part, turns: Sequence[Turn], unit: str) -> None:
+def _check(part: VideoPart, turns: Sequence[Turn], unit: str) -> None:
     for wrong in part.checker.disagreements(turns):
         raise BrokenInvariantError(
             f"{unit}: {wrong.question!r} has the answer {wrong.written!r} but SPARQL finds {wrong.found!r}"

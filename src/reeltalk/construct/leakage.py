@@ -55,7 +55,17 @@ class LeakSettings(BaseModel):
     """Share of a question's words that an earlier turn must have to answer it."""
 
 
-def said_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
+@lru_cache(maxsize=65_536)
+def at_least(successes: int, trials: int) -> float:
+    """Probability that a fair coin shows heads so many times or more: the exact binomial tail."""
+    ways = term = math.comb(trials, successes)
+    for k in range(successes, trials):
+        term = term * (trials - k) // (k + 1)
+        ways += term
+    return float(ways / 2**trials)
+
+
+def history_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
     """The questions and preferred references before a turn."""
     return [(turn.question, turn.references[0] if turn.references else "") for turn in conversation.turns[:index]]
 
@@ -103,7 +113,7 @@ def leaks(
             if "blind" in settings.probes:
                 reasons[BLIND] = own_answer(turn) or _blind(blind, turn, conversation.video_id, settings)
             if "history" in settings.probes:
-                reasons[HISTORY] = _history(history, turn, said_before(conversation, index))
+                reasons[HISTORY] = _history(history, turn, history_before(conversation, index))
             if "habit" in settings.probes:
                 reasons[HABIT] = habits.reason(turn, conversation.video_id)
             for gate, reason in reasons.items():
@@ -140,7 +150,9 @@ def leaks_of(conversation: Conversation) -> list[tuple[int, str, str]]:
     Args:
         conversation: A chain or dialogue that was just written.
     """
-    found = ((index, leak_of(turn, said_before(conversation, index))) for index, turn in enumerate(conversation.turns))
+    found = (
+        (index, leak_of(turn, history_before(conversation, index))) for index, turn in enumerate(conversation.turns)
+    )
     return [(index, *leak) for index, leak in found if leak is not None]
 
 
@@ -228,7 +240,9 @@ def _forms(turn: Turn) -> list[tuple[str, str]]:
     return [*forms, ("head", question_head(turn.question))] if is_yes_no(turn.question) else forms
 
 
-def keep_under(conversations: Sequence[Conversation], results: Iterable[GateResult], share: float) -> list[GateResult]:
+def limit_leak_share(
+    conversations: Sequence[Conversation], results: Iterable[GateResult], share: float
+) -> list[GateResult]:
     """Which conversations to drop so that no larger share of all turns is answerable without the video.
 
     Args:

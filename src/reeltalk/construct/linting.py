@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from reeltalk.construct.replies import ROUNDS
-from reeltalk.construct.wording import content_words, han_share, normalised, words
+from reeltalk.construct.wording import han_share, normalise, text_words, topic_words
 from reeltalk.construct.writers import Language
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
@@ -116,7 +116,7 @@ def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -
     pattern = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
     for index in range(1, len(unit.turns)):
         question, before = unit.turns[index].question, unit.turns[index - 1]
-        shared = content_words(question) & content_words(" ".join(before.references[:1]))
+        shared = topic_words(question) & topic_words(" ".join(before.references[:1]))
         if not shared and not pattern.search(question):
             yield index, "it refers to nothing in the answer before: no pronoun and no shared word"
 
@@ -154,10 +154,10 @@ def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -
         if turn.extra.get("about") == "chat":
             continue
         for before, earlier in enumerate(unit.turns[:index]):
-            if normalised(turn.question) == normalised(earlier.question):
+            if normalise(turn.question) == normalise(earlier.question):
                 yield index, f"it asks the same as question {before + 1}"
                 break
-            one, other = set(words(turn.question)), set(words(earlier.question))
+            one, other = set(text_words(turn.question)), set(text_words(earlier.question))
             if one and len(one & other) / len(one | other) >= settings.min_overlap:
                 yield index, f"it asks nearly the same as question {before + 1}"
                 break
@@ -168,8 +168,8 @@ def _given_away(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -
         # A choice names its answer, and a yes or no repeats what it is asked.
         if turn.extra.get("about") == "topic" or _is_closed(turn):
             continue
-        answer = content_words(" ".join(turn.references[:1]))
-        if answer and len(answer & content_words(turn.question)) / len(answer) >= settings.min_given_away:
+        answer = topic_words(" ".join(turn.references[:1]))
+        if answer and len(answer & topic_words(turn.question)) / len(answer) >= settings.min_given_away:
             yield index, "the question already says what the answer says"
 
 
@@ -217,11 +217,11 @@ def _parts(turn: Turn) -> list[tuple[str, str]]:
 
 
 def _words(text: str) -> int:
-    return len(normalised(text).split())
+    return len(normalise(text).split())
 
 
 def _characters(text: str) -> int:
-    return len(normalised(text).replace(" ", ""))
+    return len(normalise(text).replace(" ", ""))
 
 
 RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Found]]] = {
@@ -256,7 +256,7 @@ _NAMES_A_ROUND: Final = re.compile(
 _ENDS_WITH_A_QUESTION: Final = re.compile(r"[?？][\s\"'”’」』)）]*$")
 
 
-def structural(dialogue: Dialogue, task: Task) -> list[str]:
+def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
     """What breaks the rules of a task, one sentence each; empty where nothing does.
 
     Args:

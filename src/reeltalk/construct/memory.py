@@ -153,7 +153,7 @@ class Track:
 
 
 @dataclass
-class Place:
+class MemoryPlace:
     """What stood where in one view."""
 
     number: int
@@ -172,7 +172,7 @@ def area_of(box: Numbers) -> float:
     return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
 
 
-def overlaps(first: Corners, second: Corners) -> Numbers:
+def iou_matrix(first: Corners, second: Corners) -> Numbers:
     """Intersection over union of (N, 4) with (M, 4) corners; 0 with what has no area."""
     low = np.maximum(first[:, None, :2], second[None, :, :2])
     high = np.minimum(first[:, None, 2:], second[None, :, 2:])
@@ -190,7 +190,7 @@ def likeness(objects: Sequence[Observation], tracks: Sequence[Track]) -> Numbers
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-class Change(NamedTuple):
+class BankChange(NamedTuple):
     """Two identities that became one, or one that became two, by their numbers."""
 
     pts_s: float
@@ -209,13 +209,13 @@ class MemoryBank:
 
     def __init__(self, settings: MemorySettings | None = None) -> None:
         self.settings = settings or MemorySettings()
-        self.changes: list[Change] = []
+        self.changes: list[BankChange] = []
         """Merges and splits so far."""
-        self._places: list[Place] = []
+        self._places: list[MemoryPlace] = []
         self._tracks: list[Track] = []
         self._identities = 0
         self._together: set[tuple[int, int]] = set()
-        self._place: Place | None = None
+        self._place: MemoryPlace | None = None
         self._view = STRAIGHT
 
     def see(self, pts_s: float, picture: Appearance, objects: Sequence[Observation]) -> list[int]:
@@ -280,7 +280,7 @@ class MemoryBank:
 
     # Where the frame is.
 
-    def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> Place:
+    def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> MemoryPlace:
         settings, current = self.settings, self._place
         if current is not None and objects:
             stay, _ = self._agreement(current, objects, boxes, self._view)
@@ -304,12 +304,12 @@ class MemoryBank:
             alike = float(similarities(picture[None], current.picture[None])[0, 0])
             if alike >= settings.same_view or not objects:
                 return current
-        self._place = Place(len(self._places))
+        self._place = MemoryPlace(len(self._places))
         self._places.append(self._place)
         self._view = STRAIGHT
         return self._place
 
-    def _candidates(self, place: Place, objects: Sequence[Observation], boxes: Corners) -> list[View]:
+    def _candidates(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners) -> list[View]:
         """Views in which one object stands as the place has it; each pair of a class gives one."""
         views = [self._view, STRAIGHT] if place is self._place else [STRAIGHT]
         inside = np.asarray((boxes[:, :2] > EDGE).all(axis=1) & (boxes[:, 2:] < 1 - EDGE).all(axis=1))
@@ -330,20 +330,22 @@ class MemoryBank:
                 views.append(View(scale, float(offset[0]), float(offset[1])))
         return views
 
-    def _agreement(self, place: Place, objects: Sequence[Observation], boxes: Corners, view: View) -> tuple[float, int]:
+    def _agreement(
+        self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners, view: View
+    ) -> tuple[float, int]:
         """How much of a frame stands as a place has it: sum of overlaps, and number of objects that do."""
         if not place.tracks:
             return 0.0, 0
-        iou = overlaps(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
+        iou = iou_matrix(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects])
         best = np.where(same, iou, 0.0).max(axis=1)
         good = best >= 0.5
         return float(best[best >= self.settings.position_iou].sum()), int(good.sum())
 
-    def _refined(self, place: Place, objects: Sequence[Observation], boxes: Corners, view: View) -> View:
+    def _refined(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners, view: View) -> View:
         """The view that fits the corners of all objects that stand as before, by least squares."""
         known = np.stack([track.box for track in place.tracks])
-        iou = overlaps(boxes, np.clip(view.to_frame(known), 0, 1))
+        iou = iou_matrix(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
         same = np.array([[o.class_name in track.classes for track in place.tracks] for o in objects]) & still
         pairs = list(assign_pairs(np.where(same, iou, 0.0), least=0.6))
@@ -375,7 +377,7 @@ class MemoryBank:
             return []
         settings = self.settings
         there = self._view.to_frame(np.stack([track.box for track in tracks]))
-        iou = overlaps(boxes, np.clip(there, 0, 1))
+        iou = iou_matrix(boxes, np.clip(there, 0, 1))
         visual = likeness(objects, tracks)
         middles = (boxes[:, None, :2] + boxes[:, None, 2:] - there[None, :, :2] - there[None, :, 2:]) / 2
         distance = np.linalg.norm(middles, axis=2)
@@ -408,7 +410,7 @@ class MemoryBank:
     def _link(
         self,
         pts_s: float,
-        place: Place,
+        place: MemoryPlace,
         objects: Sequence[Observation],
         boxes: Corners,
         tracks: list[Track | None],
@@ -451,7 +453,7 @@ class MemoryBank:
         moves, seen = sum(track.moves for track in tracks), sum(track.seen for track in tracks)
         return moves >= self.settings.restless_moves and moves >= self.settings.restless_share * seen
 
-    def _begin(self, pts_s: float, place: Place, corners: Numbers, identity: int) -> Track:
+    def _begin(self, pts_s: float, place: MemoryPlace, corners: Numbers, identity: int) -> Track:
         track = Track(
             number=len(self._tracks),
             identity=identity,
@@ -504,7 +506,7 @@ class MemoryBank:
         self._identities += 1
         other.identity = new
         other.unsure = False
-        self.changes.append(Change(pts_s, "split", old, new, alike))
+        self.changes.append(BankChange(pts_s, "split", old, new, alike))
 
     def _merge(self, pts_s: float, track: Track) -> None:
         """Join a track that has been seen often enough to a loose identity that it equals."""
@@ -532,7 +534,7 @@ class MemoryBank:
             for a, b in ((kept if a == other else a, kept if b == other else b) for a, b in self._together)
             if a != b
         }
-        self.changes.append(Change(pts_s, "merge", kept, other, best[0]))
+        self.changes.append(BankChange(pts_s, "merge", kept, other, best[0]))
 
 
 def _most(votes: Counter[str]) -> str:

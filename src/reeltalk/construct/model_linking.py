@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.construct.prompting import PromptedModel, Seen, numbered, unwritten
+from reeltalk.construct.prompting import PromptedModel, VisualContext, number_turns, unwritten_from
 from reeltalk.construct.replies import LinkageReply, RewriteReply, StandingReply
-from reeltalk.construct.wording import content_words, normalised
+from reeltalk.construct.wording import normalise, topic_words
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import shorten
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef, without_facts
@@ -71,11 +71,11 @@ def match_turn(
         turns: Where to look.
         settings: How alike a copy must be.
     """
-    wanted = normalised(question)
+    wanted = normalise(question)
     if not wanted:
         return Unmatched("the question is empty")
     likeness = {index: likeness_of(question, turn.question) for index, turn in enumerate(turns)}
-    exact = [index for index, turn in enumerate(turns) if normalised(turn.question) == wanted]
+    exact = [index for index, turn in enumerate(turns) if normalise(turn.question) == wanted]
     if exact:
         near = exact
     else:
@@ -100,15 +100,15 @@ def match_turn(
 def likeness_of(one: str, other: str) -> float:
     """How alike two texts are, 0 to 1: Ratcliff and Obershelp's measure, without case and punctuation."""
     # The measure depends on the order of its arguments where several common parts are equally long.
-    first, second = sorted((normalised(one), normalised(other)))
+    first, second = sorted((normalise(one), normalise(other)))
     return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
 def _by_answer(answer: str, near: Sequence[int], turns: Sequence[Turn], settings: MatchSettings) -> int | None:
-    wanted = normalised(answer)
+    wanted = normalise(answer)
     if not wanted:
         return None
-    exact = [index for index in near if any(normalised(text) == wanted for text in turns[index].references)]
+    exact = [index for index in near if any(normalise(text) == wanted for text in turns[index].references)]
     if exact:
         return exact[0] if len(exact) == 1 else None
     ranked = sorted(
@@ -131,7 +131,7 @@ _QUANTITY: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkageResult:
     """Relations between two chains."""
 
     linkages: list[Linkage]
@@ -139,9 +139,9 @@ class Linked:
     """Pairs that a model named and that could not be used, each with its reason."""
 
 
-def linked(
+def find_linkages(
     writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str, settings: MatchSettings
-) -> Linked | Unwritten:
+) -> LinkageResult | Unwritten:
     """Relations between turns of two chains.
 
     Args:
@@ -160,20 +160,20 @@ def linked(
         found, reasons = _matched(reply, before, after, signature, settings)
         return f"no pair can be used: {'; '.join(reasons)}" if reasons and not found else None
 
-    data = {"before": numbered(before.turns), "after": numbered(after.turns)}
+    data = {"before": number_turns(before.turns), "after": number_turns(after.turns)}
     asked = writer.ask("linkages", LinkageReply, data=data, check=complaint)
     if asked.record is None:
-        return unwritten(asked)
+        return unwritten_from(asked)
     found, reasons = _matched(asked.record, before, after, signature, settings)
     rejected = [
         GateResult(gate=MATCH_GATE, unit="chain", unit_id=after.id, outcome=GateOutcome.DROPPED, reason=reason)
         for reason in reasons
     ]
-    return Linked(found, rejected)
+    return LinkageResult(found, rejected)
 
 
-def rewritten(
-    writer: PromptedModel, seen: Seen, linkage: Linkage, before: QAChain, after: QAChain, *, signature: str
+def write_rewrites(
+    writer: PromptedModel, seen: VisualContext, linkage: Linkage, before: QAChain, after: QAChain, *, signature: str
 ) -> list[Rewrite] | Unwritten:
     """Drafts for the later turn of a linkage, each by another method of the catalogue.
 
@@ -205,7 +205,7 @@ def rewritten(
         "rewrite",
         RewriteReply,
         seen=seen,
-        data={"earlier": numbered([earlier]), "chain": numbered(after.turns)},
+        data={"earlier": number_turns([earlier]), "chain": number_turns(after.turns)},
         parts={
             "relation": linkage.relation,
             "number": str(linkage.target.turn_index + 1),
@@ -214,7 +214,7 @@ def rewritten(
         check=complaint,
     )
     if asked.record is None:
-        return unwritten(asked)
+        return unwritten_from(asked)
     return [
         Rewrite(
             id=derive_id(
@@ -251,7 +251,7 @@ def _drafts_said(reply: RewriteReply) -> list[str]:
     return [text for draft in reply.drafts for text in (draft.question, draft.answer)]
 
 
-def model_standing(judge: PromptedModel, entered: Entered) -> Standing:
+def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
     """Whether a path can enter a chain in its middle, as a model sees it.
 
     Args:
@@ -268,9 +268,9 @@ def model_standing(judge: PromptedModel, entered: Entered) -> Standing:
         "standing",
         StandingReply,
         data={
-            "before": numbered(entered.before),
-            "skipped": numbered(entered.skipped),
-            "asked": numbered((entered.turn, *entered.following)),
+            "before": number_turns(entered.before),
+            "skipped": number_turns(entered.skipped),
+            "asked": number_turns((entered.turn, *entered.following)),
         },
     )
     if asked.record is None:
@@ -351,16 +351,16 @@ def _ground(shared: str, relation: Relation, before: Sequence[Turn], after: Sequ
         for side, turns in sides:
             if not _QUANTITY.search(_text(turns[-1:])):
                 return f"the turn of the {side} chain neither asks for a quantity nor tells one"
-    own = content_words(_text(before[-1:])) & content_words(_text(after[-1:]))
+    own = topic_words(_text(before[-1:])) & topic_words(_text(after[-1:]))
     if not shared.strip():
         return {"words": sorted(own)} if own else "the two turns have no word in common that says what they are about"
-    said = content_words(shared)
+    said = topic_words(shared)
     if common := said & own:
         return {"shared": shared, "words": sorted(common)}
     for side, turns in sides:
-        if not said & content_words(_text(turns)):
+        if not said & topic_words(_text(turns)):
             return f"the turn of the {side} chain does not speak of what both are said to share, {shorten(shared)}"
-    common = said & content_words(_text(before)) & content_words(_text(after))
+    common = said & topic_words(_text(before)) & topic_words(_text(after))
     # A pronoun may stand for what an earlier turn of the chain names, and two persons may share what they do.
     if relation is Relation.PEOPLE:
         return {"shared": shared, "words": sorted(said)}

@@ -11,18 +11,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.construct.checklists import checklist_of
-from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
+from reeltalk.construct.checklists import model_checklist
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure
 from reeltalk.construct.model_linking import (
     DEFAULT_MATCH,
-    Linked,
+    LinkageResult,
     MatchSettings,
     evidence_of,
-    linked,
-    model_standing,
-    rewritten,
+    find_linkages,
+    judge_standing,
+    write_rewrites,
 )
-from reeltalk.construct.prompting import ContextOf, PromptedModel, given, numbered, prompts, unwritten
+from reeltalk.construct.prompting import (
+    ContextOf,
+    PromptedModel,
+    number_turns,
+    prompts,
+    record_or_unwritten,
+    unwritten_from,
+)
 from reeltalk.construct.replies import (
     Ability,
     CaptionReply,
@@ -35,7 +42,7 @@ from reeltalk.construct.replies import (
     TagsReply,
 )
 from reeltalk.construct.tagging.turns import UNVERIFIED
-from reeltalk.construct.writers import Judged, Language, Unwritten
+from reeltalk.construct.writers import ChainJudgement, Language, Unwritten
 from reeltalk.llm import Model
 from reeltalk.llm.prompts import Prompts
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn
@@ -124,7 +131,7 @@ class ModelWriter:
             check=self._writer.refused("chain", ChainReply, lambda reply: (*reply.questions, *reply.answers)),
         )
         if asked.record is None:
-            return unwritten(asked)
+            return unwritten_from(asked)
         return QAChain(
             id=ChainId(derive_id("chain", clip.id, "model", self.language)),
             video_id=video.id,
@@ -142,7 +149,7 @@ class ModelWriter:
             extra=self._made,
         )
 
-    def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged | Unwritten | None:
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
         """SVBench's seven dimensions and an overall score, as the judge sees them; never None.
 
         Raises:
@@ -153,11 +160,13 @@ class ModelWriter:
         if isinstance(interval, Unwritten):
             return interval
         seen = self._context(video, (interval,))
-        reply = given(self._judge.ask("quality", QualityReply, seen=seen, data={"chain": numbered(chain.turns)}))
-        return reply if isinstance(reply, Unwritten) else Judged(reply.overall, reply.dimensions, reply.reasons)
+        reply = record_or_unwritten(
+            self._judge.ask("quality", QualityReply, seen=seen, data={"chain": number_turns(chain.turns)})
+        )
+        return reply if isinstance(reply, Unwritten) else ChainJudgement(reply.overall, reply.dimensions, reply.reasons)
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Relations between turns of two chains. `linked` also tells which pairs could not be used.
+        """Relations between turns of two chains. `find_linkages` also tells which pairs could not be used.
 
         Raises:
             ModelError: There is no reply to be had.
@@ -166,14 +175,14 @@ class ModelWriter:
         found = self.linked(video, before, after)
         return found if isinstance(found, Unwritten) else found.linkages
 
-    def linked(self, video: Video, before: QAChain, after: QAChain) -> Linked | Unwritten:
+    def linked(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
         """Relations between turns of two chains, and the pairs of a reply that name no turn or no relation.
 
         Raises:
             ModelError: There is no reply to be had.
             BudgetError: A limit would be passed.
         """
-        return linked(self._writer, before, after, signature=self.signature, settings=self._settings)
+        return find_linkages(self._writer, before, after, signature=self.signature, settings=self._settings)
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
         """Drafts for the later turn of a linkage. What is seen is the evidence of both turns.
@@ -183,7 +192,7 @@ class ModelWriter:
             BudgetError: A limit would be passed.
         """
         seen = self._context(video, evidence_of(linkage, before, after))
-        return rewritten(self._writer, seen, linkage, before, after, signature=self.signature)
+        return write_rewrites(self._writer, seen, linkage, before, after, signature=self.signature)
 
     def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
         """As the judge sees it, who reads what the path has asked, what it skips, and what it asks from there.
@@ -194,7 +203,7 @@ class ModelWriter:
             ModelError: There is no reply to be had.
             BudgetError: A limit would be passed.
         """
-        return model_standing(self._judge, entered)
+        return judge_standing(self._judge, entered)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
         """What happens in a clip, in two to four sentences.
@@ -206,7 +215,7 @@ class ModelWriter:
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
             return interval
-        reply = given(self._writer.ask("caption", CaptionReply, seen=self._context(video, (interval,))))
+        reply = record_or_unwritten(self._writer.ask("caption", CaptionReply, seen=self._context(video, (interval,))))
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
@@ -223,7 +232,7 @@ class ModelWriter:
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
         asked = self._writer.ask("object_caption", CaptionReply, images=(picture,), data={"kind": kind})
-        reply = given(asked)
+        reply = record_or_unwritten(asked)
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
@@ -237,7 +246,7 @@ class ModelWriter:
             ModelError: There is no reply to be had.
             BudgetError: A limit would be passed.
         """
-        reply = given(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
+        reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
 
     def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
@@ -257,7 +266,7 @@ class ModelWriter:
             data={"caption": scene.caption},
             parts={"task": self._writer.part(f"dialogue_{task.value}")},
         )
-        reply = given(asked)
+        reply = record_or_unwritten(asked)
         return reply if isinstance(reply, Unwritten) else reply.score
 
     def dialogue(
@@ -306,9 +315,9 @@ class ModelWriter:
                 "number": str(number + 1),
                 "advice": self._advice(advice),
             },
-            check=lambda reply: "; ".join(structural(made(reply), task)) or is_copy(reply),
+            check=lambda reply: "; ".join(check_structure(made(reply), task)) or is_copy(reply),
         )
-        return unwritten(asked) if asked.record is None else made(asked.record)
+        return unwritten_from(asked) if asked.record is None else made(asked.record)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
         """Five items, four expected Yes and one No, on which the reference answer itself does as expected.
@@ -318,7 +327,7 @@ class ModelWriter:
             BudgetError: A limit would be passed.
             ValueError: The turn is none of the dialogue's.
         """
-        return checklist_of(self._writer, self._judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
+        return model_checklist(self._writer, self._judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
@@ -381,7 +390,7 @@ def _propose_tags(
         same = len(reply.tags) == len(turns)
         return None if same else f"there are {len(turns)} questions but {len(reply.tags)} entries"
 
-    reply = given(writer.ask("tags", TagsReply, data={"chain": numbered(turns)}, check=complaint))
+    reply = record_or_unwritten(writer.ask("tags", TagsReply, data={"chain": number_turns(turns)}, check=complaint))
     if isinstance(reply, Unwritten):
         return reply
     return tuple(

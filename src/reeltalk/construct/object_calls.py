@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk import __version__
-from reeltalk.construct.frames import frame_calls, limits, parsed
-from reeltalk.construct.objects import FoundBox, FrameBoxes, LookedAtFrame, parts_of, unpacked
+from reeltalk.construct.frames import frame_calls, frame_limits, parse_frames
+from reeltalk.construct.objects import FoundBox, FrameBoxes, LookedAtFrame, group_frames, unpack_appearance
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detector
 from reeltalk.parallel import Call, Executor, Failure
@@ -75,7 +75,7 @@ class ObjectCalls:
 
         calls = [(w, call) for w in watched for call in frame_calls(w.path, w.times_s, rotation_deg=w.rotation_deg)]
         key = ["detect", detector.signature]
-        self._run("finding objects", "reeltalk.construct.frames:decode", calls, key, finish, read)
+        self._run("finding objects", "reeltalk.construct.frames:decode_jpegs", calls, key, finish, read)
         for w, call in calls:
             if w.failure is None:
                 w.frames += read(call, self._made(key, call, read))
@@ -88,7 +88,7 @@ class ObjectCalls:
         calls = [(w, call) for w in watched if w.failure is None for call in _look_calls(w)]
         self._run(
             "looking at objects",
-            "reeltalk.construct.objects:look",
+            "reeltalk.construct.objects:describe_objects",
             calls,
             ["look"],
             lambda call, outcome: outcome,
@@ -157,7 +157,7 @@ def _checked(read: Callable[[Call, Any], object], call: Call, found: Any) -> Non
 
 def _pictures(outcome: Any) -> Iterator[tuple[float, NDArray[np.uint8]]]:
     try:
-        frames = parsed(outcome)
+        frames = parse_frames(outcome)
     except BenchmarkError:
         raise _NonsenseError from None
     for frame in frames:
@@ -168,10 +168,10 @@ def _pictures(outcome: Any) -> Iterator[tuple[float, NDArray[np.uint8]]]:
 
 
 def _look_calls(w: Watched) -> Iterator[Call]:
-    for part in parts_of(w.frames, most_boxes=BOXES_A_CALL):
+    for part in group_frames(w.frames, most_boxes=BOXES_A_CALL):
         frames = [{"pts_s": frame.pts_s, "boxes": [numbers_of(found.box) for found in frame.objects]} for frame in part]
         argument = {"path": str(w.path), "rotation_deg": w.rotation_deg, "frames": frames}
-        yield Call(argument, limits(len(part)))
+        yield Call(argument, frame_limits(len(part)))
 
 
 def _read_looks(call: Call, found: Any) -> list[LookedAtFrame]:
@@ -180,9 +180,9 @@ def _read_looks(call: Call, found: Any) -> list[LookedAtFrame]:
     if [(frame.pts_s, len(frame.objects)) for frame in frames] != asked:
         raise ValueError("other frames than were asked for")
     for frame in frames:
-        unpacked(frame.view)
+        unpack_appearance(frame.view)
         for seen in frame.objects:
-            unpacked(seen.appearance)
+            unpack_appearance(seen.appearance)
             base64.b64decode(seen.crop, validate=True)
     return frames
 

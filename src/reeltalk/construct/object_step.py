@@ -17,11 +17,11 @@ from reeltalk.construct.objects import (
     FoundBox,
     FrameBoxes,
     LookedAtFrame,
-    caption,
+    describe_box,
     sample_times,
-    unpacked,
+    unpack_appearance,
 )
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.construct.writers import DescribesObjects, Unwritten, Writer
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.inference.detection import Detector, open_detector
@@ -49,7 +49,7 @@ class ObjectSettings(BaseModel):
     """Thresholds of the memory bank."""
 
 
-def sight(run: Run, warnings: list[str]) -> dict[str, int]:
+def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
     """Fill sightings, entities and identity changes; how many of each.
 
     Without a detector the boxes that filming wrote are taken, and without those the step is passed over and says so.
@@ -237,10 +237,10 @@ def remember(
     tracks: list[list[int]] = []
     for frame, looked in zip(w.frames, looks, strict=True):
         observed = [
-            Observation(found.box, found.class_name, look.colour, unpacked(look.appearance))
+            Observation(found.box, found.class_name, look.colour, unpack_appearance(look.appearance))
             for found, look in zip(frame.objects, looked.objects, strict=True)
         ]
-        tracks.append(bank.see(frame.pts_s, unpacked(looked.view), observed))
+        tracks.append(bank.see(frame.pts_s, unpack_appearance(looked.view), observed))
     sightings: list[Sighting] = []
     pictures: dict[EntityId, list[tuple[float, int, bytes]]] = {}
     entity_of: dict[int, EntityId] = {}
@@ -259,7 +259,7 @@ def remember(
                     class_name=found.class_name,
                     confidence=found.confidence,
                     entity=entity,
-                    caption=caption(found.class_name, look.colour, found.box),
+                    caption=describe_box(found.class_name, look.colour, found.box),
                 )
             )
     crops = _keep_crops(sightings, pictures, settings.crops, bank, entity_of, describe)

@@ -87,7 +87,7 @@ def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) ->
     return list(fixed_rate(Interval(start_s=0.0, end_s=video.duration_s), fps=fps))
 
 
-def look(argument: dict[str, Any]) -> list[dict[str, Any]]:
+def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
     """Describe the objects in frames. Runs in a child process.
 
     Args:
@@ -108,22 +108,22 @@ def look(argument: dict[str, Any]) -> list[dict[str, Any]]:
             small = np.ascontiguousarray(within(crop, CROP_PX))
             objects.append(
                 LookedAt(
-                    appearance=packed(describe(crop)),
+                    appearance=pack_appearance(describe(crop)),
                     colour=colour_name(crop),
                     crop=base64.b64encode(jpeg(small, quality=CROP_QUALITY)).decode(),
                 )
             )
-        made = LookedAtFrame(pts_s=wanted["pts_s"], view=packed(describe(picture)), objects=tuple(objects))
+        made = LookedAtFrame(pts_s=wanted["pts_s"], view=pack_appearance(describe(picture)), objects=tuple(objects))
         found.append(made.model_dump(mode="json"))
     return found
 
 
-def packed(values: NDArray[np.float32]) -> str:
+def pack_appearance(values: NDArray[np.float32]) -> str:
     """An appearance as text."""
     return base64.b64encode(values.astype("<f2").tobytes()).decode()
 
 
-def unpacked(text: str) -> NDArray[np.float32]:
+def unpack_appearance(text: str) -> NDArray[np.float32]:
     """An appearance from text.
 
     Raises:
@@ -135,14 +135,14 @@ def unpacked(text: str) -> NDArray[np.float32]:
     return values
 
 
-def caption(class_name: str, colour: str, box: Box) -> str:
+def describe_box(class_name: str, colour: str, box: Box) -> str:
     """What one sees offline: class, colour and place, as `blue mug, left, back`."""
     across = (box.left + box.right) / 2
     side = "left" if across < 1 / 3 else "right" if across > 2 / 3 else "middle"
     return f"{colour} {class_name}, {side}, {'front' if box.bottom > FRONT_SHARE else 'back'}"
 
 
-def parts_of(frames: Sequence[FrameBoxes], *, most_boxes: int) -> Iterator[list[FrameBoxes]]:
+def group_frames(frames: Sequence[FrameBoxes], *, most_boxes: int) -> Iterator[list[FrameBoxes]]:
     """Frames in groups of at most so many boxes, or one frame."""
     part: list[FrameBoxes] = []
     count = 0

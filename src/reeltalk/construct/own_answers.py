@@ -13,7 +13,7 @@ from typing import Final
 
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import content_words, is_yes_no, polarity
-from reeltalk.questions.answer_words import ARTICLES, Mention, lexicon, names_in, plain, tokens_of, verbs_in
+from reeltalk.questions.answer_words import ARTICLES, Mention, answer_tokens, lexicon, names_in, plain_text, verbs_in
 from reeltalk.schema.dialogue import AnswerKey, KeyType, Turn
 
 TELLING: Final = Path(__file__).parent / "own_answers.toml"
@@ -43,12 +43,12 @@ def own_answer(turn: Turn) -> str | None:
     Args:
         turn: A turn with a reference or a key.
     """
-    text = _CHOICES.sub(" ", plain(turn.question))
+    text = _CHOICES.sub(" ", plain_text(turn.question))
     key = turn.key or _read_key(text, turn)
     if (key is not None and key.type in _CLOSED) or (turn.key is None and _is_closed(turn)):
         return None
     if key is not None:
-        tokens = tokens_of(text)
+        tokens = answer_tokens(text)
         for value, words in _named(key, tokens):
             return f"the question names its answer, {value}: {words!r}"
     # Where a number or a state is asked for, the words around it tell nothing.
@@ -60,7 +60,7 @@ def _is_closed(turn: Turn) -> bool:
 
 
 def _all_said(turn: Turn) -> str | None:
-    if _CHOICES.search(plain(turn.question)):
+    if _CHOICES.search(plain_text(turn.question)):
         return None
     answer, asked = set(content_words(" ".join(turn.references[:1]))), set(content_words(turn.question))
     if not answer or len(answer & asked) < MOST_SHARED * len(answer):
@@ -73,7 +73,7 @@ def _read_key(question: str, turn: Turn) -> AnswerKey | None:
     type_ = next((name for name, pattern in _ASKS if pattern.search(question)), None)
     if type_ is None or not turn.references:
         return None
-    said = tokens_of(plain(turn.references[0]))
+    said = answer_tokens(plain_text(turn.references[0]))
     if type_ == "count":
         values = {str(n) for n in _numbers(said)}
     else:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.construct.leakage import Conversation, said_before
+from reeltalk.construct.leakage import Conversation, history_before
 from reeltalk.construct.prompting import prompts
 from reeltalk.errors import BudgetError, OutageError, ReeltalkError
 from reeltalk.llm import Prompt
@@ -71,7 +71,7 @@ class ProbeSettings(BaseModel):
     """Language of the prompt."""
 
 
-class Probe:
+class ModelProbe:
     """Asks a model about turns under each condition.
 
     Args:
@@ -161,7 +161,7 @@ class Probe:
     def _prompt_of(self, conversation: Conversation, index: int, condition: Condition) -> str:
         turn, words = conversation.turns[index], _WORDS[self.settings.language]
         history = ""
-        said = said_before(conversation, index)
+        said = history_before(conversation, index)
         if condition in ("history", "evidence") and said:
             turns = "\n".join(words["turn"].format(question=question, answer=answer) for question, answer in said)
             history = words["said"].format(turns=turns)

@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from reeltalk.construct import replies
-from reeltalk.construct.wording import content_words, normalised
+from reeltalk.construct.wording import normalise, topic_words
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
 from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
@@ -55,7 +55,7 @@ MAY_LACK: Final = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisualContext:
     """What a writer gets to know of a part of a video."""
 
     images: tuple[bytes, ...] = ()
@@ -69,7 +69,7 @@ class Seen:
 class ContextOf(Protocol):
     """Gives what can be seen in parts of a video. May be called from several threads."""
 
-    def __call__(self, video: Video, intervals: Sequence[Interval], /) -> Seen:
+    def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
         """Pictures from inside the intervals and the objects in them.
 
         Args:
@@ -80,7 +80,7 @@ class ContextOf(Protocol):
 
 
 @cache
-def prompt_group(language: Language) -> PromptGroup:
+def construction_prompts(language: Language) -> PromptGroup:
     """The prompts of a language, and what others in their place must hold."""
     return PromptGroup(
         f"construct/{language}",
@@ -97,7 +97,7 @@ def prompt_group(language: Language) -> PromptGroup:
 
 @cache
 def _ours(language: Language) -> Prompts:
-    return _with_manual(our_prompts(prompt_group(language)))
+    return _with_manual(our_prompts(construction_prompts(language)))
 
 
 def _with_manual(found: Prompts) -> Prompts:
@@ -118,7 +118,7 @@ def prompts(language: Language, folder: Path | None = None) -> Prompts:
         SettingError: There is no such folder.
         InputError: A file of it cannot stand in the place of ours.
     """
-    return _ours(language) if folder is None else _with_manual(prompts_in(folder, prompt_group(language)))
+    return _ours(language) if folder is None else _with_manual(prompts_in(folder, construction_prompts(language)))
 
 
 class PromptedModel:
@@ -151,7 +151,7 @@ class PromptedModel:
         examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
 
         def why(draft: T) -> str | None:
-            return next(filter(None, (copied(texts(draft), example) for example in examples)), None)
+            return next(filter(None, (copy_complaint(texts(draft), example) for example in examples)), None)
 
         return why
 
@@ -160,7 +160,7 @@ class PromptedModel:
         name: str,
         kind: type[T],
         *,
-        seen: Seen | None = None,
+        seen: VisualContext | None = None,
         images: tuple[bytes, ...] = (),
         data: Mapping[str, str] | None = None,
         parts: Mapping[str, str] | None = None,
@@ -200,14 +200,14 @@ class PromptedModel:
         """How every conversation begins, unless it has begun."""
         return before or [Message("system", self.part("system"))]
 
-    def _missing(self, seen: Seen) -> str | None:
+    def _missing(self, seen: VisualContext) -> str | None:
         if self.model.sees_images:
             return None if seen.images else "there is no picture of this part of the video"
         return (
             None if seen.objects_text.strip() else "nothing was detected that a model without sight could write about"
         )
 
-    def _shown(self, seen: Seen) -> str:
+    def _shown(self, seen: VisualContext) -> str:
         if not self.model.sees_images:
             return self.part("seen_objects", {"objects": seen.objects_text})
         moments = ", ".join(f"{moment_s:.1f}" for moment_s in seen.times_s)
@@ -219,7 +219,7 @@ def without_fences(text: str) -> str:
     return re.sub(r"={3,}", lambda run: " ".join(run[0]), text.strip())
 
 
-def numbered(turns: Sequence[Turn]) -> str:
+def number_turns(turns: Sequence[Turn]) -> str:
     """Questions and preferred answers, numbered from 1."""
     return "\n".join(
         f"{number}. Q: {turn.question}\n   A: {turn.references[0] if turn.references else ''}"
@@ -227,12 +227,12 @@ def numbered(turns: Sequence[Turn]) -> str:
     )
 
 
-def given(asked: RecordResult[T]) -> T | Unwritten:
+def record_or_unwritten(asked: Asked[T]) -> T | Unwritten:
     """The record, or why there is none, with the replies as they came."""
-    return unwritten(asked) if asked.record is None else asked.record
+    return unwritten_from(asked) if asked.record is None else asked.record
 
 
-def unwritten(asked: RecordResult[T]) -> Unwritten:
+def unwritten_from(asked: Asked[T]) -> Unwritten:
     """Why there is no record, with the replies as they came."""
     return Unwritten("; then ".join(asked.reasons), asked.replies)
 
@@ -273,25 +273,25 @@ def quoted_in(prompt: Prompt) -> tuple[str, ...]:
     return tuple(straight or curved for straight, curved in _QUOTED.findall(prompt.text))
 
 
-def copied(draft: Sequence[str], example: Sequence[str]) -> str | None:
+def copy_complaint(draft: Sequence[str], example: Sequence[str]) -> str | None:
     """Why a draft cannot be used, where it repeats what an example says.
 
     Args:
         draft: Its texts.
         example: Those of the example.
     """
-    known = [(normalised(text), content_words(text)) for text in example]
+    known = [(normalise(text), topic_words(text)) for text in example]
     seen = Counter(word for _, words in known for word in words)
     subject = {word for word, times in seen.items() if times > 1}
     for text in draft:
-        own = content_words(text)
+        own = topic_words(text)
         for said, words in known:
-            same = len(own) >= FEWEST_SAME and normalised(text) == said
+            same = len(own) >= FEWEST_SAME and normalise(text) == said
             alike = len(own) >= FEWEST_WORDS and len(own & words) >= MOST_SHARED * len(own)
             # "Please sum up what we have talked about so far." may stand in any dialogue.
             if (same or alike) and own & words & subject:
                 return f"it repeats the example in place of this video: {shorten(text)}"
-    shared = subject & {word for text in draft for word in content_words(text)}
+    shared = subject & {word for text in draft for word in topic_words(text)}
     if len(shared) >= max(FEWEST_OF_SUBJECT, MOST_OF_SUBJECT * len(subject)):
         return f"it has the subject of the example in place of this video's: {', '.join(sorted(shared))}"
     return None

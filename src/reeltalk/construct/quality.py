@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from reeltalk.construct.leakage import BLIND, HISTORY, LeakSettings, leaks, leaks_of
-from reeltalk.construct.linting import DEFAULT_LINT, GATE, LintSettings, is_labelled, lint, names_a_round, structural
-from reeltalk.construct.model_linking import Linked
+from reeltalk.construct.linting import (
+    DEFAULT_LINT,
+    GATE,
+    LintSettings,
+    check_structure,
+    is_labelled,
+    lint,
+    names_a_round,
+)
+from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.own_answers import own_answer
-from reeltalk.construct.writers import Judged, Language, Unwritten, Writer
+from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain
 from reeltalk.schema.gates import GONE, GateOutcome, GateResult, GateUnit, is_counted
 from reeltalk.schema.labels import Task
@@ -36,7 +44,7 @@ MAX_REWRITES: Final = 2
 class TellsRejected(Protocol):
     """A writer that also says which pairs of chains it could not use."""
 
-    def linked(self, video: Video, before: QAChain, after: QAChain, /) -> Linked | Unwritten:
+    def linked(self, video: Video, before: QAChain, after: QAChain, /) -> LinkageResult | Unwritten:
         """Relations between turns of two chains, and what was rejected."""
         ...
 
@@ -54,13 +62,13 @@ class TellsReplaced(Protocol):
 class _Attempt:
     chain: QAChain
     faults: list[GateResult]
-    judged: Judged | Unwritten | None
+    judged: ChainJudgement | Unwritten | None
     leaking: list[tuple[int, str, str]]
     """Turns that need no video: index, gate and reason."""
 
     @property
     def overall(self) -> float:
-        return self.judged.overall if isinstance(self.judged, Judged) else 100.0
+        return self.judged.overall if isinstance(self.judged, ChainJudgement) else 100.0
 
     def passes(self, gate: float) -> bool:
         """True also where nobody judged it, or could."""
@@ -72,14 +80,14 @@ class _Attempt:
     def advice(self, below: str) -> list[str]:
         """What the writer is told for another attempt."""
         told = [f"question {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in self.leaking]
-        told += self.judged.reasons if isinstance(self.judged, Judged) else ()
+        told += self.judged.reasons if isinstance(self.judged, ChainJudgement) else ()
         told += [_advice(fault) for fault in self.faults]
-        return told or ([_because(below, self.judged)] if isinstance(self.judged, Judged) else [])
+        return told or ([_because(below, self.judged)] if isinstance(self.judged, ChainJudgement) else [])
 
     @property
     def verdict(self) -> list[GateResult]:
         """The result of the judging of a chain that passes."""
-        if isinstance(self.judged, Judged):
+        if isinstance(self.judged, ChainJudgement):
             return [_quality(self.chain, self.judged, GateOutcome.PASSED)]
         if self.judged is None:
             return []
@@ -94,7 +102,7 @@ class _Attempt:
         return [unchecked]
 
 
-def written_chain(
+def write_checked_chain(
     writer: Writer,
     video: Video,
     clip: Clip,
@@ -143,23 +151,25 @@ def written_chain(
         tried.append(one)
         below = one.below(gate)
         if attempt < rewrites:
-            if not one.passes(gate) and isinstance(one.judged, Judged):
+            if not one.passes(gate) and isinstance(one.judged, ChainJudgement):
                 reason = f"attempt {attempt + 1}: {_because(below, one.judged)}"
                 results.append(_quality(chain, one.judged, GateOutcome.FLAGGED, reason, name=ATTEMPT_GATE))
-            results += [replaced(name, "chain", chain.id, reason, turn=index) for index, name, reason in one.leaking]
+            results += [
+                replaced_gate(name, "chain", chain.id, reason, turn=index) for index, name, reason in one.leaking
+            ]
         advice = one.advice(below)
     if not tried:
         return None, results
     best = max(reversed(tried), key=lambda one: (not one.leaking, one.overall))
     if best.passes(gate):
         return best.chain, [*results, *_linted(best.chain, best.faults), *best.verdict]
-    assert isinstance(best.judged, Judged)
+    assert isinstance(best.judged, ChainJudgement)
     below = f"{best.below(gate)}, after {len(tried)} attempts"
     flagged = _quality(best.chain, best.judged, GateOutcome.FLAGGED, _because(below, best.judged))
     return best.chain, [*results, *_linted(best.chain, best.faults), flagged]
 
 
-def written_linkages(
+def write_checked_linkages(
     writer: Writer, video: Video, before: QAChain, after: QAChain
 ) -> tuple[list[Linkage], list[GateResult]]:
     """Relations between two chains, with whatever could not be used.
@@ -181,7 +191,7 @@ def written_linkages(
     )
     if isinstance(found, Unwritten):
         return [], [unwritten_gate("linkage", "chain", after.id, found)]
-    return (found.linkages, found.rejected) if isinstance(found, Linked) else (found, [])
+    return (found.linkages, found.rejected) if isinstance(found, LinkageResult) else (found, [])
 
 
 def _linted(chain: QAChain, faults: list[GateResult]) -> list[GateResult]:
@@ -192,7 +202,7 @@ def _advice(fault: GateResult) -> str:
     return f"question {(fault.turn_index or 0) + 1}: {fault.reason}"
 
 
-def _because(below: str, judged: Judged) -> str:
+def _because(below: str, judged: ChainJudgement) -> str:
     if judged.reasons:
         return f"{below}: {'; '.join(judged.reasons)}"
     if not judged.dimensions:
@@ -202,7 +212,7 @@ def _because(below: str, judged: Judged) -> str:
 
 
 def _quality(
-    chain: QAChain, judged: Judged, outcome: GateOutcome, reason: str | None = None, *, name: str = QUALITY_GATE
+    chain: QAChain, judged: ChainJudgement, outcome: GateOutcome, reason: str | None = None, *, name: str = QUALITY_GATE
 ) -> GateResult:
     return GateResult(
         gate=name,
@@ -230,7 +240,7 @@ def unwritten_gate(
     )
 
 
-def replaced(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int) -> GateResult:
+def replaced_gate(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int) -> GateResult:
     """That a question did not pass a gate, and another one stands in its place.
 
     Args:
@@ -248,12 +258,12 @@ def replaced(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int)
 LEFT: Final = "leak.left"
 """The gate of a unit that is left out as a whole."""
 U = TypeVar("U", QAChain, Dialogue)
-Shorter = Callable[[U, Collection[int]], "list[int] | str"]
+Shortener = Callable[[U, Collection[int]], "list[int] | str"]
 """Gives the indices of the turns that stay where some are taken out, or why nothing stays."""
 
 
-def without_leaks(
-    units: Sequence[U], gates: Sequence[GateResult], shorter: Shorter[U]
+def remove_leaks(
+    units: Sequence[U], gates: Sequence[GateResult], shorter: Shortener[U]
 ) -> tuple[list[U], list[GateResult]]:
     """The units without the turns that they answer themselves, by the question or by what was said before it.
 
@@ -328,7 +338,7 @@ def _moved(gate: GateResult, stays: Mapping[str, Sequence[int]]) -> GateResult |
     return gate.model_copy(update={"turn_index": stays[gate.unit_id].index(gate.turn_index)})
 
 
-def shorter_chain(least: int) -> Shorter[QAChain]:
+def chain_shortener(least: int) -> Shortener[QAChain]:
     """Cuts a chain off before its first leak: every turn after it rests on it (SVBench).
 
     Args:
@@ -342,7 +352,7 @@ def shorter_chain(least: int) -> Shorter[QAChain]:
     return shorter
 
 
-def shorter_dialogue(dialogue: Dialogue, out: Collection[int]) -> list[int] | str:
+def shorten_dialogue(dialogue: Dialogue, out: Collection[int]) -> list[int] | str:
     """Takes rounds out of a dialogue where no other round speaks of them and the rules of its task are kept.
 
     Args:
@@ -358,5 +368,5 @@ def shorter_dialogue(dialogue: Dialogue, out: Collection[int]) -> list[int] | st
     stays = [index for index in range(len(turns)) if index not in out]
     if any(index - 1 in out and refers_back(turns[index]) for index in stays):
         return "the next round rests on the one that would be taken out"
-    problems = structural(_cut(dialogue, stays), task) if task is not None else []
+    problems = check_structure(_cut(dialogue, stays), task) if task is not None else []
     return f"without it the rules of its task are broken: {'; '.join(problems)}" if problems else stays

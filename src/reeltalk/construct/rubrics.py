@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reeltalk.construct.prompting import PromptedModel, numbered, unwritten
+from reeltalk.construct.prompting import PromptedModel, number_turns, unwritten_from
 from reeltalk.construct.replies import RubricReply
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
@@ -106,10 +106,10 @@ def model_rubric(writer: PromptedModel, turn: Turn, history: Sequence[Turn]) -> 
                 return f"the answer does not say {item.says!r} in these words"
         return None
 
-    data = {"history": numbered(history), "question": turn.question, "answer": reference}
+    data = {"history": number_turns(history), "question": turn.question, "answer": reference}
     asked = writer.ask("rubric", RubricReply, data=data, parts={"tags": ", ".join(own) or "(none)"}, check=complaint)
     if asked.record is None:
-        return unwritten(asked)
+        return unwritten_from(asked)
     return TurnRubric(
         items=tuple(RubricItem(says=item.says, tags=item.tags, points=item.points) for item in asked.record.items)
     )

@@ -14,10 +14,10 @@ from reeltalk import __version__
 from reeltalk.construct.chain_steps import CHAIN_STEPS
 from reeltalk.construct.dialogue_steps import DIALOGUE_STEPS
 from reeltalk.construct.gate_steps import GATE_STEP
-from reeltalk.construct.object_step import sight
+from reeltalk.construct.object_step import run_object_step
 from reeltalk.construct.prompting import prompts
 from reeltalk.construct.settings import STEPS, Step
-from reeltalk.construct.step import WRITER, Made, Run, StepSpec
+from reeltalk.construct.step import WRITER, ConstructRun, StepResult, StepSpec
 from reeltalk.errors import BenchmarkError
 from reeltalk.schema.gates import GateOutcome, GateResult
 from reeltalk.schema.outcomes import StageReport
@@ -37,7 +37,7 @@ UNITS: Final = {"chains": "chain", "linkages": "linkage", "dialogues": "dialogue
 _SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
 
 
-def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
+def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
     """Write chains, linkages, paths, scenes, dialogues and what checks found, into the tables of a benchmark.
 
     Args:
@@ -58,7 +58,7 @@ def construct(run: Run, steps: Sequence[Step] = STEPS) -> StageReport:
     warnings: list[str] = []
     for step in (name for name in STEPS if name in steps):
         if step == "objects":
-            counts |= sight(run, warnings)
+            counts |= run_object_step(run, warnings)
             continue
         spec = _SPECS[step]
         settings, parents = _settings_of(run, spec), _parents_of(run.benchmark, spec)
@@ -94,7 +94,7 @@ def _refuse_reviewed(benchmark: Benchmark, spec: StepSpec) -> None:
         )
 
 
-def _settings_of(run: Run, spec: StepSpec) -> dict[str, Json]:
+def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
     stored = run.settings.model_dump(mode="json")
     chosen: dict[str, Json] = {name: stored[name] for name in spec.settings}
     if spec.name == "gates":
@@ -135,7 +135,9 @@ def _is_up_to_date(benchmark: Benchmark, spec: StepSpec, settings: dict[str, Jso
     )
 
 
-def _write(run: Run, spec: StepSpec, made: Made, settings: dict[str, Json], parents: dict[str, str]) -> dict[str, int]:
+def _write(
+    run: ConstructRun, spec: StepSpec, made: StepResult, settings: dict[str, Json], parents: dict[str, str]
+) -> dict[str, int]:
     benchmark, counts = run.benchmark, {}
     kept = [gate for gate in benchmark.read(GATES) if not gate.gate.startswith(f"{spec.name}:")]
     own = [gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates]
@@ -165,7 +167,7 @@ def _of_others(benchmark: Benchmark, table: Table[Any]) -> list[Any]:
     return [row for row in benchmark.read(table) if WRITER not in row.extra]
 
 
-def _refuse_identifiers_of_others(benchmark: Benchmark, made: Made, others: dict[Table[Any], list[Any]]) -> None:
+def _refuse_identifiers_of_others(benchmark: Benchmark, made: StepResult, others: dict[Table[Any], list[Any]]) -> None:
     for table, rows in made.rows.items():
         if table.key is None:
             continue

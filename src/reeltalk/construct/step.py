@@ -31,7 +31,7 @@ WRITER: Final = "writer"
 
 
 @dataclass
-class Run:
+class ConstructRun:
     """One call of `construct`."""
 
     benchmark: Benchmark
@@ -86,7 +86,7 @@ class Run:
 
 
 @dataclass
-class Made:
+class StepResult:
     """What a step wrote."""
 
     rows: dict[Table[Any], list[Any]] = field(default_factory=dict)
@@ -98,14 +98,14 @@ class StepSpec:
     """A step: what it does, on what it rests, what it fills."""
 
     name: Step
-    work: Callable[[Run], Made]
+    work: Callable[[ConstructRun], StepResult]
     reads: tuple[Table[Any], ...]
     writes: tuple[Table[Any], ...]
     settings: tuple[str, ...]
     """Names of the settings that move its result."""
 
 
-def with_tags(run: Run, unit: C, gates: list[GateResult]) -> C:
+def with_tags(run: ConstructRun, unit: C, gates: list[GateResult]) -> C:
     """A chain or dialogue with CogME's tags and question types where its writer proposes them, not verified by anyone.
 
     Args:
@@ -123,6 +123,6 @@ def with_tags(run: Run, unit: C, gates: list[GateResult]) -> C:
     return unit.model_copy(update={"turns": turns})
 
 
-def signed(rows: Iterable[R], writer: str) -> list[R]:
+def sign_rows(rows: Iterable[R], writer: str) -> list[R]:
     """Rows with the signature of who wrote them."""
     return [row.model_copy(update={"extra": row.extra | {WRITER: writer}}) for row in rows]

@@ -29,24 +29,24 @@ FUNCTION_CHARACTERS: Final = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """The text in lower case, without punctuation, its words parted by single spaces."""
     spelled = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     return " ".join(_WORD.findall(spelled))
 
 
-def words(text: str) -> list[str]:
+def text_words(text: str) -> list[str]:
     """All words in their order; each run of Chinese characters as its pairs."""
     found: list[str] = []
-    for word in normalised(text).split():
+    for word in normalise(text).split():
         found += _pairs(word) if _HAN.search(word) else [word]
     return found
 
 
-def content_words(text: str) -> frozenset[str]:
+def topic_words(text: str) -> frozenset[str]:
     """The words that say what a text is about, without their commonest endings."""
     kept = set()
-    for word in words(text):
+    for word in text_words(text):
         if _HAN.search(word):
             if not set(word) <= FUNCTION_CHARACTERS:
                 kept.add(word)

@@ -28,7 +28,7 @@ class Unwritten:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ChainJudgement:
     """What a quality gate found about a chain."""
 
     overall: float
@@ -60,7 +60,7 @@ class Writer(Protocol):
         """
         ...
 
-    def judge(self, video: Video, clip: Clip, chain: QAChain) -> Judged | Unwritten | None:
+    def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
         """How good a chain is; None for a writer that needs no judge."""
         ...
 

@@ -83,7 +83,7 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
     return [found[name] for name in sorted(found) if name not in reasons], rejected
 
 
-def wanted(names: Iterable[str]) -> list[str]:
+def wanted_files(names: Iterable[str]) -> list[str]:
     """Which files of a folder at an address are brought: videos by their endings, and the sidecars beside them."""
     known = list(names)
     videos = [name for name in known if Path(name).suffix.lower() in VIDEO_SUFFIXES]

@@ -32,10 +32,10 @@ def curate_triples(triples: "Sequence[pyoxigraph.Triple]", *, timed: bool = True
         timed: Keep durations, rooms, hands, the activity's category and its successor too; False leaves the 14
             predicates of the released graphs.
     """
-    return select(triples, list(short_triples(triples)), timed=timed)
+    return select_curated(triples, list(short_triples(triples)), timed=timed)
 
 
-def select(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -> list[T]:
+def select_curated(statements: Sequence[T], triples: Sequence[Triple], *, timed: bool) -> list[T]:
     """Those of `statements` whose shortened form in `triples`, in the same order, is to be kept."""
     events = {triple.object for triple in triples if triple.predicate == "hasEvent"}
     activities = {triple.subject for triple in triples if triple.predicate == "hasEvent"}

@@ -108,7 +108,7 @@ def is_plural(name: str) -> bool:
     return class_of(name) in PLURAL_CLASSES
 
 
-def place(support: str, *, inside: bool) -> str:
+def place_phrase(support: str, *, inside: bool) -> str:
     """`in the fridge`, `on the kitchen table`."""
     preposition = "in" if inside or class_of(support) in _IN else "on"
     return f"{preposition} {noun(support)}"
@@ -149,7 +149,7 @@ def phrase(
     if target is not None:
         inside = class_of(target) in _IN
         called = pronouns.get(target)
-        words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place(target, inside=False)
+        words["t_on"] = f"{'in' if inside else 'on'} {called}" if called else place_phrase(target, inside=False)
         words["t_into"] = f"into {words['t']}"
     # A pronoun stands between the parts of a verb: "pick it up", "switch it on".
     if main in pronouns and (particle := re.fullmatch(r"(up|on|off) \{o\}", rest)) and action in PHRASAL:
@@ -167,7 +167,7 @@ def times(n: int) -> str:
     return {1: "once", 2: "twice"}.get(n, f"{number(n)} times")
 
 
-def listed(words: Sequence[str]) -> str:
+def join_list(words: Sequence[str]) -> str:
     """`the milk, the mug and the plate`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 

@@ -15,7 +15,7 @@ from typing import Final
 from reeltalk.errors import BenchmarkError, BudgetError, OutageError, ReeltalkError
 from reeltalk.graph.activity import ActivityGraph
 from reeltalk.graph.grounding import Claim, ungrounded
-from reeltalk.graph.telling import tell
+from reeltalk.graph.telling import tell_scenario
 from reeltalk.progress import CountProgress
 from reeltalk.schema.record import Json
 from reeltalk.store.atomic import storage_errors, write_bytes
@@ -78,7 +78,7 @@ def refine(
         try:
             while True:
                 for name in queue if stopped is None else ():
-                    running[pool.submit(ask, tell(scenarios[name], initial_rooms))] = name
+                    running[pool.submit(ask, tell_scenario(scenarios[name], initial_rooms))] = name
                     if len(running) >= connections:
                         break
                 if not running:

@@ -136,7 +136,7 @@ class _CardRow(SourceModel):
     category: str | None = None
 
 
-def cards(
+def activity_cards(
     graphs: Mapping[str, ActivityGraph],
     *,
     initial_rooms: Mapping[str, str] | None = None,
@@ -190,7 +190,7 @@ def _end_room(graph: ActivityGraph, start: str | None) -> str | None:
     return start
 
 
-def adjacent(scenario: Sequence[str]) -> Iterable[tuple[str, str]]:
+def adjacent_pairs(scenario: Sequence[str]) -> Iterable[tuple[str, str]]:
     """Each two activities that follow each other."""
     return itertools.pairwise(scenario)
 
@@ -237,7 +237,7 @@ def check_scenarios(
         settings: The bounds.
     """
     firsts = Counter(scenario[0] for scenario in scenarios.values())
-    pairs = Counter(pair for scenario in scenarios.values() for pair in adjacent(scenario))
+    pairs = Counter(pair for scenario in scenarios.values() for pair in adjacent_pairs(scenario))
     shared = _most_shared(scenarios)
 
     def environment(name: str, scenario: Sequence[ActivityCard]) -> bool | None:
@@ -285,7 +285,7 @@ def check_scenarios(
         ),
         (
             f"an adjacent pair in at most {settings.max_pair} scenarios",
-            lambda name, scenario: all(pairs[pair] <= settings.max_pair for pair in adjacent(scenarios[name])),
+            lambda name, scenario: all(pairs[pair] <= settings.max_pair for pair in adjacent_pairs(scenarios[name])),
         ),
     ]
     estimated = any(known[name].duration_s is None for scenario in scenarios.values() for name in scenario)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, Scenario, adjacent
+from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, Scenario, adjacent_pairs
 from reeltalk.progress import CountProgress
 
 
@@ -228,7 +228,7 @@ class _Search:
             return AGAIN
         if self._firsts[scenario[0]] >= self.settings.max_first:
             return FIRST
-        if any(self._pairs[pair] >= self.settings.max_pair for pair in adjacent(scenario)):
+        if any(self._pairs[pair] >= self.settings.max_pair for pair in adjacent_pairs(scenario)):
             return PAIR
         common = Counter(other for activity in scenario for other in self._with[activity])
         for other, count in common.items():
@@ -239,7 +239,7 @@ class _Search:
     def _accept(self, scenario: Scenario) -> None:
         self._seen.add(scenario)
         self._firsts[scenario[0]] += 1
-        self._pairs.update(adjacent(scenario))
+        self._pairs.update(adjacent_pairs(scenario))
         for activity in scenario:
             self._with[activity].append(len(self.accepted))
         self.accepted.append(scenario)

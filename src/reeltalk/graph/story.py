@@ -25,7 +25,7 @@ def starts_s(graphs: Sequence[ActivityGraph]) -> list[float] | None:
     return starts
 
 
-def beginning(name: str, begins_s: float) -> str:
+def beginning_quads(name: str, begins_s: float) -> str:
     """N-Quads in an activity's own named graph that say when it begins in its video.
 
     Args:
@@ -44,7 +44,7 @@ def _begins(node: str, begins_s: float) -> tuple[str, str]:
     )
 
 
-def links(name: str, graphs: Sequence[ActivityGraph]) -> str:
+def scenario_quads(name: str, graphs: Sequence[ActivityGraph]) -> str:
     """N-Quads of the scenario's own named graph: `nextActivity`, and each activity's beginning where it is known.
 
     Args:

@@ -17,7 +17,7 @@ REPEATS_COUNTED: Final = 3
 """From this many equal clauses in a row, one line tells how many times."""
 
 
-def tell(graphs: Iterable[ActivityGraph], initial_rooms: dict[str, str]) -> str:
+def tell_scenario(graphs: Iterable[ActivityGraph], initial_rooms: dict[str, str]) -> str:
     """A scenario as text, a sentence a line, each line ended.
 
     Args:

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.phrases import listed, noun, phrase
-from reeltalk.graph.source import graph_of_clip, read_graphs
+from reeltalk.graph.phrases import join_list, noun, phrase
+from reeltalk.graph.reading import graph_of_clip, read_graphs
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, SPATIAL, class_of, plain_name
 from reeltalk.store.benchmark import GRAPHS, Benchmark
@@ -271,6 +271,8 @@ def _fact(graph: ActivityGraph, name: str, situation: int) -> Fact:
         if placed.kind in SPATIAL:
             person = class_of(placed.target.object) == "character"
             by_kind.setdefault(placed.kind, []).append("the person" if person else noun(placed.target.object))
-    relations = [f"{RELATION_WORDS[kind]} {listed(sorted(set(by_kind[kind])))}" for kind in SPATIAL if kind in by_kind]
+    relations = [
+        f"{RELATION_WORDS[kind]} {join_list(sorted(set(by_kind[kind])))}" for kind in SPATIAL if kind in by_kind
+    ]
     values = [value.lower().replace("grabed", "held").replace("_", " ") for value in graph.values_at(name, situation)]
     return Fact(plain_name(name), ", ".join(values), "; ".join(relations))

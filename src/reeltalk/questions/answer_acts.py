@@ -7,8 +7,16 @@ from typing import Final
 
 from reeltalk.graph.phrases import VERBS
 from reeltalk.graph.vocabulary import ROOMS
-from reeltalk.questions.answer_values import NOTHING, Said, is_used, preposition
-from reeltalk.questions.answer_words import PUNCTUATION, Mention, is_negated, lexicon, names_in, tokens_of, verbs_in
+from reeltalk.questions.answer_values import NOTHING, ReadValues, is_used, preposition
+from reeltalk.questions.answer_words import (
+    PUNCTUATION,
+    Mention,
+    answer_tokens,
+    is_denied_before,
+    lexicon,
+    names_in,
+    verbs_in,
+)
 from reeltalk.schema.dialogue import AnswerKey
 
 _FROM: Final = frozenset({"from", "out of", "off", "off of", "away from", "from inside"})
@@ -103,7 +111,7 @@ def clauses_of(tokens: list[str], about: frozenset[str]) -> list[Clause]:
                 places=tuple(places),
                 subject=subjects[-1].values if subjects and not passive and not _PERSONS & set(before) else None,
                 passive=passive,
-                negated=is_negated(tokens, verb),
+                negated=is_denied_before(tokens, verb),
                 background=bool(BACKGROUND & set(tokens[_open(tokens, verb.start) : verb.start])),
                 end=end,
             )
@@ -132,7 +140,7 @@ def _about(key: AnswerKey) -> frozenset[str]:
     return Act.of(first).names if "|" in first else frozenset({first} if first else ())
 
 
-def fits(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[str]) -> bool:
+def tells_act(clause: Clause, act: Act, about: frozenset[str], tokens: Sequence[str]) -> bool:
     """True where a clause tells an act; what it leaves open may be anything."""
     if act.action == "walk" and "leaving" in clause.verb.values:
         # "He leaves the kitchen for the living room."
@@ -199,24 +207,24 @@ def _cleans(clause: Clause, act: Act, about: frozenset[str]) -> bool:
     return bool(tools) or bool(cleaned and act.targets)
 
 
-def action(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_action(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The act that an answer tells."""
     about = _about(key)
     wanted = [Act.of(value) for value in (*key.values, *key.also)]
     others = [Act.of(value) for value in key.among]
     known = [Act.of(value) for value in key.about if "|" in value]
-    asked = tokens_of(question)
-    known += [act for act in others if any(fits(clause, act, about, asked) for clause in clauses_of(asked, about))]
+    asked = answer_tokens(question)
+    known += [act for act in others if any(tells_act(clause, act, about, asked) for clause in clauses_of(asked, about))]
     clauses = clauses_of(tokens, about)
     told: list[tuple[Clause, str | None]] = []
     last = about
     for clause in clauses:
         there = last or about
-        fitting = next((act for act in wanted if fits(clause, act, there, tokens)), None)
+        fitting = next((act for act in wanted if tells_act(clause, act, there, tokens)), None)
         if fitting is not None and "clean" in asked and _CLEAN & set(tokens[clause.verb.start : clause.verb.end]):
             # "He cleans it" says again what was asked, unless it names the tool.
             fitting = fitting if any(where in ("with", "using", "by using") for where, _ in clause.places) else None
-        rivals = [act for act in others if fits(clause, act, there, tokens)]
+        rivals = [act for act in others if tells_act(clause, act, there, tokens)]
         if fitting is not None and not _by_its_verb(tokens, clause, fitting):
             # "He looks at it" can mean that he turns to it, unless the video holds both.
             fitting = None if any(_by_its_verb(tokens, clause, act) for act in rivals) else fitting
@@ -227,7 +235,7 @@ def action(tokens: list[str], question: str, key: AnswerKey) -> Said:
             continue
         if fitting is not None:
             told.append((clause, "due"))
-        elif other is not None and not any(fits(clause, act, there, tokens) for act in known):
+        elif other is not None and not any(tells_act(clause, act, there, tokens) for act in known):
             held = {*key.about, *(act.main for act in wanted if _holds(act))}
             # "He walks to the mug to pick it up": the question took the walk for granted.
             presupposed = other.main in (
@@ -237,25 +245,27 @@ def action(tokens: list[str], question: str, key: AnswerKey) -> Said:
         else:
             told.append((clause, None))
     if not any(kind == "due" for _, kind in told) and _by_tool(tokens, wanted, question):
-        return Said(key.values, right=True)
+        return ReadValues(key.values, right=True)
     due = [clause for clause, kind in told if kind == "due"]
     if not due:
-        return Said((" ".join(tokens[told[0][0].verb.start : told[0][0].end]),)) if told else NOTHING
+        return ReadValues((" ".join(tokens[told[0][0].verb.start : told[0][0].end]),)) if told else NOTHING
     span = tokens[_open(tokens, due[0].verb.start) : _stop(tokens, due[0].end)]
     if "or" in span or "either" in tokens:
-        return Said(key.values, why="it leaves open which")
+        return ReadValues(key.values, why="it leaves open which")
     place = told.index((due[0], "due"))
     if any(kind == "other" for _, kind in told[:place]):
-        return Said((" ".join(tokens[told[0][0].verb.start : told[0][0].end]),), why="it tells something else first")
+        return ReadValues(
+            (" ".join(tokens[told[0][0].verb.start : told[0][0].end]),), why="it tells something else first"
+        )
     standing = [clause for clause in clauses if clause is not due[0] and not clause.negated]
     named, rest = (
-        [c for c in standing if any(fits(c, act, about, tokens) for act in acts)] for acts in (known, others)
+        [c for c in standing if any(tells_act(c, act, about, tokens) for act in acts)] for acts in (known, others)
     )
     if _is_turned(tokens, question, due[0], named, rest):
-        return Said(key.values, why="it tells the other order")
+        return ReadValues(key.values, why="it tells the other order")
     if len({clause.verb.values for clause, _ in told}) > MOST_ACTS:
-        return Said(key.values, why="it tells too many acts")
-    return Said(key.values, right=True)
+        return ReadValues(key.values, why="it tells too many acts")
+    return ReadValues(key.values, right=True)
 
 
 _CLEAN: Final = frozenset("clean cleans cleaned cleaning".split())
@@ -312,7 +322,7 @@ def _by_tool(tokens: list[str], wanted: Sequence[Act], question: str) -> bool:
         tools = [
             m for m in nouns if preposition(tokens, m.start) in ("with", "using", "by using") or is_used(tokens, m)
         ]
-        said = [m for m in tools if not is_negated(tokens, m)]
+        said = [m for m in tools if not is_denied_before(tokens, m)]
         if (
             said
             and all(act.main in m.values for m in said)
@@ -326,7 +336,7 @@ _EARLIER: Final = frozenset("before earlier sooner".split())
 _LATER: Final = frozenset("after later afterwards".split())
 
 
-def order(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_order(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The act of two that an answer puts first."""
     if not key.among:
         return NOTHING
@@ -337,14 +347,14 @@ def order(tokens: list[str], question: str, key: AnswerKey) -> Said:
     # "In the earlier scene he sits": the scene that the question asks for.
     if re.search(r"\bin the earlier\b", question) and tokens[:3] == ["in", "the", "earlier"]:
         tokens = tokens[4 + (tokens[4:8] == ["of", "the", "two", "scenes"]) * 4 :]
-    asked = _sequence(tokens_of(question), first, second)
+    asked = _sequence(answer_tokens(question), first, second)
     subject = asked[0][0] if asked else first
     other = second if subject == first else first
     said = _first(tokens, question, subject, other)
     if said is None:
         return NOTHING
     value = key.values[0] if said == first else key.among[0]
-    return Said((value,), right=said == first)
+    return ReadValues((value,), right=said == first)
 
 
 def _opposes(clause: Clause, act: Act) -> bool:
@@ -389,7 +399,7 @@ def _first(tokens: list[str], question: str, subject: Act, other: Act) -> Act | 
         # "Not before." and "after, not before" are told apart by what is negated.
         early = [n for n, word in enumerate(tokens) if word in _EARLIER | {"first"}]
         late = [n for n, word in enumerate(tokens) if word in _LATER]
-        said = [n for n in early + late if not is_negated(tokens, Mention("order", frozenset(), n, n + 1))]
+        said = [n for n in early + late if not is_denied_before(tokens, Mention("order", frozenset(), n, n + 1))]
         if said:
             kinds = {n in early for n in said}
             return None if len(kinds) > 1 else subject if kinds.pop() else other
@@ -409,7 +419,7 @@ def _alone(tokens: list[str], told: tuple[Act, int, int], other: Act) -> Act | N
     act, start, end = told
     before = tokens[max(0, start - 8) : start]
     after = tokens[end:]
-    negated = is_negated(tokens, Mention("act", frozenset(), start, end))
+    negated = is_denied_before(tokens, Mention("act", frozenset(), start, end))
     if _EARLIER & set(before) and not negated:
         return other
     if _LATER & set(before) or {"once", "when", "having"} & set(before):

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from reeltalk.questions.answer_acts import BACKGROUND, Act, clauses_of, fits
-from reeltalk.questions.answer_numbers import numbers_in
-from reeltalk.questions.answer_values import NOTHING, Said, preposition
-from reeltalk.questions.answer_words import Mention, is_negated, lexicon, names_in, tokens_of, verbs_in
+from reeltalk.questions.answer_acts import BACKGROUND, Act, clauses_of, tells_act
+from reeltalk.questions.answer_values import NOTHING, ReadValues, numbers_in, preposition
+from reeltalk.questions.answer_words import Mention, answer_tokens, is_denied_before, lexicon, names_in, verbs_in
 from reeltalk.schema.dialogue import AnswerKey
 
 _YES: Final = re.compile(
@@ -34,7 +33,7 @@ _SHORT: Final = re.compile(
 )
 
 
-def yes_no(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_yes_no(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Reads whether an answer affirms or denies the act that the question asks about."""
     text = " ".join(tokens)
     compact = re.sub(r" ([.,;:!?])", r"\1", text)
@@ -47,11 +46,11 @@ def yes_no(tokens: list[str], question: str, key: AnswerKey) -> Said:
     said = head if head is not None else body
     if head is not None and body is not None and head != body:
         if "same_room" not in key.about:
-            return Said((), why="it contradicts itself")
+            return ReadValues((), why="it contradicts itself")
         said = body
     if said is None:
         return NOTHING
-    return Said((said,), right=said in key.values)
+    return ReadValues((said,), right=said in key.values)
 
 
 def _head(text: str) -> str | None:
@@ -109,7 +108,7 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     about = frozenset(act.names)
     if (kept := _STAYS.search(text)) and act.action in ("close", "open", "switchOff", "switchOn"):
         due = {"close": ("closed", "shut"), "open": ("open",), "switchOff": ("off",), "switchOn": ("on",)}[act.action]
-        is_so = (kept[1] in due) != is_negated(tokens, _at(tokens, kept[1]))
+        is_so = (kept[1] in due) != is_denied_before(tokens, _at(tokens, kept[1]))
         return "yes" if is_so else "no"
     if act.action == "close" and (
         match := re.search(r"\b(?:is|gets|was|been) (not )?(?:\w+ ){0,2}?(closed|shut|open)\b", text)
@@ -129,14 +128,14 @@ def _told(tokens: list[str], question: str, key: AnswerKey) -> str | None:
     for clause in clauses_of(tokens, about):
         if clause.background and clause.verb.start > 0 and tokens[clause.verb.start - 1] in BACKGROUND:
             continue
-        if fits(clause, act, last or about, tokens) or (
+        if tells_act(clause, act, last or about, tokens) or (
             not clause.objects and not clause.places and act.action in clause.verb.values
         ):
             return "no" if clause.negated else "yes"
         if clause.objects and clause.objects[0]:
             last = clause.objects[0]
     done = any(act.action in verb.values for verb in verbs_in(tokens, named))
-    if done and any(act.main in m.values and is_negated(tokens, m) for m in named):
+    if done and any(act.main in m.values and is_denied_before(tokens, m) for m in named):
         return "no"
     if re.search(
         r"\b(?:does|did|do|is|was) not (?:happen|occur|do (?:so|that|it)|shown|seen)\b|\bnever happens?\b", text
@@ -178,7 +177,7 @@ def _rooms(text: str, question: str, head: str | None) -> tuple[str | None, str 
             body = "yes" if said[1] else "no"
             body = body if not re.search(r"\bnot\b", text) else ("no" if body == "yes" else "yes")
     else:
-        rooms = {v for m in names_in(tokens_of(text), "noun", "room") if m.kind == "room" for v in m.values}
+        rooms = {v for m in names_in(answer_tokens(text), "noun", "room") if m.kind == "room" for v in m.values}
         body = "no" if len(rooms) > 1 else None
     return head, body
 
@@ -201,7 +200,7 @@ _CLAIMS: Final = re.compile(
 )
 
 
-def refusal(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_refusal(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Reads whether an answer says that the video does not show, or cannot tell, what is asked for."""
     absent = key.values[0] == "absent"
     things = frozenset(key.about) if absent else frozenset()
@@ -225,10 +224,10 @@ def refusal(tokens: list[str], question: str, key: AnswerKey) -> Said:
         elif lexicon().refusals.search(part) or (_NEVER if absent else _UNTOLD).search(part):
             refused = True
         elif _claim(part, words, nouns, here, absent):
-            return Said(
+            return ReadValues(
                 (part.strip(" ,"),), why="it takes for granted what is not so" if absent else "it claims to know"
             )
-    return Said(key.values, right=True) if refused else NOTHING
+    return ReadValues(key.values, right=True) if refused else NOTHING
 
 
 _UNSURE: Final = re.compile(

@@ -8,29 +8,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from reeltalk.questions import answer_acts, answer_claims, answer_numbers, answer_values
-from reeltalk.questions.answer_values import Said
-from reeltalk.questions.answer_words import in_the_end, is_unable, lexicon, plain, spoken, tokens_of
+from reeltalk.questions import answer_acts, answer_claims, answer_values
+from reeltalk.questions.answer_values import ReadValues
+from reeltalk.questions.answer_words import (
+    answer_tokens,
+    final_statement,
+    is_unable,
+    lexicon,
+    plain_text,
+    strip_wrapping,
+)
 from reeltalk.schema.dialogue import AnswerKey
 
 RULES: Final = "v1"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
 """The explanation of an answer without a value begins with this."""
-_READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], Said]]] = {
-    "room": answer_values.room,
-    "object": answer_values.thing,
-    "place": answer_values.place,
-    "colour": answer_values.colour,
-    "state": answer_values.state,
-    "person": answer_values.person,
-    "comparison": answer_values.comparison,
-    "count": answer_numbers.count,
-    "seconds": answer_numbers.seconds,
-    "action": answer_acts.action,
-    "order": answer_acts.order,
-    "yes_no": answer_claims.yes_no,
-    "refusal": answer_claims.refusal,
+_READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]] = {
+    "room": answer_values.read_room,
+    "object": answer_values.read_thing,
+    "place": answer_values.read_place,
+    "colour": answer_values.read_colour,
+    "state": answer_values.read_state,
+    "person": answer_values.read_person,
+    "comparison": answer_values.read_comparison,
+    "count": answer_values.read_count,
+    "seconds": answer_values.read_seconds,
+    "action": answer_acts.read_action,
+    "order": answer_acts.read_order,
+    "yes_no": answer_claims.read_yes_no,
+    "refusal": answer_claims.read_refusal,
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal"})
 """Types in which *no* in the midst of an answer takes nothing back."""
@@ -41,7 +48,7 @@ _NO: Final = re.compile(r"(?<=[a-z0-9])[.,;] no[,.] ")
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """The result of reading an answer."""
 
     said: tuple[str, ...]
@@ -61,7 +68,7 @@ def rules_signature() -> str:
     return f"{RULES}-{lexicon().signature}"
 
 
-def read_answer(question: str, key: AnswerKey, answer: str) -> Reading:
+def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     """Read an answer by the type of its key.
 
     Args:
@@ -70,17 +77,17 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> Reading:
         answer: As it was given, of any length.
     """
     due = " and ".join(key.values)
-    if is_unable(plain(spoken(answer))):
-        return Reading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
-    text = in_the_end(answer, question, hedged=key.type == "refusal")
+    if is_unable(plain_text(strip_wrapping(answer))):
+        return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
+    text = final_statement(answer, question, hedged=key.type == "refusal")
     if not any(letter.isalnum() for letter in text):
-        return Reading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
+        return AnswerReading((), False, f"{UNREAD}: nothing is said that stands; due: {due}")
     if key.type != "refusal" and _ELSE.search(text):
-        return Reading((), False, f"{UNREAD}: it leaves open whether it is so; due: {due}")
+        return AnswerReading((), False, f"{UNREAD}: it leaves open whether it is so; due: {due}")
     if key.type not in _PLAIN:
         # "In the kitchen, no, in the bedroom."
         text = _NO.split(text)[-1].removeprefix("no, ")
-    said = _READERS[key.type](tokens_of(text), plain(question), key)
+    said = _READERS[key.type](answer_tokens(text), plain_text(question), key)
     shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
     why = f"; {said.why}" if said.why else ""
-    return Reading(said.values, said.right, f"{shown}; due: {due}{why}")
+    return AnswerReading(said.values, said.right, f"{shown}; due: {due}{why}")

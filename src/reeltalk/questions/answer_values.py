@@ -14,20 +14,20 @@ from reeltalk.questions.answer_words import (
     ARTICLES,
     PUNCTUATION,
     Mention,
+    answer_tokens,
     clause_end,
     clause_start,
     is_denied_after,
-    is_negated,
+    is_denied_before,
     lexicon,
     names_in,
-    tokens_of,
     verbs_in,
 )
 from reeltalk.schema.dialogue import AnswerKey
 
 
 @dataclass(frozen=True)
-class Said:
+class ReadValues:
     """The values in an answer."""
 
     values: tuple[str, ...]
@@ -37,7 +37,7 @@ class Said:
     """Why the values are not right, if that needs words."""
 
 
-NOTHING: Final = Said(())
+NOTHING: Final = ReadValues(())
 _ON: Final = frozenset({"on", "onto", "upon", "atop", "on top of", "over", "from on", "from on top of", "from atop"})
 _IN: Final = frozenset(
     {"in", "into", "inside", "within", "inside of", "from in", "from inside", "from within", "out of"}
@@ -126,7 +126,7 @@ def _words(tokens: Sequence[str], mention: Mention) -> frozenset[str]:
 
 def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) -> list[Mention]:
     """Those of several names that are told of the moment that the question asks about."""
-    asked = frozenset(tokens_of(question))
+    asked = frozenset(answer_tokens(question))
     standing = list(mentions)
     if asked & _ENDING:
         late = [m for m in standing if _words(tokens, m) & (_ENDING | _LATER)]
@@ -139,23 +139,23 @@ def _timed(tokens: Sequence[str], mentions: Sequence[Mention], question: str) ->
     return kept if kept and standing and kept[0] == standing[0] else standing
 
 
-def compare(said: Sequence[frozenset[str]], key: AnswerKey) -> Said:
+def compare_values(said: Sequence[frozenset[str]], key: AnswerKey) -> ReadValues:
     """Compares readings whose words can mean several values."""
     shown = tuple(dict.fromkeys("/".join(sorted(values)) for values in said))
     if not said:
         return NOTHING
     for wanted in (key.values, *((other,) for other in key.also)):
         if all(set(wanted) & values for values in said) and all(any(v in values for values in said) for v in wanted):
-            return Said(tuple(wanted), right=True)
+            return ReadValues(tuple(wanted), right=True)
     due = set(key.values) | set(key.also)
     if len(said) > 1 and any(due & values for values in said):
-        return Said(
+        return ReadValues(
             shown, why="it says something else as well" if len(said) > len(key.values) else "something is missing"
         )
-    return Said(shown)
+    return ReadValues(shown)
 
 
-def room(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_room(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The room that an answer names."""
     found = [m for m in names_in(tokens, "noun", "room") if m.kind == "room"]
     standing = []
@@ -170,16 +170,16 @@ def room(tokens: list[str], question: str, key: AnswerKey) -> Said:
         if opener in ("although", "though") and _words(tokens, m) & (_LATER | _EARLIER):
             continue
         back = preposition(tokens, m.start) in _FROM | {"before", "after"} and not question.startswith("from ")
-        if not (left or back or is_negated(tokens, m) or is_denied_after(tokens, m, found)):
+        if not (left or back or is_denied_before(tokens, m) or is_denied_after(tokens, m, found)):
             standing.append(m)
-    return compare([m.values for m in _timed(tokens, standing, question)], key)
+    return compare_values([m.values for m in _timed(tokens, standing, question)], key)
 
 
-def thing(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_thing(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The things that an answer names."""
     nouns = [m for m in names_in(tokens, "noun", "room") if m.kind == "noun"]
     verbs = [v for v in verbs_in(tokens, nouns) if v.values]
-    asked = {action for verb in verbs_in(tokens_of(question)) for action in verb.values}
+    asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
     cleaning = bool(re.search(r"\bclean(?:s|ed|ing)?\b", question))
     about = set(key.about) - set(key.values)
     standing: list[Mention] = []
@@ -190,7 +190,7 @@ def thing(tokens: list[str], question: str, key: AnswerKey) -> Said:
         used = local in ("with", "using", "by using") or is_used(tokens, m)
         if cleaning and used:
             tools.append(m)
-        if is_negated(tokens, m) or is_denied_after(tokens, m, nouns) or (about & m.values and not cleaning):
+        if is_denied_before(tokens, m) or is_denied_after(tokens, m, nouns) or (about & m.values and not cleaning):
             continue
         if standing and _is_purpose(tokens, m):
             continue
@@ -209,17 +209,17 @@ def thing(tokens: list[str], question: str, key: AnswerKey) -> Said:
     standing = _timed(tokens, standing, question) if len(key.values) == 1 else standing
     between = [tokens[a.end : b.start] for a, b in itertools.pairwise(standing)]
     if any("or" in words for words in between) and len({m.values for m in standing}) > 1:
-        return Said(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
-    return _told_apart(compare([m.values for m in standing], key), standing, key)
+        return ReadValues(tuple("/".join(sorted(m.values)) for m in standing), why="it leaves open which")
+    return _told_apart(compare_values([m.values for m in standing], key), standing, key)
 
 
-def _told_apart(said: Said, mentions: Sequence[Mention], key: AnswerKey) -> Said:
+def _told_apart(said: ReadValues, mentions: Sequence[Mention], key: AnswerKey) -> ReadValues:
     """A reading that is wrong if its name also fits a wrong choice: *the table* if there are two tables."""
     others = set(key.among) - set(key.values) - set(key.also)
     for value in said.values if said.right else ():
         named = [m.values for m in mentions if value in m.values]
         if named and all(values & others for values in named):
-            return Said(said.values, why="it does not tell apart which one")
+            return ReadValues(said.values, why="it does not tell apart which one")
     return said
 
 
@@ -264,7 +264,7 @@ _SOURCE: Final = re.compile(r"\bfrom\b|\b(?:get|find|comes? for)\b|\bkept\b|\b(?
 _GOAL: Final = re.compile(r"\b(?:put|puts|leave|left|set|end|ends|placed|after)\b")
 
 
-def place(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_place(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Reads the place that a thing is put in or taken from."""
     text = re.sub(r"picks? (?:it|them|up)|puts? (?:it|them) before", "", question)
     source = bool(re.search(r"\bfrom\b", text)) or (bool(_SOURCE.search(text)) and not _GOAL.search(text))
@@ -283,7 +283,7 @@ def place(tokens: list[str], question: str, key: AnswerKey) -> Said:
         start, _ = _segment(tokens, m)
         governor = next((v for v in reversed(verbs) if start <= v.start < m.start), None)
         placed = governor is not None and bool(governor.values & {"put", "putIn"}) and not governor.values & {"grab"}
-        if is_negated(tokens, m):
+        if is_denied_before(tokens, m):
             continue
         if standing and standing[-1][1] in _ON | _IN | _FROM and relation in _ON | _IN:
             # "From the rack on the wall" tells where the rack is.
@@ -298,24 +298,24 @@ def place(tokens: list[str], question: str, key: AnswerKey) -> Said:
     firm = [found for found in standing if found[1] not in _BESIDE]
     due = [m for m, relation in standing if relation in _BESIDE and set(key.values) & m.values]
     if due and not any(set(key.values) & m.values for m, _ in firm):
-        return Said((f"beside {key.values[0]}",), why="it lies elsewhere than in or on it")
+        return ReadValues((f"beside {key.values[0]}",), why="it lies elsewhere than in or on it")
     if firm and any(relation for _, relation in firm):
         # Beside places with a preposition, names without one are what is put there or opened.
         firm = [f for f in firm if f[1]] if not any(set(key.values) & m.values for m, r in firm if not r) else firm
         firm = [f for f in firm if f[1] or set(key.values) & f[0].values]
-    found = _told_apart(compare([m.values for m, _ in firm], key), [m for m, _ in firm], key)
+    found = _told_apart(compare_values([m.values for m, _ in firm], key), [m for m, _ in firm], key)
     if found.right and key.relation is not None and not set(key.values) & lexicon().either:
         said = {("on" if r in _ON else "in" if r in _IN else "") for m, r in firm}
         wrong = "in" if key.relation == "on" else "on"
         if wrong in said and key.relation not in said:
-            return Said((f"{wrong} {key.values[0]}",), why=f"it lies {key.relation} it")
+            return ReadValues((f"{wrong} {key.values[0]}",), why=f"it lies {key.relation} it")
     return found
 
 
 _PARTS: Final = {"clothespants": "trousers", "clothesshirt": "shirt"}
 
 
-def colour(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_colour(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The colour that an answer gives to the thing in question."""
     nouns = [m for m in names_in(tokens, "noun", "colour", "room") if m.kind == "noun"]
     shades = {m.start for m in names_in(tokens, "colour")}
@@ -323,7 +323,7 @@ def colour(tokens: list[str], question: str, key: AnswerKey) -> Said:
     inside = {p for m in nouns for p in range(m.start, m.end)}
     colours = [m for m in names_in(tokens, "colour") if m.start not in inside]
     topic = {_PARTS.get(name, name) for name in key.about}
-    topic |= {v for m in names_in(tokens_of(question), "noun") for v in m.values}
+    topic |= {v for m in names_in(answer_tokens(question), "noun") for v in m.values}
     standing = []
     for m in colours:
         owner = next((n for n in nouns if 0 <= n.start - m.end <= 1 and "and" not in tokens[m.end : n.start]), None)
@@ -335,19 +335,19 @@ def colour(tokens: list[str], question: str, key: AnswerKey) -> Said:
             owner = before[0] if before else None
         if owner is not None and not owner.values & topic:
             continue
-        if is_negated(tokens, m) or is_denied_after(tokens, m, colours):
+        if is_denied_before(tokens, m) or is_denied_after(tokens, m, colours):
             continue
         values = m.values if "blond" in key.values or "blond" in key.among else m.values - {"blond"}
         values = values - {"yellow"} if "blond" in key.values and values & {"blond"} else values
         standing.append((m, values or m.values))
     # "light grey", "dark brown" and a shade beside its colour are one.
-    return compare([values for _, values in standing], key)
+    return compare_values([values for _, values in standing], key)
 
 
 _NOT_SWITCHED: Final = frozenset("the a an his top it its their this that and".split())
 
 
-def state(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_state(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """The state or posture that an answer tells."""
     wanted = (*key.values, *key.among)
     found = [m for m in names_in(tokens, "state") if m.values & set(wanted)]
@@ -361,11 +361,11 @@ def state(tokens: list[str], question: str, key: AnswerKey) -> Said:
                 found.append(Mention("state", frozenset({word}), at, at + 1))
     found.sort(key=lambda m: m.start)
     known = [m for m in found if not _is_lazy(tokens, m)]
-    said = [m for m in known if not is_negated(tokens, m) and not is_denied_after(tokens, m, known)]
+    said = [m for m in known if not is_denied_before(tokens, m) and not is_denied_after(tokens, m, known)]
     if not said and len(wanted) > 1:
-        denied = {v for m in known if is_negated(tokens, m) for v in m.values}
+        denied = {v for m in known if is_denied_before(tokens, m) for v in m.values}
         left = set(wanted) - denied
-        return compare([frozenset(left)], key) if denied and len(left) == 1 else NOTHING
+        return compare_values([frozenset(left)], key) if denied and len(left) == 1 else NOTHING
     # "Closed, it was open before."
     past = [m for m in said if "was" in _words(tokens, m) and _words(tokens, m) & (_EARLIER | _BEGINNING)]
     said = [m for m in said if m not in past] or said
@@ -375,7 +375,7 @@ def state(tokens: list[str], question: str, key: AnswerKey) -> Said:
         joined = tokens[said[0].end : said[-1].start]
         if "or" not in joined and (_AT_LAST & set(between) or _AT_LAST & set(tokens[said[-1].end :])):
             values = values[-1:]
-    return compare(values, key)
+    return compare_values(values, key)
 
 
 _AT_LAST: Final = frozenset("so again finally end eventually then afterwards later now before".split())
@@ -387,16 +387,16 @@ def _is_lazy(tokens: Sequence[str], mention: Mention) -> bool:
     return before in ("tv", "television") or (tokens[mention.start] == "seat" and before != "a")
 
 
-def person(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_person(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Reads the person."""
     found = names_in(tokens, "person")
-    known = [m for m in found if not is_negated(tokens, m)]
+    known = [m for m in found if not is_denied_before(tokens, m)]
     known = [m for m in known if tokens[max(0, clause_start(tokens, m.start) - 1)] not in ("while", "whereas")] or known
     by = [m for m in known if preposition(tokens, m.start) == "by"]
     given = re.search(r"\b(?:give|gives|gave|hand|hands|pass|passes)\b", question)
     from_ = [m for m in known if given and preposition(tokens, m.start) in _FROM]
     if by or from_:
-        return compare([m.values for m in (by or from_)], key)
+        return compare_values([m.values for m in (by or from_)], key)
     subjects: list[Mention] = []
     for m in known:
         verbs = verbs_in(tokens[clause_start(tokens, m.start) : m.start])
@@ -406,16 +406,16 @@ def person(tokens: list[str], question: str, key: AnswerKey) -> Said:
             subjects.append(m)
     # "He does, the man": a pronoun stands for what is named.
     named = [m for m in subjects if tokens[m.start] not in ("he", "she", "him", "her", "male", "female")] or subjects
-    asked = {action for verb in verbs_in(tokens_of(question)) for action in verb.values}
+    asked = {action for verb in verbs_in(answer_tokens(question)) for action in verb.values}
     doing = [m for m in named if any(v.values & asked for v in verbs_in(tokens[m.end : clause_end(tokens, m.end)]))]
     # "The man picks it up, the woman watches."
-    return compare([m.values for m in (doing or named)], key)
+    return compare_values([m.values for m in (doing or named)], key)
 
 
 _COMPARED: Final = re.compile(r"\b(?:earlier|before|previous|previously|first scene|prior)\b")
 
 
-def comparison(tokens: list[str], question: str, key: AnswerKey) -> Said:
+def read_comparison(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
     """Reads more, fewer or as many."""
     found = names_in(tokens, "comparison")
     swapped = {"more": "fewer", "fewer": "more", "as many": "as many"}
@@ -433,10 +433,166 @@ def comparison(tokens: list[str], question: str, key: AnswerKey) -> Said:
         scene = " ".join(tokens[start:end])
         earlier = _COMPARED.search(scene) is not None and not {"than", "as"} & set(rest) and "compared" not in scene
         value = swapped[value] if earlier and "here" not in rest and "now" not in rest else value
-        if (is_negated(tokens, m) and value != "as many") or ("not" in tokens[start : m.start] and "no" not in rest):
+        if (is_denied_before(tokens, m) and value != "as many") or (
+            "not" in tokens[start : m.start] and "no" not in rest
+        ):
             denied.add(value)
         else:
             standing.append(value)
     if not standing and len(denied) == 2:
         standing = [value for value in swapped if value not in denied]
-    return compare([frozenset({value}) for value in dict.fromkeys(standing)], key)
+    return compare_values([frozenset({value}) for value in dict.fromkeys(standing)], key)
+
+
+_VAGUE: Final = frozenset({"than", "least", "most", "over", "under", "almost", "nearly", "every", "per"})
+_POINTING: Final = frozenset(
+    "the this that which another second first last third other each no any every someone".split()
+)
+_UNITS: Final = (
+    frozenset({"times", "time", "occasions"}), frozenset({"rooms", "room"}),
+    frozenset({"things", "thing", "objects", "object", "items", "item"}),
+    frozenset({"people", "person", "persons", "man", "individual", "individuals", "woman"}),
+)  # fmt: skip
+
+
+def read_count(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """The number that an answer gives."""
+    asked = ["times"] if "often" in question else [word for word in answer_tokens(question) if word != "time"]
+    asked = asked[asked.index("many") :] if "many" in asked else asked
+    unit = next((units for word in asked for units in _UNITS if word in units), frozenset())
+    others = {word for words in _UNITS if words is not unit for word in words}
+    act = key.about[0].split("|")[0] if key.about else None
+    standing: list[tuple[int, int]] = []
+    for at, end, value in numbers_in(tokens):
+        before = tokens[at - 1] if at else ""
+        after = tokens[end : end + 2]
+        if (tokens[at] == "one" and before in _POINTING) or before in ("more", "fewer", "less", "at", "number"):
+            continue
+        if before in _VAGUE or tokens[max(0, at - 2) : at] == ["up", "to"] or (after[:1] and after[0] in _SECONDS):
+            continue
+        if after == ["more", "than"] or after in (["fewer", "than"], ["less", "than"]):
+            return NOTHING
+        if act is not None and _is_of_another(tokens, at, end, act):
+            continue
+        owned = unit and after and (after[0] in others or (after[-1] in others and after[0] == "different"))
+        partly = after[:1] == ["of"] or (after[:1] in (["in"], ["on"]) and standing)
+        each = bool(standing) and (owned or partly or tokens[at] == "both")
+        if owned or each:
+            continue
+        if is_denied_before(tokens, Mention("number", frozenset(), at, end)) and value:
+            continue
+        standing.append((at, int(value)) if value == int(value) else (at, -1))
+    # "Once here and once there, so twice."
+    concluded = [n for n, word in enumerate(tokens) if word in ("so", "thus", "hence", "therefore", "altogether")]
+    standing = [found for found in standing if concluded and found[0] > concluded[-1]] or standing
+    if re.search(
+        r"\bnot (?:once|even once|at all)\b|\bno one\b|\bno (?:people|person|rooms?|things?)\b", " ".join(tokens)
+    ):
+        standing = [(0, 0)]
+    if not standing and "single" in tokens:
+        standing = [(0, 1)]
+    if not standing and re.fullmatch(r"(?:a )?(?:couple|pair)(?: of times| of \w+)? ?\.?", " ".join(tokens)):
+        standing = [(0, 2)]
+    again = [m for m in re.finditer(r"\ba (second|third|fourth|fifth) time\b", " ".join(tokens)) if "not" not in tokens]
+    if again and {n for _, n in standing} <= {1}:
+        # "Once, and then a second time."
+        standing = [(0, ("second", "third", "fourth", "fifth").index(again[-1][1]) + 2)]
+    if len(standing) > 2 and standing[0][1] == sum(n for _, n in standing[1:]):
+        # "Twice: once at the start and once at the end."
+        between = {*tokens[standing[0][0] : standing[1][0]]}
+        joined = "," in between and "and" in tokens[standing[-2][0] : standing[-1][0]]
+        standing = standing[:1] if joined or between & {":", "("} else standing
+    if {"between", "or"} & set(tokens) and len({n for _, n in standing}) > 1:
+        return ReadValues(tuple(str(n) for _, n in standing), why="it leaves open how many")
+    return compare_values([frozenset({str(n)}) for _, n in standing], key)
+
+
+def _is_of_another(tokens: Sequence[str], at: int, end: int, action: str) -> bool:
+    """True for the three in *he closes it twice and opens it three times* where it is asked how often he closes it."""
+    start, stop = clause_start(tokens, at), clause_end(tokens, end)
+    start = max([n + 1 for n in range(start, at) if tokens[n] == "and"], default=start)
+    stop = min([n for n in range(end, stop) if tokens[n] == "and"], default=stop)
+    part = list(tokens[start:stop])
+    told = [verb.values for verb in verbs_in(part, names_in(part, "noun")) if verb.values]
+    return bool(told) and not any(action in values for values in told)
+
+
+def numbers_in(tokens: Sequence[str]) -> list[tuple[int, int, float]]:
+    """Numbers with the places of their words."""
+    known = lexicon().numbers
+    found: list[tuple[int, int, float]] = []
+    at = 0
+    while at < len(tokens):
+        two = " ".join(tokens[at : at + 2])
+        if two in known:
+            found.append((at, at + 2, float(known[two])))
+            at += 1
+        elif tokens[at] in known:
+            found.append((at, at + 1, float(known[tokens[at]])))
+        elif re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", tokens[at]):
+            found.append((at, at + 1, float(tokens[at])))
+        at += 1
+    return found
+
+
+_BOUND: Final = re.compile(r"(?<!little )(?<!slightly )(?<!just )(?<!bit )\b(?:less than|more than|at least|at most)\b")
+_SECONDS: Final = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60} | {
+    "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600, "hrs": 3600,
+}  # fmt: skip
+
+
+def read_seconds(tokens: list[str], question: str, key: AnswerKey) -> ReadValues:
+    """The length of time that an answer gives, whose every number must be near the right one."""
+    text = re.sub(r"\bhalf an? (minute|hour)", r"0.5 \1", " ".join(tokens))
+    text = re.sub(r"\b(?:an?|one) (minute|hour|second)\b", r"1 \1", text)
+    text = re.sub(r"\ba third of 1 minute", "20 seconds", re.sub(r"\ba quarter of 1 minute", "15 seconds", text))
+    text = re.sub(r"\bhundred\b", "100", re.sub(r"\b(?:a|one) hundred\b", "100", text))
+    text = re.sub(r"\b(\d+) and a half (minutes?)\b", r"\1.5 \2", text)
+    words = text.split()
+    spans: list[float] = []
+    stamps: list[float] = []
+    pending: list[float] = []
+    last_end = -9
+    for at, end, value in _amounts(words):
+        if isinstance(value, str):
+            parts = [int(part) for part in value.split(":")]
+            total = float(sum(part * 60**n for n, part in enumerate(reversed(parts))))
+            start = at and words[at - 1] in ("from", "at", "to", "until", "between", "and")
+            (stamps if start else spans).append(total)
+            continue
+        if is_denied_before(words, Mention("number", frozenset(), at, end)):
+            continue
+        unit = words[end] if end < len(words) else ""
+        if unit in ("time", "times", "rooms"):
+            continue
+        if at and words[at - 1] == "at" and unit in _SECONDS:
+            # "At 14 seconds he sits down" is a moment.
+            continue
+        if unit in _SECONDS:
+            scale = _SECONDS[unit]
+            joined = bool(spans) and at - last_end <= 1 and scale < 60 and spans[-1] % 60 == 0 and spans[-1] >= 60
+            spans += [n * scale for n in pending]
+            pending = []
+            if joined:
+                spans[-1] += value * scale
+            else:
+                spans.append(value * scale)
+            last_end = end + 1 + (end + 1 < len(words) and words[end + 1] == "and")
+        else:
+            pending.append(value)
+    spans += pending
+    if _BOUND.search(text):
+        return ReadValues(tuple(f"{span:g}" for span in spans), why="it gives a bound, and not a length")
+    if not spans and len(stamps) == 2:
+        spans = [abs(stamps[1] - stamps[0])]
+    if not spans:
+        return NOTHING
+    due = float(key.values[0])
+    shown = tuple(f"{span:g}" for span in spans)
+    return ReadValues(shown, right=all(abs(span - due) <= max(key.tolerance, 0.5) for span in spans))
+
+
+def _amounts(words: Sequence[str]) -> list[tuple[int, int, float | str]]:
+    found: list[tuple[int, int, float | str]] = [*numbers_in(words)]
+    found += [(at, at + 1, word) for at, word in enumerate(words) if ":" in word and len(word) > 1]
+    return sorted(found, key=lambda amount: amount[0])

@@ -185,7 +185,7 @@ _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)", re.MULTILIN
 _TOKEN: Final = re.compile(r"\d{1,3}(?::\d{2})+|\d+(?:\.\d+)?|[a-z]+|[.,;:!?()/]")
 
 
-def spoken(answer: str) -> str:
+def strip_wrapping(answer: str) -> str:
     """An answer without its wrapping: JSON with one text, markup, `Answer:`, bullets."""
     text = unicodedata.normalize("NFKC", answer[:LONGEST]).strip()
     if text.startswith("```"):
@@ -208,7 +208,7 @@ def spoken(answer: str) -> str:
     return _LABEL.sub("", re.sub(r"^\s*[-•]\s+", "", text)).strip()
 
 
-def plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """In lower case, without short forms, hyphens and hedges."""
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
@@ -216,8 +216,8 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def tokens_of(text: str) -> list[str]:
-    """Words, numbers and punctuation of a text that is `plain`, the first of them where there are many."""
+def answer_tokens(text: str) -> list[str]:
+    """Words, numbers and punctuation of a text that is `plain_text`, the first of them where there are many."""
     return _TOKEN.findall(text[: 12 * MOST_WORDS])[:MOST_WORDS]
 
 
@@ -246,19 +246,19 @@ _ASKS: Final = re.compile(r"(?:does|do|did|is|are|was|were|has|have|can|could|wh
 
 
 def is_unable(text: str) -> bool:
-    """True where an answer tells that its model sees no video; `text` is `plain`."""
+    """True where an answer tells that its model sees no video; `text` is `plain_text`."""
     return _UNABLE.search(text) is not None
 
 
-def in_the_end(answer: str, question: str, *, hedged: bool = False) -> str:
-    """The `plain` text of an answer without echoes of the question, its own questions, and retractions.
+def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
+    """The `plain_text` text of an answer without echoes of the question, its own questions, and retractions.
 
     Args:
         answer: As it was given.
         question: As it was asked.
         hedged: Keep hedges, as *it is hard to say*.
     """
-    text, asked = plain(spoken(answer)), plain(question)
+    text, asked = plain_text(strip_wrapping(answer)), plain_text(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
         text = text[len(bare) :].lstrip("?.!,: ")
@@ -411,7 +411,7 @@ def clause_end(tokens: Sequence[str], at: int) -> int:
     return place
 
 
-def is_negated(tokens: Sequence[str], mention: Mention) -> bool:
+def is_denied_before(tokens: Sequence[str], mention: Mention) -> bool:
     """True where something before a name in its clause says that it is not so."""
     start = clause_start(tokens, mention.start)
     before = tokens[start : mention.start]

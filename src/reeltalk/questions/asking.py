@@ -13,7 +13,8 @@ from reeltalk.graph.source import graph_of_clip
 from reeltalk.graph.story import Story
 from reeltalk.progress import CountProgress
 from reeltalk.questions.checking import Checker
-from reeltalk.questions.wording import SPLITS, dialogue
+from reeltalk.questions.proactive import tasks_of
+from reeltalk.questions.wording import SPLITS, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.schema.media import Clip, Video
@@ -24,7 +25,7 @@ STAGE: Final = "graph questions"
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenDialogues:
     """What was written."""
 
     dialogues: int
@@ -62,7 +63,7 @@ def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple
         yield video, [clip for clip, _ in ordered], texts
 
 
-def write_dialogues(
+def write_question_dialogues(
     benchmark: Benchmark,
     *,
     per_video: int = 3,
@@ -70,7 +71,7 @@ def write_dialogues(
     seed: int = 17,
     overwrite: bool = False,
     progress: CountProgress | None = None,
-) -> Written:
+) -> WrittenDialogues:
     """Write dialogues about every video that has graphs.
 
     Args:
@@ -111,7 +112,7 @@ def write_dialogues(
             )
         draw = random.Random(f"{seed} {video.id}")
         for number in range(per_video):
-            written, _ = dialogue(
+            written, _ = write_dialogue(
                 story, split=split, seed=draw.getrandbits(32), turns=turns, asked_at_s=video.duration_s
             )
             for wrong in checker.disagreements(written):
@@ -140,7 +141,7 @@ def write_dialogues(
         raise BrokenInvariantError(f"splits share surface forms: {shared}")
     with benchmark.writing(stage=STAGE, settings=settings) as writer:
         writer.add(DIALOGUES, rows)
-    return Written(
+    return WrittenDialogues(
         dialogues=len(rows),
         turns=sum(len(row.turns) for row in rows),
         types=dict(types.most_common()),

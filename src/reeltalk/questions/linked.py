@@ -126,7 +126,7 @@ def _places(
     found = scenes.story.support_after(last, name) if last.action in PLACINGS else None
     if found is None or class_of(found[0]) in _NO_PLACE:
         return
-    left = phrases.place(found[0], inside=found[1])
+    left = phrases.place_phrase(found[0], inside=found[1])
     yield Question(
         kind="linked_left",
         key=found[0],
@@ -145,7 +145,7 @@ def _places(
         key="|".join(sorted((found[0], now[0]))),
         answer_type="place",
         params={"object": name, "event": last.order, "other": end.order},
-        slots=object_slots(name) | {"place1": left, "place": phrases.place(now[0], inside=now[1])},
+        slots=object_slots(name) | {"place1": left, "place": phrases.place_phrase(now[0], inside=now[1])},
         evidence=(last, end),
         focus_object=name,
     )
@@ -275,7 +275,7 @@ def _source(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator
         params=_params(earlier, later),
         slots=_slots(earlier, suffix="1")
         | object_slots(later.main)
-        | {"place": phrases.place(found[0], inside=found[1])},
+        | {"place": phrases.place_phrase(found[0], inside=found[1])},
         evidence=(earlier, later),
         focus_object=later.main,
         focus_event=later.order,
@@ -346,7 +346,7 @@ def _rooms(scenes: _Scenes, earlier: StoryEvent, later: StoryEvent) -> Iterator[
         params=_params(earlier, later),
         slots=_slots(later)
         | _slots(earlier, suffix="1")
-        | {"rooms": phrases.listed([f"the {plain_name(room)}" for room in names])},
+        | {"rooms": phrases.join_list([f"the {plain_name(room)}" for room in names])},
         evidence=(earlier, *(e for e in between[1:] if e.from_room != e.to_room), later),
         focus_object=only_object(later),
         focus_event=later.order,
@@ -399,7 +399,7 @@ def _changed(scenes: _Scenes) -> Iterator[Question]:
             key="|".join(names),
             answer_type="object",
             params={"room": room, "boundary": scenes.boundary},
-            slots={"room": plain_name(room), "things": phrases.listed([phrases.noun(name) for name in names])},
+            slots={"room": plain_name(room), "things": phrases.join_list([phrases.noun(name) for name in names])},
             evidence=tuple(event for _, event in things),
             focus_object=names[0] if len(names) == 1 else None,
         )

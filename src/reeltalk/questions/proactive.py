@@ -21,9 +21,9 @@ from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.questions.question import ROOM_NAMES, objects_of
-from reeltalk.questions.questions_of_acts import fits
-from reeltalk.questions.questions_of_scenes import ABSENT, rooms_known
-from reeltalk.questions.wording import fill, split_of
+from reeltalk.questions.questions import ABSENT, rooms_known
+from reeltalk.questions.questions_of_acts import can_be_done_to
+from reeltalk.questions.wording import fill_form, split_of_form
 from reeltalk.schema.ids import VideoId, derive_id
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.stream import Moment, ProactiveTask
@@ -70,7 +70,7 @@ def proactive_forms() -> Mapping[str, ProactiveForm]:
 def proactive_forms_of(kind: str, split: str) -> list[tuple[str, str]]:
     """The forms that a split may use, each with its name, as `room/forms/3`."""
     given = proactive_forms()[kind].forms
-    return [(f"{kind}/forms/{n}", text) for n, text in enumerate(given) if split_of(n) == split]
+    return [(f"{kind}/forms/{n}", text) for n, text in enumerate(given) if split_of_form(n) == split]
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _worded(
     due: _Due, *, kind: str, video_id: VideoId, split: str, until_s: float, seed: int, draw: random.Random
 ) -> ProactiveTask:
     name, template = draw.choice(proactive_forms_of(due.form, split))
-    instruction = phrases.sentence(fill(template, due.slots, named=True))
+    instruction = phrases.sentence(fill_form(template, due.slots, named=True))
     answer = draw.choice(proactive_forms()[due.form].answers)
     moments = []
     for together in due.events:
@@ -137,7 +137,7 @@ def _worded(
         if interval is None:
             continue
         own = _acts(together[0])
-        told = phrases.sentence(fill(answer, own if due.generic else due.slots, named=False))
+        told = phrases.sentence(fill_form(answer, own if due.generic else due.slots, named=False))
         # The act itself says it as well as the state that it leads to.
         act = f"walks to the {due.slots['room']}" if due.form == "room" else own["does"]
         plain = phrases.sentence(f"he {act}.")
@@ -235,7 +235,7 @@ def _absent(story: Story, draw: random.Random) -> Iterator[_Due]:
         (action, name)
         for action in {action for action, _ in acted}
         for name in classes
-        if (action, name) not in acted and fits(action, name)
+        if (action, name) not in acted and can_be_done_to(action, name)
     )
     rooms: list[str] = []
     if rooms_known(story):

@@ -72,7 +72,7 @@ def event_key(event: StoryEvent) -> str:
     return "|".join([action, main, *targets])
 
 
-def told_apart(story: Story) -> list[StoryEvent]:
+def distinct_events(story: Story) -> list[StoryEvent]:
     """Events that are told apart from all others by what they are."""
     counts = Counter(event.signature for event in story.events)
     return [event for event in story.events if counts[event.signature] == 1]

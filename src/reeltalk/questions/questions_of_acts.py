@@ -13,19 +13,19 @@ from reeltalk.questions.question import (
     GRABS,
     PLACINGS,
     Question,
+    distinct_events,
     event_key,
     event_slots,
     object_slots,
     objects_of,
     only_object,
-    told_apart,
 )
 
 
 def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
     """Whether something is done, and as many questions about what is not."""
     done = {event.signature for event in story.events}
-    asked = [event for event in told_apart(story) if event.action not in ("walk", "stand", "turnTo")]
+    asked = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
     for event in asked:
         yield Question(
             kind="acts",
@@ -43,7 +43,7 @@ def acts_done(story: Story, draw: random.Random) -> Iterator[Question]:
     for event in asked:
         for name in names:
             other = (event.action, class_of(name), ())
-            if not event.targets and event.main and other not in done and fits(event.action, name):
+            if not event.targets and event.main and other not in done and can_be_done_to(event.action, name):
                 wrong.append((event.action, name))
     for action, name in draw.sample(sorted(set(wrong)), min(len(set(wrong)), len(asked))):
         slots = {form: phrases.phrase(action, name, (), form) for form in phrases.FORMS}
@@ -69,7 +69,7 @@ _FITTING: Final = {
 }
 
 
-def fits(action: str, name: str) -> bool:
+def can_be_done_to(action: str, name: str) -> bool:
     """True where an act of a household can be done to an object."""
     kind = class_of(name)
     if action == "grab":
@@ -125,7 +125,7 @@ def other_actions(story: Story, right: StoryEvent, *, draw: random.Random, walki
 
 def acts_beside_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """What is done right before and after an act."""
-    unique = {event.order for event in told_apart(story)}
+    unique = {event.order for event in distinct_events(story)}
     for first, second in zip(story.events, story.events[1:], strict=False):
         if first.signature == second.signature:
             continue
@@ -149,7 +149,7 @@ def acts_beside_acts(story: Story, draw: random.Random) -> Iterator[Question]:
 
 def order_of_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Which of two acts comes first."""
-    events = [event for event in told_apart(story) if event.action not in ("walk", "stand", "turnTo")]
+    events = [event for event in distinct_events(story) if event.action not in ("walk", "stand", "turnTo")]
     pairs = [(a, b) for n, a in enumerate(events) for b in events[n + 1 :] if b.order - a.order > 1]
     for first, second in draw.sample(pairs, min(len(pairs), 6)):
         one, other = (first, second) if draw.random() < 0.5 else (second, first)
@@ -173,7 +173,7 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
     if story.events[0].from_room is None:
         # Released activities are joined from separate videos: nothing says how the person begins each.
         return
-    for event in told_apart(story):
+    for event in distinct_events(story):
         if event.action not in ("drink", "eat", "read", "watch", "type", "write", "text", "brush", "pour", "sleep"):
             continue
         posture = story.posture_before(event)
@@ -191,10 +191,10 @@ def postures(story: Story, draw: random.Random) -> Iterator[Question]:
         )
 
 
-def reasons(story: Story, draw: random.Random) -> Iterator[Question]:
+def reasons_for_acts(story: Story, draw: random.Random) -> Iterator[Question]:
     """Why the person walks somewhere, by what is done there."""
     counts = Counter(event.signature for event in story.events)
-    unique = {event.order for event in told_apart(story)}
+    unique = {event.order for event in distinct_events(story)}
     for event in story.events:
         if event.action != "walk" or event.main is None:
             continue

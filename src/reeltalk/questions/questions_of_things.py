@@ -13,6 +13,7 @@ from reeltalk.questions.question import (
     GRABS,
     PLACINGS,
     Question,
+    distinct_events,
     event_key,
     event_slots,
     grabs_of,
@@ -20,7 +21,6 @@ from reeltalk.questions.question import (
     objects_of,
     other_counts,
     other_objects,
-    told_apart,
 )
 
 STATE_WORDS: Final = {"ON": "on", "OFF": "off", "OPEN": "open", "CLOSED": "closed"}
@@ -52,7 +52,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
             key="|".join(sorted(names)),
             answer_type="list",
             params={"object": grabs[0].main or ""},
-            slots=object_slots(grabs[0].main or "") | {"list": phrases.listed([phrases.noun(n) for n in names])},
+            slots=object_slots(grabs[0].main or "") | {"list": phrases.join_list([phrases.noun(n) for n in names])},
             evidence=tuple(event for event in grabs if event.main != grabs[0].main),
             anchor=grabs[0].main,
         )
@@ -60,7 +60,7 @@ def first_and_last_things(story: Story, draw: random.Random) -> Iterator[Questio
 
 def things_after(story: Story, draw: random.Random) -> Iterator[Question]:
     """What is taken next after an act."""
-    unique = {event.order for event in told_apart(story)}
+    unique = {event.order for event in distinct_events(story)}
     for event in story.events:
         later = next((grab for grab in grabs_of(story) if grab.order > event.order), None)
         if event.action == "walk" or later is None or later.main is None or event.order not in unique:
@@ -96,7 +96,7 @@ def places_of_things(story: Story, draw: random.Random) -> Iterator[Question]:
         once = grabs[name] == 1 if event.action in GRABS else placings[name] == 1
         if not once:
             continue
-        text = phrases.place(found[0], inside=found[1])
+        text = phrases.place_phrase(found[0], inside=found[1])
         wrong = [other for other in places if other is not None and other != text]
         yield Question(
             kind="where_from" if event.action in GRABS else "where_put",
@@ -129,7 +129,7 @@ def _taken_from(story: Story, grab: StoryEvent) -> str | None:
     found = story.support_before(grab, grab.main or "")
     if found is None or class_of(found[0]) in ("character", "floor"):
         return None
-    return phrases.place(found[0], inside=found[1])
+    return phrases.place_phrase(found[0], inside=found[1])
 
 
 def things_counted(story: Story, draw: random.Random) -> Iterator[Question]:

@@ -104,20 +104,20 @@ def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
     given = form_of(kind).ref if ref else form_of(kind).forms
     part = "ref" if ref else "forms"
     own = SPLITS[0] if split == LESSONS else split
-    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of(n) == own]
+    found = [(f"{kind}/{part}/{n}", text) for n, text in enumerate(given) if split_of_form(n) == own]
     if split == LESSONS:
         more = lesson_forms().get(kind, {}).get(part, ())
         found += [(f"{kind}/{part}/lesson-{n}", text) for n, text in enumerate(more)]
     return found
 
 
-def split_of(number: int) -> str:
+def split_of_form(number: int) -> str:
     """The split that may use the form with this place in its list."""
     return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
 @dataclass(frozen=True)
-class Asked:
+class WordedQuestion:
     """A question put into words."""
 
     question: Question
@@ -130,9 +130,9 @@ class Asked:
     """True where it rests on the turn before."""
 
 
-def dialogue(
+def write_dialogue(
     story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
-) -> tuple[list[Turn], list[Asked]]:
+) -> tuple[list[Turn], list[WordedQuestion]]:
     """One dialogue about a scenario.
 
     Args:
@@ -147,7 +147,7 @@ def dialogue(
     """
     draw = random.Random(f"dialogue {seed}")
     pool = questions(story, seed=seed)
-    chosen: list[Asked] = []
+    chosen: list[WordedQuestion] = []
     used: set[tuple[str, str]] = set()
     kinds: Counter[str] = Counter()
     while len(chosen) < turns:
@@ -163,7 +163,7 @@ def dialogue(
         question = draw.choices(options, weights)[0]
         kinds[question.kind] += 1
         used.add((question.kind, identity(question)))
-        chosen.append(word(question, split=split, draw=draw, first=not chosen, rests=rests))
+        chosen.append(word_question(question, split=split, draw=draw, first=not chosen, rests=rests))
     at = story.duration_s if asked_at_s is None else asked_at_s
     return [turn_of(asked, story, draw, asked_at_s=at) for asked in chosen], chosen
 
@@ -180,7 +180,9 @@ def rests_on(question: Question, last: Question) -> bool:
     return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
 
 
-def word(question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False) -> Asked:
+def word_question(
+    question: Question, *, split: str, draw: random.Random, first: bool = False, rests: bool = False
+) -> WordedQuestion:
     """Put a question and its answer into words.
 
     Args:
@@ -193,12 +195,12 @@ def word(question: Question, *, split: str, draw: random.Random, first: bool = F
     name, template = draw.choice(forms_of(question.kind, split, ref=rests))
     spec = form_of(question.kind)
     answers = spec.answers or (spec.yes if question.key == "yes" else spec.no)
-    text = fill(template, question.slots, named=first or draw.random() < 0.3)
-    answer = fill(draw.choice(answers), question.slots, named=False)
-    return Asked(question, name, template, phrases.sentence(text), phrases.sentence(answer), rests)
+    text = fill_form(template, question.slots, named=first or draw.random() < 0.3)
+    answer = fill_form(draw.choice(answers), question.slots, named=False)
+    return WordedQuestion(question, name, template, phrases.sentence(text), phrases.sentence(answer), rests)
 
 
-def fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
+def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
     """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
     mentioned = not named
 
@@ -217,7 +219,7 @@ def fill(template: str, slots: Mapping[str, str], *, named: bool) -> str:
     return re.sub(r"\{(\w+)\}", put, template)
 
 
-def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
+def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_at_s: float | None = None) -> Turn:
     """A question as a turn of a benchmark.
 
     Args:
@@ -252,13 +254,13 @@ def turn_of(asked: Asked, story: Story, draw: random.Random, *, asked_at_s: floa
         evidence=_merged(shown),
         options=options,
         correct_option=correct,
-        labels=labels_of(question, asked.template, rests=asked.rests),
+        labels=question_labels(question, asked.template, rests=asked.rests),
         key=answer_key(question, story),
         extra=extra,
     )
 
 
-def labels_of(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
+def question_labels(question: Question, template: str, *, rests: bool) -> dict[str, tuple[str, ...]]:
     """VDAct's question types and CogME's tags of a question.
 
     Args:

@@ -6,15 +6,15 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 from reeltalk.construct.balance import benchmark_shortfall
-from reeltalk.construct.balance import lines as balance_lines
+from reeltalk.construct.balance import format_shortfalls as balance_lines
 from reeltalk.construct.context import VideoContext
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.model_writer import ModelWriter
 from reeltalk.construct.probing import Ask
-from reeltalk.construct.prompting import prompt_group
+from reeltalk.construct.prompting import construction_prompts
 from reeltalk.construct.settings import STEPS, AskSettings, ConstructSettings, Step
 from reeltalk.construct.stage import construct as compute
-from reeltalk.construct.step import Run as ConstructRun
+from reeltalk.construct.step import ConstructRun as ConstructRun
 from reeltalk.construct.writers import Writer
 from reeltalk.errors import SettingError
 from reeltalk.extension import PREFIX, made_of
@@ -97,7 +97,7 @@ def construct(
         ModelError: A model cannot be opened.
     """
     settings, asking = settings or ConstructSettings(), asking or AskSettings()
-    check_folder(asking.prompts, prompt_group(settings.language))
+    check_folder(asking.prompts, construction_prompts(settings.language))
     executor = executor or open_executor()
     with opened_models(benchmark, writer, asking, tell=tell) as models:
         report = compute(

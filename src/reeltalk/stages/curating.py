@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.curate.sources import sidecar_names, wanted
+from reeltalk.curate.sources import sidecar_names, wanted_files
 from reeltalk.curate.stage import curate as compute
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
@@ -50,7 +50,7 @@ def curate(
     benchmark = Benchmark.create(Path(into))
     kept, most_bytes = Path(cache or benchmark.path / WORK / "sources"), round(max_download_gib * 2**30)
     inputs = [
-        bring(str(video), kept, choose=wanted, beside=sidecar_names, most_bytes=most_bytes, progress=progress)
+        bring(str(video), kept, choose=wanted_files, beside=sidecar_names, most_bytes=most_bytes, progress=progress)
         if is_address(str(video))
         else Path(video)
         for video in videos

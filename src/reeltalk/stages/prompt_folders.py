@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from reeltalk.construct.prompting import prompt_group
+from reeltalk.construct.prompting import construction_prompts
 from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
 from reeltalk.errors import InputError, SettingError
 from reeltalk.formats.official_prompts import Source, official_prompts
@@ -17,7 +17,7 @@ from reeltalk.schema.scoring import short_hash
 from reeltalk.store.atomic import storage_errors, write_bytes
 
 REFINE: Final = PromptGroup("refine", {"refine": refining.PROMPT})
-CONSTRUCT_EN, CONSTRUCT_ZH = prompt_group("en"), prompt_group("zh")
+CONSTRUCT_EN, CONSTRUCT_ZH = construction_prompts("en"), construction_prompts("zh")
 JUDGE: Final = judges_group()
 GROUPS: Final = (CONSTRUCT_EN, CONSTRUCT_ZH, JUDGE, REFINE, TAG)
 """In the order in which they are listed."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from reeltalk.inference.mini_words import MiniWords
 from reeltalk.questions.proactive import tasks_of
-from reeltalk.questions.wording import LESSONS, dialogue
+from reeltalk.questions.wording import LESSONS, write_dialogue
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import no_later
 from reeltalk.streaming.household import FilmedVideo
@@ -136,7 +136,7 @@ class _Lesson:
 
     def _ask(self, first: int, last: int, turns: int) -> None:
         draw, times_s = self.draw, self.video.times_s
-        asked = dialogue(
+        asked = write_dialogue(
             self.video.story(first, last), split=LESSONS, seed=draw.getrandbits(32), turns=turns,
             asked_at_s=_span(self.video, last - 1)[1],
         )[0]  # fmt: skip

@@ -28,7 +28,7 @@ from reeltalk.inference.mini_words import SPECIAL, TOKENIZER, UNKNOWN, MiniWords
 from reeltalk.parallel import Executor
 from reeltalk.progress import Progress
 from reeltalk.questions.proactive import tasks_of
-from reeltalk.questions.wording import LESSONS, dialogue
+from reeltalk.questions.wording import LESSONS, write_dialogue
 from reeltalk.schema.ids import VideoId
 from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
@@ -197,7 +197,7 @@ def corpus(videos: Sequence[FilmedVideo], seed: int) -> Iterator[str]:
     for place, video in enumerate(videos):
         story = video.story()
         for number in range(TEXTS_A_VIDEO):
-            for turn in dialogue(story, split=LESSONS, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
+            for turn in write_dialogue(story, split=LESSONS, seed=(seed * 7919 + place) * 100 + number, turns=16)[0]:
                 yield from (turn.question, *turn.references)
         for task in tasks_of(story, VideoId(video.video.id), SPLIT, seed, until_s=video.video.duration_s):
             yield task.instruction

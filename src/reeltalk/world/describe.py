@@ -15,8 +15,8 @@ from typing import Final
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.story import beginning
+from reeltalk.graph.reading import read_activity
+from reeltalk.graph.story import beginning_quads
 from reeltalk.graph.vocabulary import class_of
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.media import Clip, Video
@@ -182,7 +182,7 @@ def _graph(house: House, shown: Sequence[TimedStep], numbers: Counter[tuple[str,
     numbers[activity, house.number] += 1
     name = f"{activity}{numbers[activity, house.number]}_{house.scene}"
     graph = clip_graphs(house, [name], [activities()[activity]], [[timed.step for timed in shown]])[0]
-    return name, graph + beginning(name, shown[0].start_s)
+    return name, graph + beginning_quads(name, shown[0].start_s)
 
 
 def _longest(shown: Sequence[TimedStep]) -> str:

@@ -25,7 +25,7 @@ from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse, quads_of
 from reeltalk.graph.scenario import ActivityCard, ComposeSettings
 from reeltalk.graph.scenario_search import compose
-from reeltalk.graph.telling import initial_room, tell
+from reeltalk.graph.telling import initial_room, tell_scenario
 from reeltalk.graph.vocabulary import AGENT, INSTANCE, ONTOLOGY, class_of
 from reeltalk.parallel import Call, Executor, Failure, Limits
 from reeltalk.progress import Progress
@@ -332,7 +332,7 @@ def clip_graphs(
 
 def _summary(clips: Sequence[str], graphs: Sequence[str]) -> str:
     read = [read_activity(text, file=f"{clip}.nq", name=clip) for clip, text in zip(clips, graphs, strict=True)]
-    return tell(read, {graph.name: room for graph in read if (room := initial_room(graph))})
+    return tell_scenario(read, {graph.name: room for graph in read if (room := initial_room(graph))})
 
 
 def _write(benchmark: Benchmark, planned: Planned, work: Path, recorded: dict[str, Json]) -> StageReport:

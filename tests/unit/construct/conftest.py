@@ -8,7 +8,7 @@ from told_households import told
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.parallel import LocalExecutor
 from reeltalk.store.benchmark import Benchmark
 
@@ -28,5 +28,5 @@ def constructed(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Path:
     told(folder, scenarios=20 if full else 4, seed=7)
     benchmark = Benchmark.open(folder)
     settings = ConstructSettings()
-    construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
+    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
     return folder

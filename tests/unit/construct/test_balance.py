@@ -6,13 +6,13 @@ import pytest
 
 from reeltalk.construct.balance import (
     Label,
+    balanced_labels,
     count_labels,
     distance,
-    labels_of,
-    lines,
+    even_targets,
+    format_shortfalls,
     read_targets,
     shortfall,
-    uniform,
 )
 from reeltalk.errors import InputError
 from reeltalk.schema.dialogue import Turn
@@ -21,7 +21,7 @@ TYPES = "vdact.question_type"
 
 
 def test_even_counts_are_no_distance_away_and_a_skew_is() -> None:
-    targets = uniform("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
+    targets = even_targets("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
     assert distance({(TYPES, "D-AGT"): 4, (TYPES, "QNT"): 4}, targets) == 0
     assert distance({(TYPES, "D-AGT"): 8}, targets) == 0.5
     # A label that nobody wants counts against the rest.
@@ -29,11 +29,11 @@ def test_even_counts_are_no_distance_away_and_a_skew_is() -> None:
 
 
 def test_a_label_that_runs_out_is_reported() -> None:
-    targets = uniform("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
+    targets = even_targets("types", [(TYPES, name) for name in ("D-AGT", "QNT")])
     agent, quantity = shortfall({(TYPES, "D-AGT"): 16, (TYPES, "QNT"): 4}, targets)
     assert (agent.count, agent.missing) == (16, 0)
     assert (quantity.count, quantity.share, quantity.missing) == (4, 0.2, 6)
-    assert list(lines([agent, quantity])) == [
+    assert list(format_shortfalls([agent, quantity])) == [
         "balance: 1 labels are short of their target share",
         "  vdact.question_type QNT: 20.0% of 50.0%, 6 missing",
     ]
@@ -43,9 +43,9 @@ def test_several_labels_a_question_are_balanced_vocabulary_by_vocabulary() -> No
     turn = Turn(
         question="q", labels={"cogme.target": ("Object", "Place"), "cogme.thinking": ("Recall",), TYPES: ("D-LOC",)}
     )
-    labels = labels_of(turn, "tags")
+    labels = balanced_labels(turn, "tags")
     assert labels == {("cogme.target", "Object"), ("cogme.target", "Place"), ("cogme.thinking", "Recall")}
-    targets = uniform("tags")
+    targets = even_targets("tags")
     assert sum(share for (name, _), share in targets.items() if name == "cogme.thinking") == pytest.approx(1.0)
     found = {s.label: s for s in shortfall(count_labels([labels]), targets)}
     assert found["cogme.target", "Object"].share == 0.5

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.gate_steps import DifficultySettings, read_correct, too_easy
+from reeltalk.construct.gate_steps import DifficultySettings, check_difficulty, read_correct
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.ids import VideoId
@@ -19,7 +19,7 @@ CORRECT = {
 
 
 def outcomes(settings: DifficultySettings) -> dict[tuple[str, int | None], str]:
-    return {(r.unit_id, r.turn_index): r.outcome.value for r in too_easy(CORRECT, settings)}
+    return {(r.unit_id, r.turn_index): r.outcome.value for r in check_difficulty(CORRECT, settings)}
 
 
 def test_k_of_n_decide() -> None:
@@ -30,7 +30,7 @@ def test_k_of_n_decide() -> None:
         ("d1", 0): "dropped", ("d1", 1): "dropped", ("d2", 0): "unchecked"
     }  # fmt: skip
     with pytest.raises(SettingError, match="only 3"):
-        too_easy(CORRECT, DifficultySettings(at_least=4))
+        check_difficulty(CORRECT, DifficultySettings(at_least=4))
 
 
 def write(path: Path, scores: dict[int, float], *, metric: str = "token_f1", shifted: bool = False) -> Path:
@@ -53,7 +53,7 @@ def test_runs_are_read_with_a_threshold(tmp_path: Path) -> None:
     runs = [write(tmp_path / "one", {0: 0.9, 1: 0.2}), write(tmp_path / "two", {0: 0.5, 1: 0.7})]
     correct = read_correct(runs, DifficultySettings())
     assert list(correct.values()) == [{("d1", 0): True, ("d1", 1): False}, {("d1", 0): True, ("d1", 1): True}]
-    assert [r.outcome.value for r in too_easy(correct)] == ["flagged", "passed"]
+    assert [r.outcome.value for r in check_difficulty(correct)] == ["flagged", "passed"]
 
 
 def test_a_run_that_does_not_fit_is_refused(tmp_path: Path) -> None:

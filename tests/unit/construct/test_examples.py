@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, lint, structural
-from reeltalk.construct.prompting import copied, examples_in, prompts, quoted_in
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure, lint
+from reeltalk.construct.prompting import copy_complaint, examples_in, prompts, quoted_in
 from reeltalk.construct.replies import Ability, CaptionReply, ChainReply, DialogueReply
 from reeltalk.construct.writers import Language
 from reeltalk.llm import Prompt
@@ -57,7 +57,7 @@ def test_the_example_of_a_task_keeps_the_rules_of_the_task(language: Language, t
             Turn(question=round_.user, references=(round_.assistant,), labels=labels, extra={ABOUT: round_.about})
         )
     dialogue = Dialogue(id=DialogueId("d"), video_id=VideoId("v"), task=task.value, turns=tuple(turns))
-    assert structural(dialogue, task) == []
+    assert check_structure(dialogue, task) == []
     assert lint(dialogue, language=language) == []
     abilities = {round_.ability for round_ in dialogue_example(language, task).rounds}
     assert abilities - {Ability.SCENE_UNDERSTANDING, Ability.SCENE_REASONING} == {Ability[task.name]}
@@ -81,15 +81,20 @@ def test_an_example_in_prose_is_what_a_prompt_quotes(tmp_path: Path) -> None:
     assert quoted == (
         "What becomes of the clay pot from the cart?", "A boy kicks over the clay pot.", "\u4e00\u4e2a\u7537\u5b69",
     )  # fmt: skip
-    assert copied(["Who is it that kicks the clay pot over?", "A boy kicks the clay pot over."], quoted) is not None
-    assert copied(["What becomes of the mug?", "A boy washes it."], quoted) is None
+    assert (
+        copy_complaint(["Who is it that kicks the clay pot over?", "A boy kicks the clay pot over."], quoted)
+        is not None
+    )
+    assert copy_complaint(["What becomes of the mug?", "A boy washes it."], quoted) is None
 
 
 @both_languages
 def test_no_example_copies_another_and_each_copies_itself(language: Language) -> None:
     examples = [texts(chain_example(language)), *(texts(dialogue_example(language, task)) for task in Task)]
     for draft in examples:
-        assert [copied(draft, example) is not None for example in examples] == [draft is one for one in examples]
+        assert [copy_complaint(draft, example) is not None for example in examples] == [
+            draft is one for one in examples
+        ]
 
 
 EN = texts(chain_example("en"))
@@ -114,7 +119,7 @@ OWN = ("What does the man carry into the kitchen?", "He carries a wooden crate."
     ids=["shuffled", "spelled", "chinese", "subject"],
 )  # fmt: skip
 def test_a_draft_that_takes_over_an_example_is_refused(draft: Sequence[str], example: Sequence[str], told: str) -> None:
-    assert told in (copied(draft, example) or "nothing")
+    assert told in (copy_complaint(draft, example) or "nothing")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_a_draft_that_takes_over_an_example_is_refused(draft: Sequence[str], exa
 )
 def test_a_draft_about_its_own_video_is_taken(draft: Sequence[str]) -> None:
     for example in (EN, *(texts(dialogue_example("en", task)) for task in Task)):
-        assert copied(draft, example) is None
+        assert copy_complaint(draft, example) is None
 
 
 def test_examples_are_json_as_a_reply_is() -> None:

@@ -8,10 +8,10 @@ import pytest
 from scripted_server import Answer, Body, serve, words
 
 from reeltalk.cli import run
-from reeltalk.construct.gate_steps import check
+from reeltalk.construct.gate_steps import check_gates
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.errors import SettingError
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue
@@ -100,7 +100,7 @@ def test_turns_that_most_runs_answer_are_too_easy(folder: Path, tmp_path: Path, 
     before = benchmark.rows(DIALOGUES)
     runs = tuple(run_of(tmp_path, benchmark, right=n < 2, name=f"model{n}") for n in range(3))
     settings = ConstructSettings(easy=easy, max_leaking=1.0)
-    made = check(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1), runs=runs))
+    made = check_gates(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1), runs=runs))
     turns = [gate for gate in made.gates if gate.gate == "difficulty"]
     assert turns
     assert all(gate.outcome is GateOutcome.FLAGGED for gate in turns)
@@ -117,4 +117,4 @@ def test_more_runs_wanted_than_given_is_said(folder: Path, tmp_path: Path) -> No
     runs = (run_of(tmp_path, benchmark, right=True, name="only"),)
     settings = ConstructSettings(easy_runs=2)
     with pytest.raises(SettingError, match="only 1"):
-        check(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1), runs=runs))
+        check_gates(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1), runs=runs))

@@ -11,7 +11,7 @@ from told_households import told
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.graph.activity import ActivityEvent, ActivityGraph
 from reeltalk.graph.activity_reading import read_activity
 from reeltalk.metrics.counting import count_benchmark, format_counts
@@ -29,7 +29,7 @@ from reeltalk.store.tables import CHAINS, GATES, LINKAGES, REWRITES
 def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     """Many households, told and not filmed, with their chains and linkages."""
     found, settings = told(tmp_path_factory.mktemp("told") / "b", 18), ConstructSettings()
-    construct(Run(found, settings, GraphWriter(found, settings), LocalExecutor(1)), ["chains", "linkages"])
+    construct(ConstructRun(found, settings, GraphWriter(found, settings), LocalExecutor(1)), ["chains", "linkages"])
     return Benchmark.open(found.path)
 
 

@@ -17,11 +17,11 @@ from reeltalk.cli import run as command
 from reeltalk.construct.graph_checklists import statement_forms
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.leakage import BLIND, HISTORY, leaks
-from reeltalk.construct.linting import structural
+from reeltalk.construct.linting import check_structure
 from reeltalk.construct.own_answers import own_answer
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.construct.writers import Unwritten
 from reeltalk.errors import BenchmarkError
 from reeltalk.metrics.counting import count_benchmark, format_counts
@@ -43,7 +43,7 @@ SLIPS = re.compile(r"[{}_]|\bNone\b|  | [?.,!]|\b(the|a|an|to|is|are|in|on|he|it
 def written_by(folder: Path, **settings: object) -> Benchmark:
     benchmark = Benchmark.open(folder)
     chosen = ConstructSettings(**settings)
-    construct(Run(benchmark, chosen, GraphWriter(benchmark, chosen), LocalExecutor(1)))
+    construct(ConstructRun(benchmark, chosen, GraphWriter(benchmark, chosen), LocalExecutor(1)))
     return Benchmark.open(folder)
 
 
@@ -129,7 +129,7 @@ def test_rounds_about_the_talk_are_labelled_by_what_they_ask_for(constructed: Pa
 
 def test_dialogues_keep_the_rules_of_their_task_and_are_worded_without_slips(constructed: Path) -> None:
     for dialogue in Benchmark.open(constructed).read(DIALOGUES):
-        assert structural(dialogue, Task(dialogue.task or "")) == []
+        assert check_structure(dialogue, Task(dialogue.task or "")) == []
         assert 5 <= len(dialogue.turns) <= 8
         for turn in dialogue.turns:
             for text in (turn.question, *turn.references):
@@ -239,7 +239,7 @@ def test_steps_run_alone_or_together_write_the_same(household: Path, tmp_path: P
     written_by(together)
     for step in ("scenes", "dialogues", "chains", "linkages", "paths", "gates"):
         benchmark, settings = Benchmark.open(apart), ConstructSettings()
-        construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), [step])
+        construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), [step])
     assert tables_of(apart) == tables_of(together)
 
 
@@ -248,7 +248,7 @@ def test_a_step_that_rests_on_what_changed_is_named(household: Path, tmp_path: P
     shutil.copytree(household, folder)
     written_by(folder)
     benchmark, settings = Benchmark.open(folder), ConstructSettings(seed=18)
-    run = Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1))
+    run = ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1))
     named = {warning.split(":")[0] for warning in construct(run, ["chains"]).warnings}
     assert named == {"linkages", "paths"}
     assert all("have changed" in warning for warning in construct(run, ["chains"]).warnings[1:])
@@ -293,7 +293,7 @@ def test_more_leaks_than_allowed_drop_dialogues_and_say_so(household: Path, tmp_
     def checked(share: float) -> Benchmark:
         settings = ConstructSettings(max_leaking=share)
         benchmark = Benchmark.open(folder)
-        construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["gates"])
+        construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["gates"])
         return Benchmark.open(folder)
 
     assert {row.id for row in checked(1.0).read(DIALOGUES)} == {row.id for row in rows}
@@ -326,7 +326,9 @@ def test_a_dialogue_with_a_leak_is_sent_back_and_then_left_out(household: Path, 
     folder = tmp_path / "repeating"
     shutil.copytree(household, folder)
     benchmark, settings = Benchmark.open(folder), ConstructSettings()
-    construct(Run(benchmark, settings, Repeating(benchmark, settings), LocalExecutor(1)), ["scenes", "dialogues"])
+    construct(
+        ConstructRun(benchmark, settings, Repeating(benchmark, settings), LocalExecutor(1)), ["scenes", "dialogues"]
+    )
     benchmark = Benchmark.open(folder)
     assert all("can be answered without the video" in advice[0] for advice in told if advice)
     assert {row.task for row in benchmark.read(DIALOGUES)} == {task.value for task in Task} - {"summary"}

@@ -17,10 +17,10 @@ from reeltalk.cli import run as command
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.leakage import leak_of
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.prompting import Seen as Shown
+from reeltalk.construct.prompting import VisualContext as Shown
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.oracle import OraclePlayer
 from reeltalk.evaluate.playing.player import Seen
@@ -61,7 +61,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory, constructed: Path) -> Path:
     folder = tmp_path_factory.mktemp("walked") / "household"
     shutil.copytree(constructed, folder)
     benchmark, settings = Benchmark.open(folder), ConstructSettings(paths=30)
-    construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["paths"])
+    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["paths"])
     return folder
 
 
@@ -288,7 +288,7 @@ def written(household: Path, tmp_path_factory: pytest.TempPathFactory, vision: V
     benchmark, settings = Benchmark.open(folder), ConstructSettings(paths=20)
     clips: dict[Any, Clip] = {clip.id: clip for clip in benchmark.read(CLIPS)}
     writer = ModelWriter(vision, context=look, clips=clips)
-    construct(Run(benchmark, settings, writer, LocalExecutor(1)), STEPS)
+    construct(ConstructRun(benchmark, settings, writer, LocalExecutor(1)), STEPS)
     return Benchmark.open(folder)
 
 

@@ -12,8 +12,9 @@ from reeltalk.construct.leakage import (
     HABIT,
     HISTORY,
     LeakSettings,
-    keep_under,
+    at_least,
     leaks,
+    limit_leak_share,
 )
 from reeltalk.metrics.significance import binomial_tail
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -172,7 +173,7 @@ def test_the_dialogues_that_leak_most_are_dropped_first() -> None:
     ]
 
     def dropped(share: float) -> list[str]:
-        kept = keep_under(dialogues, results, share)
+        kept = limit_leak_share(dialogues, results, share)
         assert len(kept) == 4
         return [r.unit_id for r in kept if r.outcome is GateOutcome.DROPPED]
 
@@ -180,7 +181,7 @@ def test_the_dialogues_that_leak_most_are_dropped_first() -> None:
     assert dropped(0.3) == ["d001"]
     assert dropped(0.2) == ["d001", "d002"]
     assert dropped(0.0) == ["d000", "d001", "d002"]
-    assert "3 of 4" in str(keep_under(dialogues, results, 0.3)[1].reason)
+    assert "3 of 4" in str(limit_leak_share(dialogues, results, 0.3)[1].reason)
 
 
 def test_the_binomial_tail_is_exact() -> None:

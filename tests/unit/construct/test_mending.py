@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reeltalk.construct.quality import shorter_chain, shorter_dialogue, without_leaks
+from reeltalk.construct.quality import chain_shortener, remove_leaks, shorten_dialogue
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.gates import GateOutcome, GateResult
 
@@ -44,7 +44,7 @@ def outcomes(found: Sequence[GateResult]) -> list[tuple[str, int | None, str]]:
 
 
 def test_a_chain_ends_before_its_first_leak() -> None:
-    kept, found = without_leaks([a_chain(*ASKED[:5], AGAIN, ASKED[5])], [], shorter_chain(5))
+    kept, found = remove_leaks([a_chain(*ASKED[:5], AGAIN, ASKED[5])], [], chain_shortener(5))
     assert [turn.question for turn in kept[0].turns] == [question for question, _ in ASKED[:5]]
     assert outcomes(found) == [("leak.history", 5, "dropped")]
     assert "Under the bench" in str(found[0].reason)
@@ -52,7 +52,7 @@ def test_a_chain_ends_before_its_first_leak() -> None:
 
 
 def test_a_chain_that_would_be_too_short_is_left_out() -> None:
-    kept, found = without_leaks([a_chain(*ASKED[:3], AGAIN, *ASKED[3:])], [], shorter_chain(5))
+    kept, found = remove_leaks([a_chain(*ASKED[:3], AGAIN, *ASKED[3:])], [], chain_shortener(5))
     assert kept == []
     assert outcomes(found) == [("leak.history", 3, "dropped"), ("leak.left", None, "dropped")]
     assert found[1].reason == "3 turns would be left, fewer than 5"
@@ -60,7 +60,7 @@ def test_a_chain_that_would_be_too_short_is_left_out() -> None:
 
 def test_a_round_of_a_dialogue_is_taken_out_and_checks_move() -> None:
     said = (*ASKED[:3], AGAIN, *ASKED[3:])
-    kept, found = without_leaks([a_dialogue("object_reference", *said)], [flag(0), flag(3), flag(5)], shorter_dialogue)
+    kept, found = remove_leaks([a_dialogue("object_reference", *said)], [flag(0), flag(3), flag(5)], shorten_dialogue)
     assert [turn.question for turn in kept[0].turns] == [question for question, _ in ASKED]
     assert outcomes(found) == [
         ("lint.length", 0, "flagged"), ("lint.length", 4, "flagged"), ("leak.history", 3, "dropped")
@@ -81,7 +81,7 @@ def test_a_round_of_a_dialogue_is_taken_out_and_checks_move() -> None:
     ],
 )
 def test_a_dialogue_that_would_break_is_left_out(task: str, said: tuple[tuple[str, str], ...], reason: str) -> None:
-    kept, found = without_leaks([a_dialogue(task, *said)], [flag(0)], shorter_dialogue)
+    kept, found = remove_leaks([a_dialogue(task, *said)], [flag(0)], shorten_dialogue)
     assert kept == []
     assert {gate.outcome for gate in found} == {GateOutcome.DROPPED}
     assert str(found[-1].reason).startswith(reason)
@@ -89,13 +89,13 @@ def test_a_dialogue_that_would_break_is_left_out(task: str, said: tuple[tuple[st
 
 def test_a_question_that_holds_its_answer_is_taken_out_too() -> None:
     own = ("In which room is the kitchen cabinet that she closes?", "In the kitchen.")
-    kept, found = without_leaks([a_chain(*ASKED[:5], own)], [], shorter_chain(5))
+    kept, found = remove_leaks([a_chain(*ASKED[:5], own)], [], chain_shortener(5))
     assert len(kept[0].turns) == 5
     assert outcomes(found) == [("leak.blind", 5, "dropped")]
 
 
 def test_what_leaks_nowhere_stays_as_it_is() -> None:
     chain = a_chain(*ASKED)
-    assert without_leaks([chain], [], shorter_chain(5)) == ([chain], [])
+    assert remove_leaks([chain], [], chain_shortener(5)) == ([chain], [])
     nothing: list[Dialogue] = []
-    assert without_leaks(nothing, [], shorter_dialogue) == ([], [])
+    assert remove_leaks(nothing, [], shorten_dialogue) == ([], [])

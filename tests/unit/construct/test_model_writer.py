@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from reeltalk.construct.linting import lint
-from reeltalk.construct.model_linking import Linked
+from reeltalk.construct.model_linking import LinkageResult
 from reeltalk.construct.model_writer import ModelWriter
-from reeltalk.construct.prompting import PROMPTS, Seen, examples_in, prompts, without_fences
-from reeltalk.construct.quality import written_linkages
+from reeltalk.construct.prompting import PROMPTS, VisualContext, examples_in, prompts, without_fences
+from reeltalk.construct.quality import write_checked_linkages
 from reeltalk.construct.replies import Ability, ChainReply, DialogueReply
-from reeltalk.construct.writers import Judged, Language, Unwritten, Writer
+from reeltalk.construct.writers import ChainJudgement, Language, Unwritten, Writer
 from reeltalk.errors import BudgetError, ModelError
 from reeltalk.llm import Message, Model, Reply
 from reeltalk.schema.dialogue import Checklist, Dialogue, Linkage, QAChain, Turn, TurnRef
@@ -77,11 +77,11 @@ def said(reply: Any) -> str:
     return reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
 
 
-def look(_: Video, intervals: Sequence[Interval]) -> Seen:
+def look(_: Video, intervals: Sequence[Interval]) -> VisualContext:
     if not intervals:
-        return Seen()
+        return VisualContext()
     times = tuple(interval.start_s + 1 for interval in intervals)
-    return Seen(tuple(b"jpeg" for _ in times), times, "mug: 1.0 to 4.0 s")
+    return VisualContext(tuple(b"jpeg" for _ in times), times, "mug: 1.0 to 4.0 s")
 
 
 def writer(model: Model, **options: Any) -> ModelWriter:
@@ -238,7 +238,7 @@ def test_a_blind_model_gets_detected_objects_and_says_so() -> None:
 @pytest.mark.parametrize("sees_images", [True, False])
 def test_where_nothing_can_be_seen_nothing_is_asked(sees_images: bool) -> None:
     model = Scripted(sees_images=sees_images)
-    unseen = ModelWriter(model, context=lambda *_: Seen(objects_text=" "))
+    unseen = ModelWriter(model, context=lambda *_: VisualContext(objects_text=" "))
     assert isinstance(unseen.chain(VIDEO, CLIP), Unwritten)
     assert isinstance(unseen.chain(VIDEO, CLIPS[ClipId("nowhere")]), Unwritten)
     assert isinstance(unseen.dialogue(VIDEO, SCENE, Task.MEMORY_RECALL, number=0), Unwritten)
@@ -297,7 +297,9 @@ def test_questions_and_answers_are_as_many() -> None:
 def test_the_judge_is_another_model_where_one_is_given() -> None:
     model, judge = Scripted(), Scripted(QUALITY | {"overall": 71.5, "reasons": ["question 2 is vague"]}, name="stern")
     found = writer(model, judge=judge).judge(VIDEO, CLIP, a_chain())
-    assert found == Judged(71.5, {name: float(value) for name, value in QUALITY.items()}, ("question 2 is vague",))
+    assert found == ChainJudgement(
+        71.5, {name: float(value) for name, value in QUALITY.items()}, ("question 2 is vague",)
+    )
     assert model.seen == []
     assert "1. Q: What does the man carry into the kitchen?\n   A: He carries a wooden crate." in judge.prompt()
 
@@ -318,7 +320,7 @@ def test_copied_questions_become_linkages() -> None:
 def test_pairs_that_name_no_turn_or_relation_are_reported() -> None:
     odd = (*GOOD_LINK[:4], "Colour")
     reply = linkage_reply(GOOD_LINK, BAD_LINK, odd, ("What?", "", *GOOD_LINK[2:]))
-    linkages, results = written_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
+    linkages, results = write_checked_linkages(writer(Scripted(reply)), VIDEO, BEFORE, AFTER)
     assert len(linkages) == 1
     assert {(r.gate, r.unit_id, r.outcome) for r in results} == {("linkage.match", "after", GateOutcome.DROPPED)}
     assert [str(r.reason).split(":")[0] for r in results] == ["pair 2, second chain", "pair 3", "pair 4, first chain"]
@@ -327,10 +329,10 @@ def test_pairs_that_name_no_turn_or_relation_are_reported() -> None:
 def test_pairs_of_which_none_can_be_used_are_asked_for_again() -> None:
     model = Scripted(linkage_reply(BAD_LINK), linkage_reply(GOOD_LINK))
     found = writer(model).linked(VIDEO, BEFORE, AFTER)
-    assert isinstance(found, Linked)
+    assert isinstance(found, LinkageResult)
     assert (len(found.linkages), found.rejected) == (1, [])
     assert "no pair can be used: pair 1, second chain: no turn asks" in model.prompt()
-    linkages, (result,) = written_linkages(writer(Scripted(*[linkage_reply(BAD_LINK)] * 2)), VIDEO, BEFORE, AFTER)
+    linkages, (result,) = write_checked_linkages(writer(Scripted(*[linkage_reply(BAD_LINK)] * 2)), VIDEO, BEFORE, AFTER)
     assert linkages == []
     assert result.outcome is GateOutcome.UNWRITTEN
     assert result.raw == (said(linkage_reply(BAD_LINK)),) * 2
@@ -371,7 +373,7 @@ def test_a_linkage_whose_turns_do_not_share_it_is_refused(
 ) -> None:
     row = (*PAIRS[before], *AFTER_PAIRS[after], relation, shared)
     good = (*GOOD_LINK, "the bottles") if shared else GOOD_LINK
-    linkages, (result,) = written_linkages(writer(Scripted(linkage_reply(row, good))), VIDEO, BEFORE, AFTER)
+    linkages, (result,) = write_checked_linkages(writer(Scripted(linkage_reply(row, good))), VIDEO, BEFORE, AFTER)
     assert [one.relation for one in linkages] == ["Objects"]
     assert result.outcome is GateOutcome.DROPPED
     assert reason in str(result.reason)

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reeltalk.construct.frames import FRAMES_A_CALL, parsed, read_frames
+from reeltalk.construct.frames import FRAMES_A_CALL, parse_frames, read_frames
 from reeltalk.construct.object_step import STAGE, ObjectSettings, sight_objects
 from reeltalk.construct.objects import (
     FoundBox,
     FrameBoxes,
     LookedAtFrame,
-    caption,
-    look,
-    packed,
-    parts_of,
+    describe_box,
+    describe_objects,
+    group_frames,
+    pack_appearance,
     sample_times,
-    unpacked,
+    unpack_appearance,
 )
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.detection import Detection
@@ -305,7 +305,7 @@ def test_frames_come_as_jpeg_in_order_and_small(tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError, match="cannot be decoded"):
         read_frames(tmp_path / "absent.mp4", [0.0], executor=LocalExecutor(1))
     with pytest.raises(BenchmarkError, match="makes sense"):
-        parsed([("x", "y", "z")])
+        parse_frames([("x", "y", "z")])
     with pytest.raises(ValueError, match="not a picture"):
         pixels_of(b"no picture")
 
@@ -314,23 +314,23 @@ def test_looking_describes_each_box(tmp_path: Path) -> None:
     write_video(tmp_path / "v.mp4", [scene(100)] * 3, fps=1)
     boxes = [[100 / 320, 60 / 180, 150 / 320, 120 / 180], [240 / 320, 40 / 180, 300 / 320, 100 / 180]]
     argument = {"path": str(tmp_path / "v.mp4"), "rotation_deg": 0, "frames": [{"pts_s": 1.0, "boxes": boxes}]}
-    (found,) = [LookedAtFrame.model_validate(frame) for frame in json.loads(json.dumps(look(argument)))]
+    (found,) = [LookedAtFrame.model_validate(frame) for frame in json.loads(json.dumps(describe_objects(argument)))]
     assert [o.colour for o in found.objects] == ["red", "blue"]
-    values = unpacked(found.objects[0].appearance)
-    assert unpacked(packed(values)) == pytest.approx(values)
+    values = unpack_appearance(found.objects[0].appearance)
+    assert unpack_appearance(pack_appearance(values)) == pytest.approx(values)
     with pytest.raises(ValueError, match="with shape"):
-        unpacked("AAAAAAAA")
+        unpack_appearance("AAAAAAAA")
 
 
 def test_captions_say_class_colour_and_place() -> None:
-    assert caption("mug", "blue", Box(left=0, top=0, right=0.2, bottom=0.3)) == "blue mug, left, back"
-    assert caption("mug", "red", Box(left=0.8, top=0.5, right=1, bottom=0.9)) == "red mug, right, front"
+    assert describe_box("mug", "blue", Box(left=0, top=0, right=0.2, bottom=0.3)) == "blue mug, left, back"
+    assert describe_box("mug", "red", Box(left=0.8, top=0.5, right=1, bottom=0.9)) == "red mug, right, front"
 
 
 def test_calls_are_of_bounded_size() -> None:
     box = FoundBox(Box(left=0, top=0, right=1, bottom=1), "x", 1.0)
     frames = [FrameBoxes(float(n), [box] * (n % 5)) for n in range(40)]
-    parts = list(parts_of(frames, most_boxes=12))
+    parts = list(group_frames(frames, most_boxes=12))
     assert [frame for part in parts for frame in part] == frames
     assert max(sum(len(f.objects) for f in part) for part in parts) <= 12
-    assert [len(part) for part in parts_of([FrameBoxes(0.0, [box] * 99)], most_boxes=12)] == [1]
+    assert [len(part) for part in group_frames([FrameBoxes(0.0, [box] * 99)], most_boxes=12)] == [1]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reeltalk.construct.probing import Probe, ProbeSettings, middles_of
+from reeltalk.construct.probing import ModelProbe, ProbeSettings, middles_of
 from reeltalk.errors import ModelError
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.gates import GateOutcome
@@ -45,7 +45,7 @@ class Scripted:
 def test_a_turn_that_needs_the_video_passes_everywhere() -> None:
     model = Scripted(pictures="It is on the table.", text="UNKNOWN")
     settings = ProbeSettings(conditions=("blind", "history", "evidence"), frames=4)
-    results = Probe(model, frames, settings).check(DIALOGUE, 1)
+    results = ModelProbe(model, frames, settings).check(DIALOGUE, 1)
     assert [(r.gate, r.outcome.value) for r in results] == [
         ("leak.model.blind", "passed"), ("leak.model.history", "passed"), ("answerable", "passed")
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_turn_that_needs_the_video_passes_everywhere() -> None:
 
 def test_a_turn_that_is_answered_without_the_video_is_flagged() -> None:
     model = Scripted(pictures="UNKNOWN", text="B")
-    results = {r.gate: r for r in Probe(model, frames).check(DIALOGUE, 1, duration_s=16.0)}
+    results = {r.gate: r for r in ModelProbe(model, frames).check(DIALOGUE, 1, duration_s=16.0)}
     assert results["leak.model.blind"].outcome is GateOutcome.FLAGGED
     assert results["leak.model.blind"].raw == ("B",)
     assert results["leak.model.one_frame"].outcome is GateOutcome.PASSED
@@ -73,28 +73,28 @@ def test_a_model_that_fails_leaves_a_turn_unchecked() -> None:
     def fails(prompt: str, images: Sequence[bytes]) -> str:
         raise ModelError("the server is gone")
 
-    probe = Probe(fails, frames)
+    probe = ModelProbe(fails, frames)
     results = [row for index in range(2) for row in probe.check(DIALOGUE, index, duration_s=30.0)]
     assert len(results) == 10
     assert {r.outcome for r in results} == {GateOutcome.UNCHECKED}
     assert "the server is gone" in str(results[0].reason)
-    empty = Probe(lambda prompt, images: " ", None, ProbeSettings(conditions=("blind",))).check(DIALOGUE, 0)
+    empty = ModelProbe(lambda prompt, images: " ", None, ProbeSettings(conditions=("blind",))).check(DIALOGUE, 0)
     assert empty[0].outcome is GateOutcome.UNCHECKED
 
 
 def test_what_cannot_be_shown_is_unchecked() -> None:
     bare = DIALOGUE.model_copy(update={"turns": (Turn(question="What?", references=("That.",)),)})
     model = Scripted(pictures="That.", text="UNKNOWN")
-    results = {r.gate: r for r in Probe(model, frames).check(bare, 0)}
+    results = {r.gate: r for r in ModelProbe(model, frames).check(bare, 0)}
     assert results["answerable"].reason == "the turn has no evidence interval"
     assert results["leak.model.shuffled"].outcome is GateOutcome.UNCHECKED
     with pytest.raises(ValueError, match="one_frame"):
-        Probe(model)
+        ModelProbe(model)
 
 
 def test_the_prompt_is_there_in_both_languages() -> None:
     model = Scripted(pictures="", text="在桌子上。")
-    probe = Probe(model, None, ProbeSettings(conditions=("history",), language="zh"))
+    probe = ModelProbe(model, None, ProbeSettings(conditions=("history",), language="zh"))
     assert probe.signature.startswith("probe.v1#")
     assert probe.check(DIALOGUE, 1)[0].outcome is GateOutcome.PASSED
     assert "之前的对话" in model.seen[0][0]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from reeltalk.construct.quality import written_chain, written_linkages
-from reeltalk.construct.writers import Judged, Unwritten
+from reeltalk.construct.quality import write_checked_chain, write_checked_linkages
+from reeltalk.construct.writers import ChainJudgement, Unwritten
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.gates import GateOutcome
 from reeltalk.schema.media import Clip, Video
@@ -44,14 +44,14 @@ class Scripted:
         return self.found
 
 
-def judged(overall: float, *reasons: str) -> Judged:
-    return Judged(overall, {"accuracy": overall, "fluency": 99.0}, reasons)
+def judged(overall: float, *reasons: str) -> ChainJudgement:
+    return ChainJudgement(overall, {"accuracy": overall, "fluency": 99.0}, reasons)
 
 
 def run(*, chains: Sequence[Any], verdicts: Sequence[Any] = (), **options: Any) -> tuple[Scripted, Any, list[Any]]:
     scripted = Scripted(chains, verdicts)
     writer: Any = scripted
-    kept, results = written_chain(writer, VIDEO, CLIP, **options)
+    kept, results = write_checked_chain(writer, VIDEO, CLIP, **options)
     return scripted, kept, [(result.gate, result.outcome.value, result.value) for result in results]
 
 
@@ -108,7 +108,7 @@ def test_a_judge_without_reasons_still_gives_advice() -> None:
 
 def test_what_never_passes_is_kept_at_its_best_and_flagged() -> None:
     writer: Any = Scripted([chain(0), chain(1), chain(2)], [judged(60), judged(80, "dull"), judged(75)])
-    kept, results = written_chain(writer, VIDEO, CLIP)
+    kept, results = write_checked_chain(writer, VIDEO, CLIP)
     assert kept == chain(1)
     assert [(r.gate, r.value) for r in results] == [
         ("quality.attempt", 60),
@@ -134,7 +134,7 @@ def test_gate_and_number_of_rewrites_are_settings(gate: float, rewrites: int, as
 
 def test_what_cannot_be_written_leaves_its_replies() -> None:
     writer: Any = Scripted([DULL])
-    kept, (result,) = written_chain(writer, VIDEO, CLIP)
+    kept, (result,) = write_checked_chain(writer, VIDEO, CLIP)
     assert kept is None
     assert (result.gate, result.unit, result.unit_id) == ("written", "clip", "k")
     assert (result.outcome, result.reason, result.raw) == (GateOutcome.UNWRITTEN, "no JSON", ("well", "no"))
@@ -153,7 +153,7 @@ def test_a_rewrite_that_cannot_be_written_leaves_the_chain_before_it() -> None:
 
 def test_a_judge_that_cannot_be_read_leaves_the_chain_unchecked() -> None:
     writer: Any = Scripted([chain()], [DULL])
-    kept, results = written_chain(writer, VIDEO, CLIP)
+    kept, results = write_checked_chain(writer, VIDEO, CLIP)
     assert kept == chain()
     assert (results[-1].gate, results[-1].outcome) == ("quality", GateOutcome.UNCHECKED)
     assert results[-1].reason == "the judge's reply cannot be used: no JSON"
@@ -168,8 +168,8 @@ def test_a_writer_that_needs_no_judge_is_linted_only() -> None:
 
 def test_any_writer_gives_linkages() -> None:
     writer: Any = Scripted([], linkages=[])
-    assert written_linkages(writer, VIDEO, chain(), chain()) == ([], [])
+    assert write_checked_linkages(writer, VIDEO, chain(), chain()) == ([], [])
     writer = Scripted([], linkages=DULL)
-    linkages, (result,) = written_linkages(writer, VIDEO, chain(), chain())
+    linkages, (result,) = write_checked_linkages(writer, VIDEO, chain(), chain())
     assert linkages == []
     assert (result.gate, result.outcome, result.raw) == ("linkage", GateOutcome.UNWRITTEN, ("well", "no"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, structural
+from reeltalk.construct.linting import ABILITY_LABEL, ABOUT, TASK_LABEL, check_structure
 from reeltalk.construct.replies import Ability
 from reeltalk.formats import mt_video_bench_layout
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -21,7 +21,7 @@ def turn(ability: Ability = PLAIN, about: str = "video", answer: str = "A dog, a
 
 
 def problems(task: Task, *turns: Turn) -> list[str]:
-    return structural(Dialogue(id="d", video_id="v", turns=turns), task)
+    return check_structure(Dialogue(id="d", video_id="v", turns=turns), task)
 
 
 def test_labels_are_those_of_the_format() -> None:

@@ -14,15 +14,15 @@ from reeltalk.cli import run
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
-from reeltalk.construct.tagging.decide import Decision, Tagged, decide, to_review
+from reeltalk.construct.step import ConstructRun
+from reeltalk.construct.tagging.decide import TagDecision, Tagged, decide, select_for_review
 from reeltalk.construct.tagging.settings import ReviewSettings, TagSettings
 from reeltalk.construct.tagging.stage import tag
-from reeltalk.construct.tagging.turns import Asked, turns_of
+from reeltalk.construct.tagging.turns import TurnToTag, read_turns
 from reeltalk.inference.linear_tagger import TAGGED, known_vocabularies
 from reeltalk.parallel import LocalExecutor
 from reeltalk.progress import Progress
-from reeltalk.questions.asking import write_dialogues
+from reeltalk.questions.asking import write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.media import Video
 from reeltalk.store.benchmark import Benchmark
@@ -72,14 +72,14 @@ def test_one_to_three_tags_are_taken(values: dict[str, float], tags: tuple[str, 
 
 
 def sure(margin: float) -> Tagged:
-    return Tagged({TAGGED[0]: Decision(("Object",), margin)}, {TAGGED[0]: {"Object": 0.5 + margin}})
+    return Tagged({TAGGED[0]: TagDecision(("Object",), margin)}, {TAGGED[0]: {"Object": 0.5 + margin}})
 
 
 def test_the_closest_calls_are_reviewed_first_and_what_has_no_tags_before_them() -> None:
     turns = [sure(0.4), sure(0.01), Tagged({}, {}, "nothing"), sure(0.2), sure(0.05)]
-    assert to_review(turns, ReviewSettings(review_share=0.5)) == (2, 1, 4)
-    assert to_review(turns, ReviewSettings(review_share=0)) == (2,)
-    assert to_review(turns, ReviewSettings(review_band=(0.5, 0.6))) == (2, 1, 4)
+    assert select_for_review(turns, ReviewSettings(review_share=0.5)) == (2, 1, 4)
+    assert select_for_review(turns, ReviewSettings(review_share=0)) == (2,)
+    assert select_for_review(turns, ReviewSettings(review_band=(0.5, 0.6))) == (2, 1, 4)
     with pytest.raises(ValueError, match="lower one comes first"):
         ReviewSettings(review_band=(0.6, 0.5))
 
@@ -95,7 +95,7 @@ class Fixed:
         self._said: Mapping[str, Mapping[str, float]] = said
         self.asked: list[str] = []
 
-    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
         self.asked = [asked.turn.question for asked in turns]
         made = Tagged({name: decide(name, part) for name, part in self._said.items()}, self._said)
         return [
@@ -123,7 +123,7 @@ def bench(tmp_path: Path) -> Benchmark:
 
 
 def labels(benchmark: Benchmark) -> dict[tuple[str, str, int], dict[str, tuple[str, ...]]]:
-    return {asked.place: asked.turn.labels for asked in turns_of(Benchmark.open(benchmark.path))}
+    return {asked.place: asked.turn.labels for asked in read_turns(Benchmark.open(benchmark.path))}
 
 
 def test_only_what_is_lacking_is_tagged_and_marked_as_a_machines(bench: Benchmark) -> None:
@@ -137,7 +137,7 @@ def test_only_what_is_lacking_is_tagged_and_marked_as_a_machines(bench: Benchmar
     assert found["chain", "c", 0] == found["path", "p", 1] == proposed
     assert not found["dialogue", "d", 1]
     opened = Benchmark.open(bench.path)
-    assert {a.place: a.turn.extra.get("tags_verified") for a in turns_of(opened)}["chain", "c", 0] is False
+    assert {a.place: a.turn.extra.get("tags_verified") for a in read_turns(opened)}["chain", "c", 0] is False
     rows = {(row.unit_id, row.turn_index, row.vocabulary): row for row in opened.read(TAG_PROPOSALS)}
     assert len(rows) == 3 + 2 + 3 + 3
     assert rows["c", 0, TAGGED[0]].probabilities["Object"] == 0.8
@@ -203,7 +203,7 @@ def test_what_people_put_right_stays(bench: Benchmark, capsys: pytest.CaptureFix
     }
     assert found["chain", "c", 1][TAGGED[0]] == ("Character",)
     assert Benchmark.open(bench.path).rows(TAG_PROPOSALS) == 0
-    assert [a.origins[TAGGED[0]] for a in turns_of(Benchmark.open(bench.path))] == ["given"] * 5
+    assert [a.origins[TAGGED[0]] for a in read_turns(Benchmark.open(bench.path))] == ["given"] * 5
 
 
 def corrected(**fields: object) -> str:
@@ -235,7 +235,7 @@ def test_a_list_that_cannot_be_used_is_refused_with_its_line(
 def household(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A told household with dialogues whose tags are exact; copy it before writing."""
     folder = tmp_path_factory.mktemp("asked") / "household"
-    write_dialogues(told(folder, scenarios=6, seed=7, houses=3))
+    write_question_dialogues(told(folder, scenarios=6, seed=7, houses=3))
     return folder
 
 
@@ -283,13 +283,13 @@ def test_a_tagger_is_trained_measured_and_used_on_the_command_line(
 def test_tags_that_the_graph_wrote_are_given_though_nobody_verified_them(tmp_path: Path) -> None:
     benchmark = told(tmp_path / "household", scenarios=1)
     settings = ConstructSettings()
-    construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["chains"])
-    turns = turns_of(Benchmark.open(benchmark.path))
+    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)), ["chains"])
+    turns = read_turns(Benchmark.open(benchmark.path))
     assert turns
     assert {asked.turn.extra["tags_verified"] for asked in turns} == {False}
     assert {origin for asked in turns for origin in asked.origins.values()} == {"given"}
     tag(Benchmark.open(benchmark.path), Fixed(), TagSettings(), ReviewSettings())
-    assert [a.turn for a in turns_of(Benchmark.open(benchmark.path))] == [a.turn for a in turns]
+    assert [a.turn for a in read_turns(Benchmark.open(benchmark.path))] == [a.turn for a in turns]
 
 
 @pytest.mark.parametrize(

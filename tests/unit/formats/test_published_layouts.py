@@ -14,7 +14,7 @@ from told_households import told
 from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
-from reeltalk.construct.step import Run
+from reeltalk.construct.step import ConstructRun
 from reeltalk.formats.registry import load_format
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import PathStep, Turn
@@ -56,7 +56,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Content:
     told(folder, scenarios=4, seed=7)
     benchmark = Benchmark.open(folder)
     settings = ConstructSettings()
-    construct(Run(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
+    construct(ConstructRun(benchmark, settings, GraphWriter(benchmark, settings), LocalExecutor(1)))
     content = benchmark.content()
     assert {row.task for row in content.dialogues} <= {task.value for task in Task}
     # Keys that any stage may come to write, and a turn that is worded anew for its path.

@@ -12,13 +12,13 @@ from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.answer_reading import read_answer
-from reeltalk.questions.answer_words import names_in, plain, tokens_of
+from reeltalk.questions.answer_words import answer_tokens, names_in, plain_text
 from reeltalk.questions.asking import stories
 from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import fill, form_of, forms, linked_forms
+from reeltalk.questions.wording import fill_form, form_of, forms, linked_forms
 from reeltalk.schema.dialogue import AnswerKey
 from reeltalk.world.kinds import COLOURS, KINDS
 
@@ -48,7 +48,7 @@ def asked(path: Path, scenarios: int) -> Iterator[tuple[Question, AnswerKey]]:
 
 
 def words(question: Question, forms: tuple[str, ...], *, named: bool = False) -> list[str]:
-    return [phrases.sentence(fill(form, question.slots, named=named)) for form in forms]
+    return [phrases.sentence(fill_form(form, question.slots, named=named)) for form in forms]
 
 
 def answers(question: Question) -> list[str]:
@@ -97,7 +97,7 @@ def test_another_value_in_the_same_form_is_read_as_wrong(pool: list[tuple[Questi
 
 @pytest.mark.parametrize("name", sorted({*KINDS, *ROOMS}))
 def test_every_class_of_the_world_is_known_by_its_name(name: str) -> None:
-    (mention,) = names_in(tokens_of(plain(plain_name(name))), "noun", "room")
+    (mention,) = names_in(answer_tokens(plain_text(plain_name(name))), "noun", "room")
 
     assert name in mention.values
 

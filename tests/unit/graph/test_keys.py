@@ -14,7 +14,7 @@ from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import dialogue, forms, linked_forms
+from reeltalk.questions.wording import forms, linked_forms, write_dialogue
 from reeltalk.schema.dialogue import AnswerKey
 
 Asked = tuple[Question, Story, AnswerKey]
@@ -92,5 +92,5 @@ def test_a_key_holds_what_the_question_was_written_from(asked: list[Asked]) -> N
 
 def test_turns_of_dialogues_carry_their_keys(households: list[Story]) -> None:
     for seed, story in enumerate(households[:4]):
-        turns, asked = dialogue(story, split="train", seed=seed)
+        turns, asked = write_dialogue(story, split="train", seed=seed)
         assert [turn.key for turn in turns] == [answer_key(how.question, story) for how in asked]

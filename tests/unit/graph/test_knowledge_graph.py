@@ -17,9 +17,9 @@ from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.grounding import ungrounded
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries
-from reeltalk.graph.rdf import parse
-from reeltalk.graph.source import graph_texts, read_graphs
-from reeltalk.graph.telling import tell
+from reeltalk.graph.rdf import parse_rdf
+from reeltalk.graph.reading import graph_texts, read_activity, read_graphs
+from reeltalk.graph.telling import tell_scenario
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_videos_are_joined_with_their_graphs(samples: Path, tmp_path: Path) -> N
 
 def test_a_text_that_says_what_the_graph_says_has_no_claims() -> None:
     lamp = read(LAMP)
-    assert ungrounded(tell([lamp], {NAME: "bedroom"}), [lamp], {NAME: "bedroom"}) == []
+    assert ungrounded(tell_scenario([lamp], {NAME: "bedroom"}), [lamp], {NAME: "bedroom"}) == []
     good = (
         "In the bedroom, the person walks to the lamp on the desk, turns it on and then switches off the lamp again. "
     )
@@ -216,7 +216,7 @@ def test_foreign_sentences_are_found_in_real_summaries(
 ) -> None:
     """Official template texts have no claims; a sentence about another scenario's object has."""
     for name in list(scenarios)[::25]:
-        text = tell(scenarios[name], initial_rooms)
+        text = tell_scenario(scenarios[name], initial_rooms)
         assert ungrounded(text, scenarios[name], initial_rooms) == []
         assert ungrounded(text + "He plays the guitar.\n", scenarios[name], initial_rooms)
 

@@ -12,7 +12,7 @@ from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, linked_checks
 from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
-from reeltalk.questions.wording import SPLITS, forms_of, linked_forms, word
+from reeltalk.questions.wording import SPLITS, forms_of, linked_forms, word_question
 from reeltalk.schema.rewriting import catalogue
 from reeltalk.world.activities import activities
 from reeltalk.world.film import carry_out_all, clip_graphs, plan
@@ -80,7 +80,7 @@ def test_the_english_has_no_slips_that_a_rule_can_find(pairs: list[tuple[Story, 
         for question in linked_questions(story, boundary):
             for split in SPLITS:
                 assert forms_of(question.kind, split, ref=False)
-                asked = word(question, split=split, draw=draw, first=draw.random() < 0.3)
+                asked = word_question(question, split=split, draw=draw, first=draw.random() < 0.3)
                 for said in (asked.text, asked.answer):
                     assert not SLIPS.search(said), said
                     assert said[0].isupper()

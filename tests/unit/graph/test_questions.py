@@ -16,7 +16,7 @@ from reeltalk.graph.source import graph_texts
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, checks
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import SPLITS, dialogue, forms, forms_of, turn_of, word
+from reeltalk.questions.wording import SPLITS, forms, forms_of, turn_of, word_question, write_dialogue
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.labels import QuestionType, unknown_labels
 from reeltalk.store.validate import accept
@@ -55,7 +55,7 @@ def test_sparql_finds_every_answer_again(stories: list[tuple[Story, dict[str, st
 
 def test_the_checker_finds_a_wrong_answer(stories: list[tuple[Story, dict[str, str]]]) -> None:
     story, texts = stories[0]
-    turns, _ = dialogue(story, split="train", seed=1)
+    turns, _ = write_dialogue(story, split="train", seed=1)
     checker = Checker(texts)
     assert checker.disagreements(turns) == []
     wrong = [turn.model_copy(update={"extra": turn.extra | {"answer_key": "unheard of"}}) for turn in turns]
@@ -110,7 +110,7 @@ def test_the_english_has_no_slips_that_a_rule_can_find(stories: list[tuple[Story
                 for rests in (False, True):
                     if (rests and question.anchor is None) or not forms_of(question.kind, split, ref=rests):
                         continue
-                    asked = word(question, split=split, draw=draw, first=draw.random() < 0.3, rests=rests)
+                    asked = word_question(question, split=split, draw=draw, first=draw.random() < 0.3, rests=rests)
                     for said in (asked.text, asked.answer):
                         assert not SLIPS.search(said), said
                     assert asked.text[0].isupper(), asked.text
@@ -123,7 +123,7 @@ def test_the_english_has_no_slips_that_a_rule_can_find(stories: list[tuple[Story
 
 def test_turns_are_whole(stories: list[tuple[Story, dict[str, str]]]) -> None:
     for seed, (story, _) in enumerate(stories):
-        turns, asked = dialogue(story, split="dev", seed=seed, turns=12)
+        turns, asked = write_dialogue(story, split="dev", seed=seed, turns=12)
         assert len(turns) == 12
         identities = [(turn.extra["kind"], repr(turn.extra["params"])) for turn in turns]
         assert len(set(identities)) == 12, "nothing is asked twice"
@@ -151,7 +151,7 @@ def test_evidence_is_where_it_happens(stories: list[tuple[Story, dict[str, str]]
     story, _ = stories[0]
     for question in questions(story):
         turn = (
-            turn_of(word(question, split="train", draw=random.Random(0)), story, random.Random(0))
+            turn_of(word_question(question, split="train", draw=random.Random(0)), story, random.Random(0))
             if forms_of(question.kind, "train", ref=False)
             else None
         )
@@ -165,8 +165,8 @@ def test_evidence_is_where_it_happens(stories: list[tuple[Story, dict[str, str]]
 
 def test_dialogues_follow_from_their_seed(stories: list[tuple[Story, dict[str, str]]]) -> None:
     story, _ = stories[0]
-    assert dialogue(story, split="train", seed=3)[0] == dialogue(story, split="train", seed=3)[0]
-    assert dialogue(story, split="train", seed=3)[0] != dialogue(story, split="train", seed=4)[0]
+    assert write_dialogue(story, split="train", seed=3)[0] == write_dialogue(story, split="train", seed=3)[0]
+    assert write_dialogue(story, split="train", seed=3)[0] != write_dialogue(story, split="train", seed=4)[0]
 
 
 def test_released_scenarios_can_be_asked_about_too(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from reeltalk.cli import run
 from reeltalk.errors import SettingError
 from reeltalk.graph.activity import ActivityGraph, released_lengths
-from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, cards, check_scenarios
+from reeltalk.graph.reading import read_scenarios
+from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, activity_cards, check_scenarios
 from reeltalk.graph.scenario_search import Composed, apportion, compose
 from reeltalk.graph.source import read_scenarios
 from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
@@ -105,7 +106,7 @@ def test_what_cannot_be_checked_is_never_satisfied() -> None:
 def test_the_released_scenarios_hold_every_constraint_that_can_be_checked(
     shared: Path, released: dict[str, ActivityGraph], initial_rooms: dict[str, str]
 ) -> None:
-    known = cards(released, initial_rooms=initial_rooms)
+    known = activity_cards(released, initial_rooms=initial_rooms)
     composed = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
     for constraint in check_scenarios(composed, known, ComposeSettings()):
         if constraint.basis == "checked":
@@ -121,7 +122,7 @@ def test_composed_scenarios_are_as_large_as_the_released(
     seed: int, shared: Path, released: dict[str, ActivityGraph], initial_rooms: dict[str, str]
 ) -> None:
     there = read_scenarios(shared / "data/vdact/derived/scenario_to_activities.json")
-    done = compose(cards(released, initial_rooms=initial_rooms), ComposeSettings(sample=1000, seed=seed))
+    done = compose(activity_cards(released, initial_rooms=initial_rooms), ComposeSettings(sample=1000, seed=seed))
 
     def means(scenarios: dict[str, tuple[str, ...]]) -> GraphCounts:
         return mean_counts([count_scenario([released[name] for name in names]) for names in scenarios.values()])

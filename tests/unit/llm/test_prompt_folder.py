@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.cli import run
-from reeltalk.construct.prompting import prompt_group, prompts
+from reeltalk.construct.prompting import construction_prompts, prompts
 from reeltalk.errors import InputError, ReeltalkError
 from reeltalk.judge.asking import judge_prompts, our_judge_prompts
 from reeltalk.judge.settings import JudgeSettings
@@ -77,7 +77,7 @@ def test_a_prompt_that_cannot_be_used_is_refused_with_file_and_line(
 def test_files_that_are_no_prompts_are_refused(tmp_path: Path) -> None:
     def refused(folder: Path) -> str:
         with pytest.raises(ReeltalkError) as error:
-            check_folder(folder, prompt_group("en"))
+            check_folder(folder, construction_prompts("en"))
         return str(error.value)
 
     assert "no such folder" in refused(tmp_path / "gone")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reeltalk.construct.tagging.model_tagger import ModelTagging
-from reeltalk.construct.tagging.turns import Asked
+from reeltalk.construct.tagging.turns import TurnToTag
 from reeltalk.errors import ModelError
 from reeltalk.llm import Message, Prompt, Reply
 from reeltalk.review.refusals import BadValueError
@@ -204,7 +204,7 @@ class Listening:
 
 def test_people_and_models_tag_by_the_same_manual() -> None:
     model = Listening()
-    asked = Asked("chain", "c", 0, "v", Turn(question="What is it?"), (), {})
+    asked = TurnToTag("chain", "c", 0, "v", Turn(question="What is it?"), (), {})
     with pytest.raises(ModelError):
         ModelTagging([model]).tag([asked], lambda *_: None)
     assert model.heard[0].text == Prompt.load(TAGGING_MANUAL).text

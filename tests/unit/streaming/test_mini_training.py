@@ -15,7 +15,7 @@ from reeltalk.errors import BenchmarkError, InputError, ModelError
 from reeltalk.inference.mini_shape import MiniShape
 from reeltalk.inference.mini_words import ANSWER, END, QUESTION, SAYS, MiniWords
 from reeltalk.parallel.local import LocalExecutor
-from reeltalk.questions.wording import LESSONS, dialogue, split_of
+from reeltalk.questions.wording import LESSONS, split_of_form, write_dialogue
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.streaming.household import FilmedVideo, filmed_videos
 from reeltalk.streaming.lessons import Lessons
@@ -84,9 +84,9 @@ def test_where_the_eye_shall_look_lies_in_the_known_boxes(videos: list[FilmedVid
 
 def test_no_lesson_has_a_surface_form_of_another_split(videos: list[FilmedVideo]) -> None:
     for seed in range(20):
-        turns, _ = dialogue(videos[0].story(), split=LESSONS, seed=seed, turns=16)
+        turns, _ = write_dialogue(videos[0].story(), split=LESSONS, seed=seed, turns=16)
         names = [str(turn.extra["form"]).rpartition("/")[2] for turn in turns]
-        assert all(name.startswith("lesson-") or split_of(int(name)) == "train" for name in names)
+        assert all(name.startswith("lesson-") or split_of_form(int(name)) == "train" for name in names)
 
 
 def test_a_lesson_is_the_same_whenever_it_is_drawn_and_each_video_comes_once_a_round(

@@ -14,8 +14,8 @@ from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity_reading import activity_of
 from reeltalk.graph.curation import curate_triples
-from reeltalk.graph.rdf import parse, short_triples
-from reeltalk.graph.source import read_graphs
+from reeltalk.graph.rdf import parse_rdf, short_triples
+from reeltalk.graph.reading import build_activity, read_graphs
 from reeltalk.graph.statistics import count_triples, mean_counts
 from reeltalk.graph.vocabulary import CURATED_PREDICATES
 from reeltalk.parallel import LocalExecutor
@@ -56,9 +56,9 @@ def test_graphs_say_what_was_simulated(full: bool) -> None:
     for number in (1, 2, 3, 4) if full else (2,):
         house = build_house(number)
         for name, category, steps in performed(number, list(activities())[:: 1 if full else 6]):
-            triples = parse(activity_triples(house, name, category, steps), file="full.nt")
-            whole = activity_of(short_triples(triples), name=name, file="full.nt")
-            curated = activity_of(short_triples(curate_triples(triples)), name=name, file="curated.nt")
+            triples = parse_rdf(activity_triples(house, name, category, steps), file="full.nt")
+            whole = build_activity(short_triples(triples), name=name, file="full.nt")
+            curated = build_activity(short_triples(curate_triples(triples)), name=name, file="curated.nt")
             situations = [steps[0].before, *(step.after for step in steps)]
             for graph in (whole, curated):
                 assert graph.category == category

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reeltalk.construct.tagging.decide import MOST_TAGS
 from reeltalk.construct.tagging.settings import UNITS
-from reeltalk.construct.tagging.turns import TABLE_OF, UNVERIFIED, reworded, turns_of
+from reeltalk.construct.tagging.turns import TABLE_OF, UNVERIFIED, read_turns, replace_turns
 from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.inference.linear_tagger import TAGGED
 from reeltalk.schema.dialogue import Turn
@@ -48,7 +48,7 @@ class Correction(BaseModel):
         }
 
 
-def to_look_at(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
+def list_for_review(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
     """Turns that are marked for review, those without tags or margin first, then the closest calls first.
 
     Args:
@@ -65,7 +65,7 @@ def to_look_at(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
         if row.needs_review:
             by_place[row.unit, row.unit_id, row.turn_index].append(row)
     found: list[tuple[float, dict[str, Json]]] = []
-    for asked in turns_of(benchmark):
+    for asked in read_turns(benchmark):
         if not (rows := by_place.get(asked.place)):
             continue
         margins = [row.margin for row in rows if row.margin is not None]
@@ -115,7 +115,7 @@ def read_corrections(path: Path) -> list[Correction]:
     return list(found.values())
 
 
-def apply(benchmark: Benchmark, corrections: list[Correction], *, file: Path) -> int:
+def apply_corrections(benchmark: Benchmark, corrections: list[Correction], *, file: Path) -> int:
     """Give turns the tags of a list; they are given from now on, and no tagger replaces them unless told to.
 
     Args:
@@ -130,7 +130,7 @@ def apply(benchmark: Benchmark, corrections: list[Correction], *, file: Path) ->
         InputError: It names a turn that the benchmark does not hold.
         FrozenError: The benchmark is a release.
     """
-    turns = {asked.place: asked.turn for asked in turns_of(benchmark)}
+    turns = {asked.place: asked.turn for asked in read_turns(benchmark)}
     changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
     count = 0
     for row in corrections:
@@ -149,7 +149,7 @@ def apply(benchmark: Benchmark, corrections: list[Correction], *, file: Path) ->
         for unit in UNITS:
             table: Any = TABLE_OF[unit]
             if any(key[0] == unit for key in changed):
-                rows = [reworded(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
+                rows = [replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
                 writer.add(table, rows, work_of=files[table.file_name])
         entry = files.get(TAG_PROPOSALS.file_name)
         if entry is not None:

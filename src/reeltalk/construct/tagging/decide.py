@@ -14,7 +14,7 @@ TAKEN_FROM: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Decision:
+class TagDecision:
     """The tags of a turn in one vocabulary."""
 
     tags: tuple[str, ...]
@@ -23,7 +23,7 @@ class Decision:
     """By how much probabilities would have to change for other tags to be taken, 0 to 0.5."""
 
 
-def decide(vocabulary: str, probabilities: Mapping[str, float]) -> Decision:
+def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
     """The tags that are at least as likely as not: the most likely one at least, the three most likely at most.
 
     Args:
@@ -45,14 +45,14 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> Decision:
         leaves = values[count - 1] - TAKEN_FROM if count > 1 else margin
         margin = min(joins, leaves)
     taken = set(ranked[:count])
-    return Decision(tuple(tag for tag in order if tag in taken), margin)
+    return TagDecision(tuple(tag for tag in order if tag in taken), margin)
 
 
 @dataclass(frozen=True)
 class Tagged:
     """What a tagger made of one turn."""
 
-    decisions: Mapping[str, Decision]
+    decisions: Mapping[str, TagDecision]
     """By vocabulary; empty where nothing could be used."""
     probabilities: Mapping[str, Mapping[str, float]]
     """By vocabulary and tag; empty where the tagger does not say, as after a single reply of a model."""
@@ -67,7 +67,7 @@ class Tagged:
         return min((d.margin for d in self.decisions.values()), default=None) if self.probabilities else None
 
 
-def to_review(tagged: Sequence[Tagged], settings: ReviewSettings) -> tuple[int, ...]:
+def select_for_review(tagged: Sequence[Tagged], settings: ReviewSettings) -> tuple[int, ...]:
     """Places of the turns to look at: those without tags or margin first, then the closest calls.
 
     Args:

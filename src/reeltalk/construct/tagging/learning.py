@@ -9,7 +9,7 @@ import numpy as np
 
 from reeltalk import __version__
 from reeltalk.construct.tagging.decide import Tagged
-from reeltalk.construct.tagging.turns import Asked, turns_of
+from reeltalk.construct.tagging.turns import TurnToTag, read_turns
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.inference.tagger_training import Example, Fitted, Reads, train
@@ -31,7 +31,7 @@ from reeltalk.metrics.uncertainty import FEW_VIDEOS
 from reeltalk.store.benchmark import Benchmark
 
 
-def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> list[Asked]:
+def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> list[TurnToTag]:
     """The turns of several benchmarks; videos of two of them are two videos, whatever their identifiers.
 
     Args:
@@ -41,13 +41,13 @@ def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> 
     Raises:
         InputError: A table is damaged.
     """
-    found: list[Asked] = []
+    found: list[TurnToTag] = []
     for number, benchmark in enumerate(benchmarks):
-        found += [replace(asked, video_id=f"{number}/{asked.video_id}") for asked in turns_of(benchmark, split=split)]
+        found += [replace(asked, video_id=f"{number}/{asked.video_id}") for asked in read_turns(benchmark, split=split)]
     return found
 
 
-def learn(turns: Sequence[Asked], *, name: str, reads: Reads, about: str) -> Fitted:
+def learn(turns: Sequence[TurnToTag], *, name: str, reads: Reads, about: str) -> Fitted:
     """Train a tagger on turns that have reference tags; others are passed over.
 
     Probabilities are calibrated on turns whose kind of question (`extra.kind`) was held out, where all turns have one:
@@ -123,7 +123,7 @@ class Measures:
 
 
 def measure_tagger(
-    turns: Sequence[Asked],
+    turns: Sequence[TurnToTag],
     tagged: Sequence[Tagged],
     *,
     tagger: str,

@@ -13,7 +13,7 @@ from pydantic import Field
 from reeltalk.construct.prompting import without_fences
 from reeltalk.construct.replies import ReplyType
 from reeltalk.construct.tagging.decide import MOST_TAGS, Tagged, decide
-from reeltalk.construct.tagging.turns import Asked
+from reeltalk.construct.tagging.turns import TurnToTag
 from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.llm import Message, Model, ask_for
 from reeltalk.llm.prompts import PromptGroup, prompts_in
@@ -52,16 +52,16 @@ class TurnsReply(ReplyType):
 
 
 @dataclass(frozen=True)
-class Part:
+class _TurnBatch:
     """Turns of one unit that are tagged with one request."""
 
     places: tuple[int, ...]
     """Their places among all turns."""
-    turns: tuple[Asked, ...]
+    turns: tuple[TurnToTag, ...]
 
 
 @dataclass(frozen=True)
-class Given:
+class _TagReply:
     """One reply, or why it cannot be used."""
 
     tags: dict[int, TurnReply] | None
@@ -94,7 +94,7 @@ class ModelTagging:
         digest = hashlib.sha256("\n".join(depends).encode()).hexdigest()[:8]
         self.signature = f"model:{samples[0].name}#{digest}"
 
-    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
         """What most of its replies say of each turn; where a single reply was asked for, nothing tells how sure it is.
 
         Raises:
@@ -103,7 +103,7 @@ class ModelTagging:
         """
         parts = list(_parts(turns))
         work = [(part, model) for part in parts for model in self._samples]
-        given: dict[int, Given] = {}
+        given: dict[int, _TagReply] = {}
         for done, (index, reply) in enumerate(map_threads(self._ask, work, self._threads), 1):
             given[index] = reply
             progress("asking for tags", done, len(work), done / len(work))
@@ -115,7 +115,7 @@ class ModelTagging:
                 found[place] = _joined(replies, line)
         return found
 
-    def _ask(self, item: tuple[Part, Model]) -> Given:
+    def _ask(self, item: tuple[_TurnBatch, Model]) -> _TagReply:
         part, model = item
         numbers = set(range(1, len(part.turns) + 1))
 
@@ -143,26 +143,26 @@ class ModelTagging:
         messages = [Message("system", self._manual.text), Message("user", text)]
         asked = ask_for(model, messages, TurnsReply, check=complaint, repair=self._repair)
         if asked.record is None:
-            return Given(None, "; then ".join(asked.reasons), asked.replies)
-        return Given({turn.number: turn for turn in asked.record.turns})
+            return _TagReply(None, "; then ".join(asked.reasons), asked.replies)
+        return _TagReply({turn.number: turn for turn in asked.record.turns})
 
 
-def requests_for(turns: Sequence[Asked]) -> int:
+def requests_for(turns: Sequence[TurnToTag]) -> int:
     """How many requests it takes to have these turns tagged once, where every reply can be used."""
     return len(list(_parts(turns)))
 
 
-def _parts(turns: Sequence[Asked]) -> Iterator[Part]:
+def _parts(turns: Sequence[TurnToTag]) -> Iterator[_TurnBatch]:
     """Turns by unit, in parts of a length that one reply can hold; turns without a question are left out."""
     asked = [(place, turn) for place, turn in enumerate(turns) if turn.turn.question.strip()]
     for _, grouped in groupby(asked, key=lambda item: item[1].place[:2]):
         unit = list(grouped)
         for at in range(0, len(unit), TURNS_AT_ONCE):
             piece = unit[at : at + TURNS_AT_ONCE]
-            yield Part(tuple(place for place, _ in piece), tuple(turn for _, turn in piece))
+            yield _TurnBatch(tuple(place for place, _ in piece), tuple(turn for _, turn in piece))
 
 
-def _joined(replies: Sequence[Given], number: int) -> Tagged:
+def _joined(replies: Sequence[_TagReply], number: int) -> Tagged:
     """The share of usable replies that give each tag, as its probability, and the tags that follow."""
     usable = [reply.tags[number] for reply in replies if reply.tags is not None]
     if not usable:

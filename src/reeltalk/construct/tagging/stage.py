@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from reeltalk.construct.tagging.decide import Tagged, decide, to_review
+from reeltalk.construct.tagging.decide import Tagged, decide, select_for_review
 from reeltalk.construct.tagging.settings import UNITS, ReviewSettings, TagSettings
 from reeltalk.construct.tagging.turns import (
     TABLE_OF,
     UNVERIFIED,
-    Asked,
     Place,
-    reworded,
-    turns_of,
-    worded,
+    TurnToTag,
+    read_turns,
+    replace_turns,
+    worded_turns,
 )
 from reeltalk.errors import BenchmarkError
 from reeltalk.inference.linear_tagger import SHIPPED, TAGGED, LinearTagger
@@ -44,7 +44,7 @@ class Tagger(Protocol):
         """Who proposed, with a hash of all that the proposals depend on."""
         ...
 
-    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
         """What it makes of each turn, in their order.
 
         Args:
@@ -74,7 +74,7 @@ class LinearTagging:
         """
         return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.isfile(name) else Path(name)))
 
-    def tag(self, turns: Sequence[Asked], progress: Progress) -> list[Tagged]:
+    def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
         """What it makes of each turn; a turn without a question is left untagged."""
         values = self.tagger.probabilities([asked.turn.question for asked in turns], [asked.answer for asked in turns])
         found: list[Tagged] = []
@@ -98,7 +98,7 @@ DIGITS: Final = 6
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaggingResult:
     """What was tagged."""
 
     report: StageReport
@@ -113,14 +113,14 @@ class Outcome:
     """Turns by tag that was written."""
 
 
-def lacking(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list[Asked]]:
+def turns_to_tag(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list[TurnToTag]]:
     """How many turns there are, and those that would be tagged.
 
     Raises:
         BenchmarkError: There are no turns.
         InputError: A table is damaged.
     """
-    turns = turns_of(benchmark, units=settings.units)
+    turns = read_turns(benchmark, units=settings.units)
     if not turns:
         raise BenchmarkError(
             f"{benchmark.path} has no turns to tag in {', '.join(settings.units)}; "
@@ -137,7 +137,7 @@ def tag(
     *,
     write: bool = True,
     progress: Progress = unseen,
-) -> Outcome:
+) -> TaggingResult:
     """Propose tags for the turns that lack them.
 
     Args:
@@ -154,9 +154,9 @@ def tag(
         ModelError: A model cannot be asked. Nothing is written; replies are kept.
         BudgetError: A limit is reached. Nothing is written; replies are kept.
     """
-    total, turns = lacking(benchmark, settings)
+    total, turns = turns_to_tag(benchmark, settings)
     made = tagger.tag(turns, progress)
-    marked = set(to_review(made, review))
+    marked = set(select_for_review(made, review))
     proposals: list[TagProposal] = []
     changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
     counts: Counter[str] = Counter()
@@ -182,11 +182,11 @@ def tag(
             for reason, count in Counter(found.reason for found in made if found.reason).most_common()
         ),
     )
-    return Outcome(report, total, len(turns) - untagged, untagged, len(marked), dict(counts.most_common()))
+    return TaggingResult(report, total, len(turns) - untagged, untagged, len(marked), dict(counts.most_common()))
 
 
 def _rows(
-    asked: Asked, found: Tagged, wanted: Sequence[str], signature: str, to_look_at: bool
+    asked: TurnToTag, found: Tagged, wanted: Sequence[str], signature: str, to_look_at: bool
 ) -> "Sequence[TagProposal]":
     rows = []
     for number, name in enumerate(wanted):
@@ -224,8 +224,8 @@ def _write(
         table: Any = TABLE_OF[unit]
         if table.file_name not in files:
             continue
-        rows = [reworded(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
-        labels |= {(unit, row.id, index): turn.labels for row in rows for index, turn in worded(row)}
+        rows = [replace_turns(row, changed.get((unit, row.id), {})) for row in benchmark.read(table)]
+        labels |= {(unit, row.id, index): turn.labels for row in rows for index, turn in worded_turns(row)}
         if any(key[0] == unit for key in changed):
             tables[table] = rows
     kept = [

@@ -25,7 +25,7 @@ Place = tuple[TagUnit, str, int]
 
 
 @dataclass(frozen=True)
-class Asked:
+class TurnToTag:
     """A turn with where it stands."""
 
     unit: TagUnit
@@ -69,7 +69,7 @@ class Asked:
         return tuple(name for name in TAGGED if self.origins[name] in wanted)
 
 
-def turns_of(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None) -> list[Asked]:
+def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None) -> list[TurnToTag]:
     """All turns that are worded in chains and dialogues, and those that are worded anew on paths.
 
     Args:
@@ -86,27 +86,29 @@ def turns_of(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: s
     videos = None
     if split is not None:
         videos = {video.id for video in benchmark.read(VIDEOS) if video.split == split}
-    found: list[Asked] = []
+    found: list[TurnToTag] = []
     for unit in (unit for unit in UNITS if unit in units):
         for row in benchmark.read(TABLE_OF[unit]):
             if videos is not None and row.video_id not in videos:
                 continue
             before: list[Turn] = []
-            for index, turn in worded(row):
+            for index, turn in worded_turns(row):
                 origins = {name: _origin((unit, row.id, index), turn, name, proposals) for name in TAGGED}
-                found.append(Asked(unit, row.id, index, row.video_id, turn, tuple(before), origins))
+                found.append(TurnToTag(unit, row.id, index, row.video_id, turn, tuple(before), origins))
                 before.append(turn)
     return found
 
 
-def worded(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, Turn]]:
+def worded_turns(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, Turn]]:
     """Index and turn of all turns that a unit words itself."""
     if isinstance(row, DialoguePath):
         return [(index, step.turn) for index, step in enumerate(row.steps) if step.turn is not None]
     return list(enumerate(row.turns))
 
 
-def reworded(row: QAChain | Dialogue | DialoguePath, changed: Mapping[int, Turn]) -> QAChain | Dialogue | DialoguePath:
+def replace_turns(
+    row: QAChain | Dialogue | DialoguePath, changed: Mapping[int, Turn]
+) -> QAChain | Dialogue | DialoguePath:
     """The unit with other turns at some indices."""
     if isinstance(row, DialoguePath):
         steps = (

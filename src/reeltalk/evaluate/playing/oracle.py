@@ -22,7 +22,7 @@ from reeltalk.questions.checking import Checker, checks, linked_checks
 from reeltalk.questions.linked import linked_questions
 from reeltalk.questions.question import Question
 from reeltalk.questions.questions import questions
-from reeltalk.questions.wording import fill, form_of
+from reeltalk.questions.wording import fill_form, form_of
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip
 from reeltalk.schema.record import Json
@@ -208,7 +208,7 @@ def _asks(question: Question, text: str, *, outright: bool) -> bool:
     templates = spec.forms if outright else (*spec.forms, *spec.ref)
     asked = text.casefold()
     return any(
-        asked.endswith(phrases.sentence(fill(template, question.slots, named=named)).casefold())
+        asked.endswith(phrases.sentence(fill_form(template, question.slots, named=named)).casefold())
         for template in templates
         for named in (False, True)
     )
@@ -217,7 +217,7 @@ def _asks(question: Question, text: str, *, outright: bool) -> bool:
 def _in_words(question: Question, options: Sequence[str] | None) -> str:
     spec = form_of(question.kind)
     template = (spec.answers or (spec.yes if question.key == "yes" else spec.no))[0]
-    text = phrases.sentence(fill(template, question.slots, named=False))
+    text = phrases.sentence(fill_form(template, question.slots, named=False))
     if not options:
         return text
     return as_option(question.slots.get("option", text), options) or as_option(text, options) or text

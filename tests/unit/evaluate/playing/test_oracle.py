@@ -9,7 +9,7 @@ from reeltalk.evaluate.playing.oracle import OraclePlayer
 from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.metrics.agree import agrees
-from reeltalk.questions.asking import stories, write_dialogues
+from reeltalk.questions.asking import stories, write_question_dialogues
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import DIALOGUES
@@ -30,7 +30,7 @@ def household(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Benchmark
     folder = tmp_path_factory.mktemp("oracle") / "household"
     told(folder, 4 if full else 2)
     benchmark = Benchmark.open(folder)
-    write_dialogues(benchmark, per_video=2)
+    write_question_dialogues(benchmark, per_video=2)
     return Benchmark.open(folder)
 
 
