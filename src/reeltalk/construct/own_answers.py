@@ -13,7 +13,15 @@ from typing import Final
 
 from reeltalk.graph.vocabulary import ROOMS
 from reeltalk.metrics.agree import content_words, is_yes_no, polarity
-from reeltalk.questions.answer_words import ARTICLES, Mention, answer_tokens, lexicon, names_in, plain_text, verbs_in
+from reeltalk.questions.answer_words import (
+    ARTICLES,
+    Mention,
+    answer_tokens,
+    lexicon,
+    names_in,
+    normalise_answer,
+    verbs_in,
+)
 from reeltalk.schema.dialogue import AnswerKey, KeyType, Turn
 
 TELLING: Final = Path(__file__).parent / "own_answers.toml"
@@ -43,7 +51,7 @@ def own_answer(turn: Turn) -> str | None:
     Args:
         turn: A turn with a reference or a key.
     """
-    text = _CHOICES.sub(" ", plain_text(turn.question))
+    text = _CHOICES.sub(" ", normalise_answer(turn.question))
     key = turn.key or _read_key(text, turn)
     if (key is not None and key.type in _CLOSED) or (turn.key is None and _is_closed(turn)):
         return None
@@ -60,7 +68,7 @@ def _is_closed(turn: Turn) -> bool:
 
 
 def _all_said(turn: Turn) -> str | None:
-    if _CHOICES.search(plain_text(turn.question)):
+    if _CHOICES.search(normalise_answer(turn.question)):
         return None
     answer, asked = set(content_words(" ".join(turn.references[:1]))), set(content_words(turn.question))
     if not answer or len(answer & asked) < MOST_SHARED * len(answer):
@@ -73,7 +81,7 @@ def _read_key(question: str, turn: Turn) -> AnswerKey | None:
     type_ = next((name for name, pattern in _ASKS if pattern.search(question)), None)
     if type_ is None or not turn.references:
         return None
-    said = answer_tokens(plain_text(turn.references[0]))
+    said = answer_tokens(normalise_answer(turn.references[0]))
     if type_ == "count":
         values = {str(n) for n in _numbers(said)}
     else:

@@ -15,7 +15,7 @@ from reeltalk.questions.answer_words import (
     final_statement,
     is_unable,
     lexicon,
-    plain_text,
+    normalise_answer,
     strip_wrapping,
 )
 from reeltalk.schema.dialogue import AnswerKey
@@ -77,7 +77,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
         answer: As it was given, of any length.
     """
     due = " and ".join(key.values)
-    if is_unable(plain_text(strip_wrapping(answer))):
+    if is_unable(normalise_answer(strip_wrapping(answer))):
         return AnswerReading((), False, f"{UNREAD}: it tells that the model sees no video; due: {due}")
     text = final_statement(answer, question, hedged=key.type == "refusal")
     if not any(letter.isalnum() for letter in text):
@@ -87,7 +87,7 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     if key.type not in _PLAIN:
         # "In the kitchen, no, in the bedroom."
         text = _NO.split(text)[-1].removeprefix("no, ")
-    said = _READERS[key.type](answer_tokens(text), plain_text(question), key)
+    said = _READERS[key.type](answer_tokens(text), normalise_answer(question), key)
     shown = f"read: {' and '.join(said.values)[:200]}" if said.values else UNREAD
     why = f"; {said.why}" if said.why else ""
     return AnswerReading(said.values, said.right, f"{shown}; due: {due}{why}")

@@ -208,7 +208,7 @@ def strip_wrapping(answer: str) -> str:
     return _LABEL.sub("", re.sub(r"^\s*[-•]\s+", "", text)).strip()
 
 
-def plain_text(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """In lower case, without short forms, hyphens and hedges."""
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
@@ -217,7 +217,7 @@ def plain_text(text: str) -> str:
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Words, numbers and punctuation of a text that is `plain_text`, the first of them where there are many."""
+    """Words, numbers and punctuation of a text that is `normalise_answer`, the first of them where there are many."""
     return _TOKEN.findall(text[: 12 * MOST_WORDS])[:MOST_WORDS]
 
 
@@ -246,19 +246,19 @@ _ASKS: Final = re.compile(r"(?:does|do|did|is|are|was|were|has|have|can|could|wh
 
 
 def is_unable(text: str) -> bool:
-    """True where an answer tells that its model sees no video; `text` is `plain_text`."""
+    """True where an answer tells that its model sees no video; `text` is `normalise_answer`."""
     return _UNABLE.search(text) is not None
 
 
 def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
-    """The `plain_text` text of an answer without echoes of the question, its own questions, and retractions.
+    """The `normalise_answer` text of an answer without echoes of the question, its own questions, and retractions.
 
     Args:
         answer: As it was given.
         question: As it was asked.
         hedged: Keep hedges, as *it is hard to say*.
     """
-    text, asked = plain_text(strip_wrapping(answer)), plain_text(question)
+    text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
     bare = asked.rstrip("?.! ")
     if asked and text.startswith(bare):
         text = text[len(bare) :].lstrip("?.!,: ")

@@ -12,7 +12,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import ROOMS, plain_name
 from reeltalk.questions.answer_reading import read_answer
-from reeltalk.questions.answer_words import answer_tokens, names_in, plain_text
+from reeltalk.questions.answer_words import answer_tokens, names_in, normalise_answer
 from reeltalk.questions.asking import stories
 from reeltalk.questions.keys import answer_key
 from reeltalk.questions.linked import linked_questions
@@ -97,7 +97,7 @@ def test_another_value_in_the_same_form_is_read_as_wrong(pool: list[tuple[Questi
 
 @pytest.mark.parametrize("name", sorted({*KINDS, *ROOMS}))
 def test_every_class_of_the_world_is_known_by_its_name(name: str) -> None:
-    (mention,) = names_in(answer_tokens(plain_text(plain_name(name))), "noun", "room")
+    (mention,) = names_in(answer_tokens(normalise_answer(plain_name(name))), "noun", "room")
 
     assert name in mention.values
 
