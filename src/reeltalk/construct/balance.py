@@ -1,4 +1,4 @@
-"""Writing towards target shares of labels: how far one is from them, and what is missing of which label."""
+"""Target shares of labels: reading them, and measuring how far the labels of a benchmark are from them."""
 
 import tomllib
 from collections import Counter
@@ -16,13 +16,13 @@ from reeltalk.store.tables import CHAINS, DIALOGUES
 
 Balance = Literal["tags", "types"]
 Label = tuple[str, str]
-"""A vocabulary and a label of it, as `("cogme.target", "Object")`."""
+"""A vocabulary and a label in it, for example `("cogme.target", "Object")`."""
 
 BALANCED: Final[dict[Balance, tuple[str, ...]]] = {
     "tags": ("cogme.target", "cogme.content", "cogme.thinking"),
     "types": ("vdact.question_type",),
 }
-"""Vocabularies by what `--balance` is told. Each is balanced on its own: its target shares add up to 1."""
+"""Vocabularies by the value of `--balance`. Each is balanced separately: its target shares add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Shortfall:
 
     label: Label
     target: float
-    """Share wanted, of all labels of its vocabulary."""
+    """Wanted share among all labels of its vocabulary."""
     count: int
     share: float
-    """Share reached; 0 where nothing has a label of the vocabulary."""
+    """Actual share; 0 if no turn has a label of the vocabulary."""
     missing: int
-    """Labels wanting to the target share at the present number of labels, rounded up; 0 where there are enough."""
+    """Number of labels missing to the target share, at the present number of labels, rounded up; 0 if none."""
 
 
 def balanced_labels(turn: Turn, balance: Balance) -> frozenset[Label]:
-    """The labels of a turn that are balanced."""
+    """The labels of a turn in the balanced vocabularies."""
     return frozenset(
         (vocabulary, label) for vocabulary in BALANCED[balance] for label in turn.labels.get(vocabulary, ())
     )
@@ -52,11 +52,11 @@ def count_labels(labelled: Iterable[Iterable[Label]]) -> dict[Label, int]:
 
 
 def even_targets(balance: Balance, possible: Iterable[Label] | None = None) -> dict[Label, float]:
-    """The same share for every label of a vocabulary.
+    """Equal target shares for all labels of each vocabulary.
 
     Args:
         balance: Which vocabularies.
-        possible: Labels that can be reached; all known ones by default.
+        possible: Labels that can occur; all known ones by default.
     """
     if possible is None:
         labels = [(name, str(label)) for name in BALANCED[balance] for label in VOCABULARIES[name]]
@@ -67,19 +67,19 @@ def even_targets(balance: Balance, possible: Iterable[Label] | None = None) -> d
 
 
 def read_targets(path: Path, balance: Balance) -> dict[Label, float]:
-    """Target shares from a TOML file: a table a vocabulary, a share of 0 to 1 a label.
+    """Read target shares from a TOML file with one table per vocabulary and one share, 0 to 1, per label.
 
     Shares of a vocabulary need not add up to 1; they are divided by their sum.
 
     Raises:
-        InputError: It is no such file, or names a vocabulary or label that is not known; names the place.
+        InputError: The file cannot be read, or it contains an unknown label or a wrong share; the message says where.
     """
     try:
         tables = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not TOML: {error}", file=path) from None
     targets: dict[Label, float] = {}
-    # `[cogme.target]` is a table inside a table in TOML; `["cogme.target"]` is not. Both are taken.
+    # `[cogme.target]` is a table inside a table in TOML; `["cogme.target"]` is not. Both are accepted.
     for vocabulary in BALANCED[balance]:
         first, _, second = vocabulary.partition(".")
         outer = tables.get(first)
@@ -103,11 +103,11 @@ def read_targets(path: Path, balance: Balance) -> dict[Label, float]:
 
 
 def shortfall(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> list[Shortfall]:
-    """How far each label is from its target, in the order of targets.
+    """Distance of each label from its target, in the order of `targets`.
 
     Args:
-        counts: How often each label occurs.
-        targets: Share of each label in its vocabulary.
+        counts: Occurrences of each label.
+        targets: Target share of each label in its vocabulary.
     """
     totals: Counter[str] = Counter()
     for (vocabulary, _), count in counts.items():
@@ -115,14 +115,14 @@ def shortfall(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> li
     found = []
     for label, target in targets.items():
         count, total = counts.get(label, 0), totals[label[0]]
-        # Rounded first, so that 0.1 * 30 does not come out above 3.
+        # Rounded first, because 0.1 * 30 is slightly more than 3.
         missing = max(0, -int(-round(target * total, 6) // 1) - count)
         found.append(Shortfall(label, target, count, count / total if total else 0.0, missing))
     return found
 
 
 def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | None) -> list[Shortfall]:
-    """How far the chains and dialogues that were constructed are from the targets.
+    """Distance of the constructed chains and dialogues from the targets.
 
     Raises:
         InputError: The file of targets or a table is damaged.
@@ -134,7 +134,7 @@ def benchmark_shortfall(benchmark: Benchmark, balance: Balance, targets: Path | 
 
 
 def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> float:
-    """Sum of squared differences between shares and targets, 0 or more; labels without a target want 0."""
+    """Sum of squared differences between shares and targets, 0 or more. A label without a target has the target 0."""
     totals: Counter[str] = Counter()
     for (vocabulary, _), count in counts.items():
         totals[vocabulary] += count
@@ -147,7 +147,7 @@ def distance(counts: Mapping[Label, int], targets: Mapping[Label, float]) -> flo
 
 
 def format_shortfalls(found: Iterable[Shortfall]) -> Iterable[str]:
-    """What is missing of which label, most first, as lines of text."""
+    """Missing labels, most first, as lines of text."""
     missing = sorted((one for one in found if one.missing), key=lambda one: (-one.missing, one.label))
     yield (
         f"balance: {len(missing):,} labels are short of their target share" if missing else "balance: no label is short"

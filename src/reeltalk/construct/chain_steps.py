@@ -1,4 +1,4 @@
-"""SVBench's line: chains, linkages with drafts of rewriting, paths."""
+"""The steps after SVBench: chains, linkages with rewriting drafts, and paths."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from reeltalk.store.tables import CHAINS, CLIPS, LINKAGES, PATHS, REWRITES, SIGH
 
 
 def write_chains(run: ConstructRun) -> StepResult:
-    """A chain for every clip, linted, judged and sent back where a judge is not content."""
+    """A chain for every clip. Each is linted and judged, and sent back to its writer if the judge rejects it."""
     clips = run.clips()
     work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
 
@@ -35,7 +35,7 @@ def write_chains(run: ConstructRun) -> StepResult:
             run.writer, video, clip, run.settings.quality, run.settings.attempts, language=run.settings.language
         )
         if chain is not None and isinstance(run.writer, TellsReplaced):
-            gates += run.writer.replaced(chain.id)
+            gates += run.writer.list_replaced(chain.id)
         return (None if chain is None else with_tags(run, chain, gates)), gates
 
     made = StepResult({CHAINS: []})
@@ -48,7 +48,7 @@ def write_chains(run: ConstructRun) -> StepResult:
 
 
 def adjacent_chains(run: ConstructRun) -> list[tuple[Video, QAChain, QAChain]]:
-    """Chains that follow each other in a video, in the order of its clips."""
+    """Consecutive chains of each video, in the order of its clips."""
     chains = chains_by_video(run)
     return [(video, a, b) for video in run.videos() for a, b in pairwise(chains.get(video.id, ()))]
 
@@ -95,7 +95,7 @@ def _unique(rewrites: Sequence[Rewrite]) -> list[Rewrite]:
 
 
 def write_paths(run: ConstructRun) -> StepResult:
-    """Seeded walks, fixed in the benchmark, and for every link whether a walk can land where it leads."""
+    """Seeded walks along the links, and for every link a gate result: can a walk land on its target?"""
     chains = chains_by_video(run)
     linkages, rewrites = list(run.benchmark.read(LINKAGES)), list(run.benchmark.read(REWRITES))
 
@@ -136,7 +136,7 @@ def write_paths(run: ConstructRun) -> StepResult:
 
 
 def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
-    """What the writer says, where it can tell more than the rule does; a draft must not give anything away either."""
+    """Whether a path may land here. The writer decides if it can, otherwise the rule; a draft must reveal no answer."""
     if entered.reworded and _gives_away(entered):
         return Standing(False, TOLD)
     if isinstance(run.writer, ChecksEntrances):
@@ -145,7 +145,7 @@ def _stands(run: ConstructRun, video: Video, entered: Entered, before: QAChain, 
 
 
 def _gives_away(entered: Entered) -> bool:
-    """Whether a draft answers itself or a later turn, or what was asked before answers the draft."""
+    """True if a draft answers itself or a later turn, or if earlier turns answer the draft."""
     said = [(turn.question, turn.references[0]) for turn in entered.before if turn.references]
     for turn in (entered.turn, *entered.following):
         if leak_of(turn, said) is not None:

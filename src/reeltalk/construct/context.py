@@ -1,4 +1,4 @@
-"""What a model gets to see of a part of a video: frames as JPEG files, or detected objects with times as text."""
+"""What a model is shown of a part of a video: frames as JPEG files, or detected objects with times as text."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -19,20 +19,20 @@ from reeltalk.store.tables import SIGHTINGS
 from reeltalk.video.sampling import uniform
 
 KEPT: Final = 32
-"""Parts whose frames are kept: a scene is asked about for every task, and its frames decoded once."""
+"""Parts whose frames are cached. A scene is asked about once for every task; its frames are decoded once."""
 MOST_SIGHTINGS: Final = 60
-"""Lines of objects that a model without eyes is told of a part."""
+"""Most lines of objects in the text for a model that sees no images."""
 
 
 class VideoContext:
-    """Looks at the videos of a benchmark. Safe to share among threads.
+    """Shows parts of a benchmark's videos to a model. Safe to share among threads.
 
     Args:
         benchmark: Holds the videos, and the sightings for models that see no images.
-        executor: Decodes.
-        frames: Frames of a part.
-        longest_px: Longer side of a frame at most.
-        sees_images: False to leave the videos closed and tell of sightings.
+        executor: Runs the decoder.
+        frames: Number of frames for one part.
+        longest_px: Maximum of a frame's longer side in pixels.
+        sees_images: False to describe sightings in text and never open a video.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class VideoContext:
         """Frames from inside the intervals, or the objects in them.
 
         Raises:
-            BenchmarkError: The video is not at hand or cannot be decoded.
+            BenchmarkError: The video file is missing or cannot be decoded.
         """
         if not self._sees:
             return VisualContext(objects_text=self._told(video, intervals))
@@ -89,7 +89,7 @@ class VideoContext:
 
 
 def frame_times(intervals: Sequence[Interval], frames: int) -> list[float]:
-    """Moments spread over intervals by their lengths, at least one in each, in rising order."""
+    """Times in seconds, spread over intervals in proportion to their lengths, at least one in each, ascending."""
     total_s = sum(interval.duration_s for interval in intervals)
     times: set[float] = set()
     for interval in intervals:
@@ -99,10 +99,10 @@ def frame_times(intervals: Sequence[Interval], frames: int) -> list[float]:
 
 
 def video_path(benchmark: Benchmark, video: Video) -> Path:
-    """Where a video lies.
+    """Path of a video's file in the media store.
 
     Raises:
-        BenchmarkError: It is not at hand.
+        BenchmarkError: The file is not in the benchmark.
     """
     if video.sha256 is not None and video.sha256 in set(benchmark.media.names()):
         return benchmark.media.whole(video.sha256)

@@ -1,4 +1,9 @@
-"""MT-Video-Bench's line: scenes, suitability, dialogues for the six tasks with their checklists."""
+"""The steps after MT-Video-Bench (arXiv 2510.17722): scenes, their suitability, and dialogues with checklists.
+
+MT-Video-Bench merges neighbouring clips twice by their captions, and joins distant scenes by an object memory bank. Its
+prompts and thresholds are not published. Here two captions describe one scene if they share enough of their content
+words, which is deterministic, needs no model and has one threshold; a writer may decide itself (`JudgesScenes`).
+"""
 
 import random
 from collections import Counter
@@ -38,11 +43,11 @@ def overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 Alike = Callable[[str, str], bool]
-"""Whether the captions of two neighbours, the earlier first, tell one scene."""
+"""Decides if two neighbouring captions, the earlier first, describe one scene."""
 
 
 def by_words(settings: SceneSettings) -> Alike:
-    """Captions are alike where they share enough of their content words."""
+    """A rule by which captions describe one scene if they share enough of their content words."""
 
     def alike(before: str, after: str) -> bool:
         return overlap(topic_words(before), topic_words(after)) >= settings.merge_similarity
@@ -59,15 +64,18 @@ def single_scenes(
     writer: str,
     alike: Alike | None = None,
 ) -> list[Scene]:
-    """Neighbouring clips with captions alike as scenes, in order.
+    """Merge neighbouring clips with similar captions into scenes.
 
     Args:
         video_id: The video.
-        clips: Its clips in the order of time.
-        captions: By clip; one without a caption stays a scene of its own.
+        clips: Its clips in order of time.
+        captions: Captions by clip. A clip without one stays a scene of its own.
         settings: Thresholds.
-        writer: Who wrote the captions.
-        alike: Decides about two captions; by their words by default.
+        writer: Signature of the writer of the captions.
+        alike: Compares two captions; by their words by default.
+
+    Returns:
+        The scenes in order of time.
     """
     alike = alike or by_words(settings)
     groups = [([clip.id], captions.get(clip.id, "")) for clip in clips]
@@ -99,16 +107,16 @@ def cross_scenes(
     """Segments of two scenes that share objects or a theme, those with most in common first.
 
     Args:
-        scenes: Single scenes of one video in order.
-        objects: Named objects by clip, as `mug4` or an identity of the memory bank.
-        settings: How many, and the threshold of a theme.
+        scenes: Single scenes of one video in order of time.
+        objects: Names of objects by clip, for example `mug4` or an identity of the memory bank.
+        settings: The maximum number of segments and the threshold for themes.
     """
     held = [frozenset(name for clip in scene.clip_ids for name in objects.get(clip, ())) for scene in scenes]
     words = [topic_words(scene.caption) for scene in scenes]
     seen = Counter(name for names in held for name in names)
     found: list[tuple[tuple[int, int, int, int], Scene]] = []
     for a, b in combinations(range(len(scenes)), 2):
-        # What nearly every scene shows joins none of them.
+        # An object that most scenes show joins none of them.
         shared = sorted(name for name in held[a] & held[b] if seen[name] <= max(2, len(scenes) // 2))
         themes = sorted(words[a] & words[b]) if overlap(words[a], words[b]) >= settings.theme_similarity else []
         joined = (*(f"object:{name}" for name in shared), *(f"theme:{word}" for word in themes))
@@ -125,18 +133,18 @@ def cross_scenes(
             parts=(scenes[a].id, scenes[b].id),
             writer=scenes[a].writer,
         )
-        # Shared objects count before themes, scenes far apart before neighbours.
+        # Shared objects count more than themes, distant scenes more than neighbours.
         found.append(((-len(shared), -len(themes), a - b, a), scene))
     found.sort(key=lambda pair: pair[0])
     return [scene for _, scene in found[: settings.cross_per_video]]
 
 
 PROPOSED_WORDS: Final = 2
-"""Words of captions that a proposed category consists of."""
+"""Number of caption words in a proposed category."""
 
 
 def write_scenes(run: ConstructRun) -> StepResult:
-    """Clips merged by their captions, segments across scenes, and how well each suits each task."""
+    """Scenes merged from clips, segments across scenes, and the suitability of each for each task."""
     clips, made = run.clips(), StepResult({SCENES: []})
     work = [(video, clip) for video in run.videos() for clip in clips[video.id]]
 
@@ -181,7 +189,7 @@ def write_scenes(run: ConstructRun) -> StepResult:
 
 
 def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -> Alike:
-    """The writer's own word on two captions; where it gives none, they stay apart, and that is counted."""
+    """Let the writer compare captions. If it gives no answer, they stay apart and a gate result says so."""
 
     def alike(before: str, after: str) -> bool:
         said = writer.same_scene(before, after)
@@ -194,9 +202,9 @@ def _judged_alike(writer: JudgesScenes, video: Video, gates: list[GateResult]) -
 
 
 def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str, str]) -> list[GateResult]:
-    """A category for a video whose source states none, from its clips' own or the commonest words of their captions.
+    """Propose a category for a video without one: that of most clips, or the most frequent words of their captions.
 
-    It is flagged, since nobody has verified it, and never written into the video.
+    The proposal is flagged as not verified, and never written into the video.
     """
     if video.category is not None:
         return []
@@ -209,7 +217,7 @@ def propose_category(video: Video, clips: Sequence[Clip], captions: Mapping[str,
 
 
 def _sighted(run: ConstructRun) -> dict[str, frozenset[str]]:
-    """Identities of the memory bank by the clip that they are seen in."""
+    """Identities of the memory bank by clip."""
     found: dict[str, set[str]] = {}
     for sighting in run.benchmark.read(SIGHTINGS):
         if sighting.clip_id is not None:
@@ -243,7 +251,7 @@ def write_dialogues(run: ConstructRun) -> StepResult:
 def _write_task(
     run: ConstructRun, video: Video, task: Task, scenes: Sequence[Scene], taken: Counter[str], made: StepResult
 ) -> None:
-    """Dialogues for one task, about the scenes that suit it best and were written about least."""
+    """Write dialogues for one task, about the most suitable and least used scenes."""
     suited = [scene for scene in scenes if scene.suitability.get(task.value, 0) >= run.settings.suitability]
     draw = random.Random(f"scenes {run.settings.seed} {video.id} {task.value}")
     draw.shuffle(suited)
@@ -268,7 +276,7 @@ def _write_task(
 def _written(
     run: ConstructRun, video: Video, scene: Scene, task: Task, number: int, gates: list[GateResult]
 ) -> Dialogue | Unwritten:
-    """A dialogue, sent back to its writer while turns of it can be answered without the video."""
+    """Write a dialogue, and send it back while some turn can be answered without the video."""
     dialogue = run.writer.dialogue(video, scene, task, number=number)
     for _ in range(run.settings.attempts):
         leaking = leaks_of(dialogue) if not isinstance(dialogue, Unwritten) else []
@@ -281,12 +289,12 @@ def _written(
         gates += [replaced_gate(gate, "dialogue", dialogue.id, reason, turn=index) for index, gate, reason in leaking]
         dialogue = again
     if not isinstance(dialogue, Unwritten) and isinstance(run.writer, TellsReplaced):
-        gates += run.writer.replaced(dialogue.id)
+        gates += run.writer.list_replaced(dialogue.id)
     return dialogue
 
 
 def _in_turns(scenes: list[Scene], rounds: int, taken: Counter[str], task: Task) -> Iterator[tuple[int, Scene]]:
-    """Every scene once for each dialogue that is wanted, those that suit best and were taken least first."""
+    """Every scene once per wanted dialogue; the most suitable and least used come first."""
     for number in range(rounds):
         for scene in sorted(scenes, key=lambda s: (taken[s.id] - s.suitability[task.value] // 6, taken[s.id])):
             yield number, scene
@@ -310,7 +318,7 @@ def _with_checklists(
 
 
 def _is_judged(task: Task, abilities: Sequence[str]) -> bool:
-    """MT-Video-Bench judges the rounds of the ability; all rounds where topics shift or interest is won back."""
+    """MT-Video-Bench judges rounds of the tested ability; in topic shifting and proactive interaction, all rounds."""
     return task in (Task.TOPIC_SHIFTING, Task.PROACTIVE_INTERACTION) or task.value in abilities
 
 

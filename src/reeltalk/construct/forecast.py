@@ -1,4 +1,4 @@
-"""What construction with a language model will ask, before anything is spent."""
+"""Estimates the requests, tokens and cost of construction with a language model before anything is spent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from reeltalk.schema.media import Clip, Video
 
 CHARACTERS_A_TOKEN: Final = {"en": 4.0, "zh": 1.5}
 TURN_TOKENS: Final = 40
-"""A question with its answer."""
+"""Tokens of a question with its answer."""
 ROUNDS: Final = 6.5
-"""Mean of 5 to 8."""
+"""Mean number of rounds of a dialogue, which has 5 to 8."""
 JUDGED_ROUNDS: Final = 3.0
-"""Rounds of a dialogue that get a checklist."""
+"""Mean number of rounds of a dialogue that get a checklist."""
 SCENES_A_CLIP: Final = 0.7
 REPLIES: Final = {
     "chain": 450, "quality": 250, "linkages": 700, "rewrite": 200, "standing": 50, "caption": 120,
     "suitability": 60,
     "dialogue": 800, "checklist": 200, "checklist_self_check": 120, "merge": 60, "tags": 500, "probe": 30,
 }  # fmt: skip
-"""Tokens of a usual reply."""
+"""Typical tokens of a reply, by prompt."""
 
 
 @dataclass(frozen=True)
 class RequestEstimate:
-    """The requests of one kind."""
+    """Expected requests with one prompt."""
 
     what: str
     calls: int
@@ -42,24 +42,24 @@ class RequestEstimate:
 
 @dataclass(frozen=True)
 class ConstructionForecast:
-    """All requests that are expected, and the most there can be."""
+    """Expected requests, and an upper bound."""
 
     lines: tuple[RequestEstimate, ...]
     most_calls: int
-    """Where every chain and dialogue is sent back as often as it may be and every reply is repaired once."""
+    """Requests if every chain and dialogue is sent back as often as allowed, and every reply is repaired once."""
 
     @property
     def calls(self) -> int:
-        """Requests in all."""
+        """Total requests."""
         return sum(line.calls for line in self.lines)
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Tokens of prompts and of replies."""
+        """Total tokens of prompts, and of replies."""
         return sum(line.tokens_in for line in self.lines), sum(line.tokens_out for line in self.lines)
 
     def cost(self, prices: Prices) -> float:
-        """What they cost."""
+        """Cost of the expected requests."""
         return prices.cost(*self.tokens)
 
 
@@ -73,20 +73,20 @@ def forecast_construction(
     steps: Iterable[Step] = STEPS,
     own_prompts: Path | None = None,
 ) -> ConstructionForecast:
-    """Count what a run will ask.
+    """Estimate the requests of a run.
 
     Args:
-        clips: By video, those that are written about.
-        settings: As for `construct`.
-        sees_images: Whether the model is shown frames.
+        clips: Clips to write about, by video.
+        settings: Settings of `construct`.
+        sees_images: True if the model gets frames.
         image_tokens: Tokens of one frame.
-        probe: Whether a model is asked about every turn as a gate.
-        steps: Which steps are run.
-        own_prompts: A folder of prompts in place of ours.
+        probe: True if a model checks every turn as a gate.
+        steps: Steps to run.
+        own_prompts: A folder of prompts to use instead of ours.
 
     Raises:
-        SettingError: There is no such folder.
-        InputError: A prompt of it cannot stand in the place of ours.
+        SettingError: The folder does not exist.
+        InputError: A prompt in it cannot replace ours.
     """
     known = prompts(settings.language, own_prompts)
     wanted = set(steps)
@@ -113,7 +113,7 @@ def forecast_construction(
     ]
     if probe:
         asked = round(count * (settings.min_turns + settings.max_turns) / 2 + dialogues * ROUNDS)
-        # Blind and from the history without frames; with one frame, with shuffled ones and with the evidence.
+        # Two conditions without frames (blind, history), three with frames (one, shuffled, evidence).
         planned.append(("gates", "probe", asked * (5 if sees_images else 2), sees_images, told // 2))
     lines = []
     for step, name, calls, shown, more in planned:
@@ -122,7 +122,7 @@ def forecast_construction(
         images = settings.frames * calls if shown and sees_images else 0
         own = round(_prompt_characters(name, known) / CHARACTERS_A_TOKEN[settings.language]) + more
         lines.append(RequestEstimate(name, calls, images, own * calls + images * image_tokens, REPLIES[name] * calls))
-    # A chain that is sent back is written and judged again, a dialogue is written again.
+    # A chain that is sent back is written and judged again; a dialogue is only written again.
     again = 2 * count * ("chains" in wanted) + dialogues * ("dialogues" in wanted)
     most = 2 * (sum(line.calls for line in lines) + settings.attempts * again)
     return ConstructionForecast(tuple(lines), most)
@@ -130,7 +130,7 @@ def forecast_construction(
 
 def _prompt_characters(name: str, known: Prompts) -> int:
     if name == "dialogue":
-        # A task's own part and its example are sent with the common part.
+        # The part for the task and its example are sent with the common part.
         of_tasks = sum(len(known[f"{part}_{task.value}"].text) for part in ("dialogue", "example") for task in Task)
         return len(known[name].text) + round(of_tasks / len(Task))
     return len(known[name].text)
@@ -139,7 +139,7 @@ def _prompt_characters(name: str, known: Prompts) -> int:
 def format_construction_forecast(
     found: ConstructionForecast, videos: Iterable[Video], prices: Prices | None
 ) -> Iterable[str]:
-    """The forecast as lines of text."""
+    """The estimate as lines of text."""
     yield f"{len(list(videos)):,} videos; requests by kind, with prompt and reply tokens:"
     for line in found.lines:
         images = f", {line.images:,} images" if line.images else ""

@@ -1,4 +1,7 @@
-"""The gates: which turns can be answered without the video, which cannot be answered with it, which are too easy."""
+"""The gates step: finds turns that need no video, turns that the video does not answer, and turns that are too easy.
+
+A turn is too easy if many of the given runs answer it correctly.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,11 +25,11 @@ from reeltalk.store.tables import CHAINS, CLIPS, DIALOGUES, GATES, VIDEOS
 
 DIFFICULTY: Final = "difficulty"
 Item = tuple[str, int]
-"""A turn: the dialogue or chain, and its index from 0."""
+"""A turn, as (identifier of its dialogue or chain, index from 0)."""
 
 
 class DifficultySettings(BaseModel):
-    """What makes a turn too easy, and what becomes of it."""
+    """When a turn is too easy, and what happens to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -41,14 +44,14 @@ class DifficultySettings(BaseModel):
 
 
 def read_correct(runs: Sequence[Path], settings: DifficultySettings) -> dict[str, dict[Item, bool]]:
-    """Which turns each model of the runs answers correctly; a model of a second run of one name is told apart by it.
+    """Which turns each model of the runs answers correctly, by model. A model that occurs twice gets its run's path.
 
     Args:
         runs: Run folders.
         settings: Metric and threshold.
 
     Raises:
-        BenchmarkError: A folder is no run, or its scores do not follow its answers.
+        BenchmarkError: A folder is not a run, or its scores are not in the order of its answers.
         SettingError: A run has no scores of the metric.
         InputError: A file of a run is damaged.
     """
@@ -56,7 +59,7 @@ def read_correct(runs: Sequence[Path], settings: DifficultySettings) -> dict[str
     for path in runs:
         run = read_run(path)
         models: dict[str, dict[Item, bool]] = {}
-        # Both files hold the same rows in the same order; nothing else ties an item to its dialogue and turn.
+        # Both files hold the same rows in the same order; only the answers name dialogue and turn.
         rows = zip(run.answers(), run.item_scores(), strict=False)
         for answer, scores in rows:
             if (answer.model, answer.item_id) != (scores.model, scores.item_id):
@@ -82,18 +85,18 @@ def check_difficulty(
     *,
     unit: Literal["dialogue", "chain", "path"] = "dialogue",
 ) -> list[GateResult]:
-    """Check every turn that some model answered.
+    """Check every turn that at least one model answered.
 
     Args:
-        correct: Whether a model answers a turn correctly, by model and turn.
-        settings: How many must, and what becomes of it.
-        unit: What the turns belong to.
+        correct: True for each turn that a model answers correctly, by model and turn.
+        settings: Number of models that must be correct, and what happens to the turn.
+        unit: Kind of unit that the turns belong to.
 
     Returns:
-        A result a turn, in the order of units and turns: `unchecked` where fewer models answered it than are needed.
+        One result per turn, in the order of units and turns; `unchecked` if too few models answered it.
 
     Raises:
-        SettingError: More models are needed than are given.
+        SettingError: The settings require more models than are given.
     """
     settings = settings or DifficultySettings()
     if settings.at_least > len(correct):
@@ -118,11 +121,11 @@ def check_difficulty(
 
 
 MOST: Final = 0.5
-"""A dialogue is too easy as a whole where more than this share of its turns is."""
+"""A dialogue is too easy if more than this share of its turns is."""
 
 
 def check_gates(run: ConstructRun) -> StepResult:
-    """Ask every turn without the video, by baselines and by a model where one is given, and keep to the limits."""
+    """Check all turns with baselines, with a model if one is given, and with the given runs."""
     dialogues: list[Dialogue] = run.ours(DIALOGUES)
     conversations: list[Conversation] = [*run.ours(CHAINS), *dialogues]
     settings = LeakSettings(max_context_share=run.settings.max_leaking)
@@ -136,7 +139,7 @@ def check_gates(run: ConstructRun) -> StepResult:
 
 
 def _probed(run: ConstructRun, conversations: Sequence[Conversation]) -> list[GateResult]:
-    """What a model answers when it sees less than the video, and when it sees the evidence."""
+    """Results of a model that sees less than the video, and of one that sees the evidence."""
     if run.probe is None:
         return []
     videos = {str(video.id): video for video in run.videos()}
@@ -160,7 +163,7 @@ def _probed(run: ConstructRun, conversations: Sequence[Conversation]) -> list[Ga
 def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
     def frames(video_id: str, times_s: Sequence[float]) -> list[bytes]:
         video = videos[video_id]
-        # A decoder goes forward; shuffled moments are put back into their order afterwards.
+        # The decoder moves forward in time; shuffled times get their order back afterwards.
         found = read_frames(
             video_path(run.benchmark, video),
             sorted(times_s),
@@ -175,7 +178,7 @@ def _frames_of(run: ConstructRun, videos: dict[str, Video]) -> FramesAt:
 
 
 def _too_easy(run: ConstructRun, dialogues: Sequence[Dialogue]) -> list[GateResult]:
-    """Turns that at least k of the given runs answer correctly, and dialogues that consist of such turns."""
+    """Results for turns that enough runs answer correctly, and for dialogues that consist mostly of such turns."""
     if not run.runs:
         return []
     correct = read_correct(run.runs, DifficultySettings())

@@ -1,4 +1,7 @@
-"""Question chains from a graph: each turn after the first rests on the answer before it (SVBench)."""
+"""Question chains from a graph: each turn after the first depends on the answer before it (SVBench).
+
+Facts record what a question and its answer tell, so that no later turn asks for something already told.
+"""
 
 import random
 from collections import Counter
@@ -11,7 +14,7 @@ from reeltalk.questions.questions import questions
 from reeltalk.questions.wording import WordedQuestion, forms_of, identity, rests_on, word_question
 
 Told = tuple[str, str]
-"""A fact by its sort and what it is about, as `("event", "12")` or `("put", "mug4")`."""
+"""A fact: its kind and its subject, for example `("event", "12")` or `("put", "mug4")`."""
 
 _ACTION_ANSWERS: Final = frozenset(
     {"next_action", "previous_action", "first_in_room", "use", "why_walk", "why_room", "thing_after", "order"}
@@ -31,7 +34,7 @@ _OF_SIGNATURE: Final = {"times": "times", "acts": "acts", "duration": "duration"
 
 
 def asked_facts(question: Question) -> frozenset[Told]:
-    """What the answer tells that was not in the question."""
+    """The facts that the answer adds to the question."""
     kind, params = question.kind, question.params
     if kind in _ACTION_ANSWERS and question.focus_event is not None:
         return frozenset({("event", str(question.focus_event))})
@@ -45,7 +48,7 @@ def asked_facts(question: Question) -> frozenset[Told]:
 
 
 def known_facts(question: Question) -> frozenset[Told]:
-    """All that is known once the question was asked and answered: the answer, and what the question gave away."""
+    """All facts known after the question was asked and answered: those of the answer and those of the question."""
     told: set[Told] = set(asked_facts(question))
     for event in question.evidence:
         shown = question.kind not in ("times", "things_count", "what_else", "duration") or len(question.evidence) == 1
@@ -66,14 +69,19 @@ def known_facts(question: Question) -> frozenset[Told]:
 
 
 def is_news(question: Question, told: Iterable[Told]) -> bool:
-    """True where nothing that was told before answers the question."""
+    """True if no earlier fact answers the question.
+
+    Args:
+        question: A question that may be asked.
+        told: Facts of all earlier turns, from `known_facts`.
+    """
     known, wanted = frozenset(told), asked_facts(question)
     if wanted & known:
         return False
-    # One room is asked for once: whoever was told it guesses it the next time.
+    # Each room is asked for once: after that it is easy to guess.
     if question.kind == "which_room" and ("in", question.key) in known:
         return False
-    # Where it was, where it ends up, and whether that is the same place: any two of them give the third.
+    # Where a thing was, where it ends up, and whether the two are one place: any two of these answer the third.
     trio = {("from", name) for _, name in wanted} | {("put", name) for _, name in wanted}
     trio |= {("back", name) for _, name in wanted}
     return not (wanted & trio and len(known & trio) > 1)
@@ -82,26 +90,26 @@ def is_news(question: Question, told: Iterable[Told]) -> bool:
 LEFT_OUT: Final = frozenset(
     {"video_length", "people_count", "unknown_person", "opinion", "never_handled", "rooms_count", "acts"}
 )
-"""Kinds about the video as a whole, about nothing in it, or closed from the start: no matter for a chain."""
+"""Kinds that do not fit a chain: about the whole video, about nothing in it, or always closed."""
 MOST: Final = {"next_action": 2, "previous_action": 2, "thing_after": 2, "where_put": 2, "where_from": 2, "use": 2}
-"""Questions of a kind in one chain; one of any other."""
+"""Most questions of a kind in one chain; one for every other kind."""
 CLOSED: Final = frozenset({"yes_no", "choice"})
-"""Sorts of answers that a question names: a chain's questions are open (SVBench), so one of it may be closed."""
+"""Answer types of closed questions. A chain's questions are open (SVBench); at most one of them is closed."""
 LOOKED_AT: Final = 4000
-"""Partial chains that are looked at before a length is given up."""
+"""Partial chains that the search visits before it gives up a length."""
 
 
 def chain_questions(
     story: Story, *, split: str, seed: str, lengths: Sequence[int], without: Collection[str] = ()
 ) -> list[Question] | None:
-    """Questions each of which rests on the one before, or None where a story gives no chain of any of the lengths.
+    """Questions that each depend on the one before; None if the story gives no chain of any of the lengths.
 
     Args:
-        story: The clip.
-        split: Whose surface forms are used.
-        seed: Decides among the chains there are.
-        lengths: How many turns, the wanted length first.
-        without: Questions that are not asked, by `question_id`.
+        story: The events of the clip.
+        split: The split whose surface forms are used.
+        seed: Chooses among the possible chains.
+        lengths: Numbers of turns to try, the preferred one first.
+        without: Identifiers, from `question_id`, of questions to leave out.
     """
     draw = random.Random(f"chain {seed}")
     pool = [q for q in questions(story, seed=draw.getrandbits(32)) if q.kind not in LEFT_OUT and not is_guessable(q)]
@@ -114,12 +122,12 @@ def chain_questions(
 
 
 def question_id(question: Question) -> str:
-    """Tells a question apart from all others of its story."""
+    """An identifier that is unique among the questions of a story."""
     return f"{question.kind} {identity(question)}"
 
 
 class _Search:
-    """Depth first, in a seeded order that prefers kinds not used yet."""
+    """Depth-first search in a seeded order that prefers kinds not yet used."""
 
     def __init__(self, pool: Sequence[Question], split: str, draw: random.Random, length: int) -> None:
         self.draw, self.length = draw, length
@@ -128,7 +136,7 @@ class _Search:
         self.looked_at = 0
 
     def run(self) -> list[Question] | None:
-        # A chain goes on in time, so it begins in the first half where it can.
+        # A chain moves forward in time, so it starts in the first half if it can.
         half = max(map(_starts, self.starts), default=0) / 2
         for start in sorted(self._ordered(self.starts, Counter()), key=lambda q: _starts(q) > half):
             found = self._extend([start], known_facts(start), Counter({start.kind: 1}))
@@ -154,7 +162,7 @@ class _Search:
             and (q.kind, identity(q)) not in used
             and is_news(q, told)
         ]
-        # What goes on in time comes before what goes back.
+        # Questions about later events come before those about earlier ones.
         now = _starts(chain[-1])
         ordered = sorted(self._ordered(following, kinds), key=lambda q: _starts(q) < now)
         for question in ordered:
@@ -164,7 +172,7 @@ class _Search:
         return None
 
     def _ordered(self, options: Sequence[Question], kinds: Counter[str]) -> list[Question]:
-        """Rare kinds first: a kind with many questions would else come first most of the time."""
+        """Rare kinds first; otherwise a kind with many questions would come first most of the time."""
         many = Counter(question.kind for question in options)
         drawn = [(self.draw.random() ** many[q.kind], n, q) for n, q in enumerate(options)]
         return [q for _, _, q in sorted(drawn, key=lambda d: (kinds[d[2].kind], -d[0], d[1]))]
@@ -179,19 +187,19 @@ def _names_something(question: Question) -> bool:
 
 
 def is_guessable(question: Question) -> bool:
-    """True for a count of one, since nearly everything happens once, and for the order of two acts on one object."""
+    """True for a count of one, since most things happen once, and for the order of two acts on one object."""
     if question.kind == "order":
         return len({event.main for event in question.evidence}) == 1
     return question.kind == "times" and question.key == "1"
 
 
 def word_chain(chain: Sequence[Question], *, split: str, seed: str) -> list[WordedQuestion]:
-    """A chain in words: the first turn asks outright, the others rest on the one before; no two are worded alike.
+    """Put a chain into words: the first turn names its subject, the others refer back; no two texts are equal.
 
     Args:
         chain: The questions.
-        split: Whose surface forms are used.
-        seed: Decides among the forms.
+        split: The split whose surface forms are used.
+        seed: Chooses among the forms.
     """
     draw = random.Random(f"words {seed}")
     asked: list[WordedQuestion] = []

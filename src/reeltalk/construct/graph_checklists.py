@@ -1,8 +1,10 @@
-"""Checklists from a graph: five yes/no items, four expected Yes and one No, that the reference answer itself passes.
+"""What the rounds of a graph's dialogues say, and checklists made from it.
 
-The items are MT-Video-Bench's in kind (arXiv 2510.17722): facts of the answer and one that is turned round. Most
-answers of a graph are a single fact, which is asked for from four sides, so that they earn all or nothing. No item is
-generic: each names what is due, and a reply that does not say it fails all five. An empty answer gets the floor.
+A `Statement` says a question and its answer in words that need no other turn; recall, summaries and checklists use it.
+A checklist has five yes/no items, four expected Yes and one No, and the reference answer passes it. Its items are of
+MT-Video-Bench's kind (arXiv 2510.17722): facts of the answer, and one false fact. Most answers of a graph are a single
+fact, which four items ask for in different ways, so an answer earns all points or none. Each item names the expected
+value, so an answer without it fails all five.
 """
 
 import re
@@ -25,7 +27,7 @@ STATEMENTS: Final = Path(__file__).parent / "statements.toml"
 
 
 class StatementForms(BaseModel):
-    """The words for one kind of question."""
+    """Templates of the clauses for one kind of question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,29 +42,28 @@ class Statement:
     """An answer as a clause of its own."""
 
     about: str
-    """What was asked, as `where the person puts the mug`."""
+    """The question as a clause, for example `where the person puts the mug`."""
     says: str
-    """The answer, as `the person puts the mug on the table`."""
+    """The answer, for example `the person puts the mug on the table`."""
     wrong: str
     """A clause that contradicts it."""
     value: str | None
-    """What it comes down to, as `on the table`; None where the question is closed or asks for no single value."""
+    """The value alone, for example `on the table`; None if the question is closed or asks for no single value."""
 
 
 @cache
 def statement_forms() -> Mapping[str, StatementForms]:
-    """Forms by kind of question."""
+    """Templates by kind of question."""
     raw = tomllib.loads(STATEMENTS.read_text(encoding="utf-8"))
     return {kind: StatementForms.model_validate(forms) for kind, forms in raw.items()}
 
 
 def statement_of(question: Question, *, other: str = "something else entirely") -> Statement:
-    """What a question and its answer say.
+    """The statement that a question and its answer make.
 
     Args:
         question: A question about one scene.
-        other: What takes the place of the right value in the contradicting clause, where the question has no
-            distractors.
+        other: Replaces the right value in the contradicting clause if the question has no distractors.
     """
     forms = statement_forms()[question.kind]
     positive = question.key != "no" or forms.denies is None
@@ -82,7 +83,7 @@ def _clause(form: str, slots: Mapping[str, str]) -> str:
 
 
 def join_statements(says: Sequence[str]) -> str:
-    """Several clauses as sentences."""
+    """Clauses as sentences."""
     return " ".join(phrases.sentence(f"{clause}.") for clause in says)
 
 
@@ -106,22 +107,22 @@ class Topic(BaseModel):
 
 @dataclass(frozen=True)
 class GraphRound:
-    """A round, and what its checklist is made from."""
+    """A round of a dialogue, and the facts for its checklist."""
 
     turn: Turn
     says: tuple[Statement, ...] = ()
-    """What it says about the video, or repeats of earlier rounds."""
+    """Statements about the video that it makes, or repeats from earlier rounds."""
     topic: Topic | None = None
 
 
 @cache
 def item_forms() -> dict[str, Any]:
-    """The words of the items."""
+    """Templates of the items."""
     return dict(tomllib.loads(FORMS.read_text(encoding="utf-8")))
 
 
 def graph_checklist(made: GraphRound) -> Checklist | Unwritten:
-    """The checklist of a round, or why its reference answer would not pass one."""
+    """The checklist of a round, or the reason why its reference answer would not pass one."""
     forms, kind = item_forms(), str(made.turn.extra.get("kind"))
     reference = made.turn.references[0]
     if made.topic is not None:
@@ -157,7 +158,7 @@ def _about_one(made: GraphRound, said: Statement, kind: str) -> tuple[list[str],
     number = re.search(r"round (\d+)", made.turn.references[0])
     slots = {"says": said.says, "about": said.about, "wrong": said.wrong, "number": number[1] if number else "1"}
     slots["value"] = said.value or ""
-    # What something is cleaned with is told as a thing.
+    # The answer to "how does he clean it" is an object, the tool.
     answer_type = "object" if kind == "how_clean" else str(made.turn.extra.get("answer_type"))
     sort = {"recall": "recall", "recall_first": "recall", "neutral": "neutral"}.get(kind)
     sort = sort or ("refusal" if answer_type == "refusal" else None)

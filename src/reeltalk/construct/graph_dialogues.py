@@ -1,4 +1,4 @@
-"""Dialogues for MT-Video-Bench's six tasks from a graph: exact, of 5 to 8 rounds, about one scene or several."""
+"""Dialogues from a graph for MT-Video-Bench's six tasks: exact, with 5 to 8 rounds, about one or several scenes."""
 
 import random
 import tomllib
@@ -43,17 +43,17 @@ LOCAL: Final = frozenset(
         "puts_back", "closes_again", "thing_after", "tool", "how_clean", "why_walk", "why_room", "duration", "order",
     }
 )  # fmt: skip
-"""Kinds whose answer lies in what they name, so that they can be asked about parts of a video."""
+"""Kinds whose answer depends only on what they name, so they can be asked about a part of a video."""
 ELSE: Final = {"object": "a suitcase", "place": "in a suitcase", "list": "a suitcase"}
-"""What is certainly not so, where a story has too few things to choose a wrong one from; no house has any."""
+"""Wrong values for a story with too few things to choose one from. No house contains these."""
 LEAST_REFERRING: Final = 3
-"""Rounds of a dialogue about reference that rest on the round before."""
+"""Fewest rounds that refer to the round before in a dialogue for object reference."""
 FOLLOW_UP_SHARE: Final = 0.4
-"""How often a round rests on the one before where it can, in tasks that are not about reference."""
+"""Probability that a round refers to the one before if it can, in the other tasks."""
 
 
 class RoundForms(BaseModel):
-    """The words of one sort of round."""
+    """Templates for one sort of round."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,27 +63,27 @@ class RoundForms(BaseModel):
 
 @cache
 def round_forms() -> Mapping[str, RoundForms]:
-    """Rounds that ask for no single fact, by sort."""
+    """Templates of rounds that ask for no single fact, by sort."""
     raw = tomllib.loads((FOLDER / "rounds.toml").read_text(encoding="utf-8"))
     return {name: RoundForms.model_validate(forms) for name, forms in raw.items()}
 
 
 @cache
 def topics() -> tuple[Topic, ...]:
-    """General knowledge for topic shifting."""
+    """Questions of general knowledge for topic shifting."""
     raw = tomllib.loads((FOLDER / "knowledge.toml").read_text(encoding="utf-8"))
     return tuple(Topic.model_validate(topic) for topic in raw["topic"])
 
 
 class Maker:
-    """Puts dialogues about one part of a video together.
+    """Composes dialogues about one part of a video.
 
     Args:
-        part: What the questions are about.
-        split: Whose surface forms are used.
-        seed: Decides what is asked and how.
-        shown: The activities that are shown, by their places in the story, where the story reaches beyond them.
-        objects: What a cross-scene dialogue is centred on.
+        part: The clips that the questions are about.
+        split: The split whose surface forms are used.
+        seed: Chooses questions and wordings.
+        shown: Indices of the activities that the dialogue may ask about, if the story contains more than those.
+        objects: Objects that a cross-scene dialogue prefers to ask about.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Maker:
         self.pool = [q for q in pool if q.kind not in LEFT_OUT | REFUSALS and not is_guessable(q) and self._is_shown(q)]
         self.refusals = [q for q in pool if q.kind in REFUSALS and self._is_shown(q)]
         self.draw.shuffle(self.pool)
-        # Those about the shared objects come first; sorting keeps the drawn order otherwise.
+        # Questions about the shared objects come first; the sort is stable.
         self.pool.sort(key=lambda q: not objects & _objects_of(q))
         self._reset()
 
@@ -114,16 +114,16 @@ class Maker:
         self._said: set[str] = set()
         self._last: Question | None = None
         self.passed_over: list[tuple[int, str, str]] = []
-        """Questions that were not asked: before which round, the gate that each would not pass, and why."""
+        """Questions that were not asked: index of the round, the gate that each failed, and the reason."""
 
     @property
     def story(self) -> Story:
-        """The events that are asked about."""
+        """The events of the part."""
         return self.part.story
 
     @property
     def material(self) -> int:
-        """How many questions there are to ask outright; the more, the better a part suits dialogues."""
+        """Number of questions that need no earlier turn. The more, the more suitable the part."""
         return sum(bool(form_of(question.kind).forms) for question in self.pool)
 
     def _is_shown(self, question: Question) -> bool:
@@ -135,7 +135,7 @@ class Maker:
         return question.kind in LOCAL and bool(inside) and all(inside)
 
     def dialogue(self, task: Task) -> list[GraphRound] | str:
-        """The rounds of a dialogue for a task, or why there are none."""
+        """The rounds of a dialogue for a task, or the reason why there are none."""
         wanted = self.draw.randint(5, 8)
         for count in dict.fromkeys((wanted, 6, 5)):
             self._reset()
@@ -151,10 +151,13 @@ class Maker:
         shown: bool = False,
         without: Sequence[Question] = (),
     ) -> tuple[Question, bool] | None:
-        """A question that nothing said so far answers, of a kind asked least, and whether it rests on the last.
+        """Choose a question of a least asked kind that nothing said so far answers; tell if it refers to the last one.
 
-        One that leads on comes before others where `leads`; only one that events show will do where `shown`; none of
-        `without`.
+        Args:
+            follow: True to refer to the last question, False not to, None for either.
+            leads: Prefer a question that a later one can refer to.
+            shown: Only questions with events as evidence.
+            without: Questions not to choose.
         """
         asked = {(q.kind, identity(q)) for q in (*self._asked, *without)}
         new = [q for q in self.pool if (q.kind, identity(q)) not in asked and is_news(q, self._told)]
@@ -180,13 +183,13 @@ class Maker:
         leads: bool = False,
         opening: str = "{question}",
     ) -> bool:
-        """Add a round about the video; false where there is nothing new to ask.
+        """Add a round about the video; False if there is nothing new to ask.
 
         Args:
             task: The ability that the round tests.
-            follow: True for a question that rests on the round before, false for one that does not; None for either.
-            leads: True to prefer a question that a later one can rest on.
-            opening: What leads to the question.
+            follow: True for a question that refers to the round before, False for one that does not, None for either.
+            leads: True to prefer a question that a later one can refer to.
+            opening: Template of the user's turn; contains `{question}`.
         """
         leaking: list[Question] = []
         while (chosen := self._choose(follow=follow, leads=leads, without=leaking)) is not None:
@@ -209,7 +212,7 @@ class Maker:
         return False
 
     def refusal(self) -> bool:
-        """Add a round that cannot be answered from the video."""
+        """Add a round that the video cannot answer; False if there is none left."""
         options = [q for q in self.refusals if q not in self._asked]
         if not options:
             return False
@@ -219,7 +222,7 @@ class Maker:
         said = statement_of(question)
         reference = phrases.sentence(f"{said.says}, so this cannot be answered.")
         self._add(asked, self._turn(asked, "{question}", reference, Task.ANSWER_REFUSAL), said)
-        # A refusal tells nothing that a later question could rest on.
+        # No later question can refer to a refusal.
         self._last = None
         return True
 
@@ -231,7 +234,7 @@ class Maker:
                 "question": text,
                 "references": (reference,),
                 "labels": turn.labels | ({TASK_LABEL: (task.value,)} if task else {}),
-                # Choices are VDAct's and DramaQA's; the answers of these dialogues are free.
+                # Options belong to VDAct and DramaQA; answers in these dialogues are free text.
                 "options": None,
                 "correct_option": None,
                 "extra": turn.extra | {"about": "video"},
@@ -253,16 +256,16 @@ class Maker:
         return statement_of(question, other=self.draw.choice(others) if others else "does nothing at all")
 
     def repeat(self, sort: str, task: Task, places: Sequence[int]) -> bool:
-        """Add a round about what was said in earlier ones.
+        """Add a round about the content of earlier ones.
 
         Args:
             sort: `recall`, `recall_first` or `summary`.
             task: The ability that the round tests.
-            places: The rounds that it is about, from 0.
+            places: Indices, from 0, of the rounds that it is about.
         """
         said = [one for n in places for one in self.rounds[n].says]
         evidence = dict.fromkeys(i for n in places for i in self.rounds[n].turn.evidence)
-        # Who recalls an answer tells its fact again; a summary tells what happened, in order.
+        # Recall repeats a fact; a summary tells a sequence of events.
         labels = (
             {"cogme.target": ("Event",), "cogme.content": ("Sequence",)}
             if sort == "summary"
@@ -272,7 +275,7 @@ class Maker:
         return self._speak(sort, task, said, number=places[0] + 1, evidence=tuple(evidence), labels=labels)
 
     def neutral(self) -> bool:
-        """Add a round in which the user shows no interest and the assistant points to something in the video."""
+        """Add a round in which the user shows no interest and the assistant points out something in the video."""
         chosen = self._choose(follow=False, shown=True)
         if chosen is None:
             return False
@@ -316,7 +319,7 @@ class Maker:
         return True
 
     def topic(self) -> bool:
-        """Add a round about something else than the video."""
+        """Add a round about a topic outside the video."""
         used = {made.topic for made in self.rounds}
         fitting = [topic for n, topic in enumerate(topics()) if split_of_form(n) == self.split and topic not in used]
         if not fitting:
@@ -354,7 +357,7 @@ def _objects_of(question: Question) -> frozenset[str]:
 
 
 def _object_reference(maker: Maker, count: int) -> bool:
-    """Most rounds after the first hold a pronoun that only the conversation resolves."""
+    """Most rounds after the first contain a pronoun that only the conversation resolves."""
     if not maker.video(leads=True):
         return False
     referring = 0
@@ -367,7 +370,7 @@ def _object_reference(maker: Maker, count: int) -> bool:
 
 
 def _memory_recall(maker: Maker, count: int) -> bool:
-    """The last two rounds ask for what was said in earlier ones."""
+    """The last two rounds ask for answers of earlier ones."""
     while len(maker.rounds) < count - 2:
         if not maker.video():
             return False
@@ -377,7 +380,7 @@ def _memory_recall(maker: Maker, count: int) -> bool:
 
 
 def _summary(maker: Maker, count: int) -> bool:
-    """A summary of the conversation, once, in the last round."""
+    """The last round, and only that one, asks for a summary of the conversation."""
     while len(maker.rounds) < count - 1:
         if not maker.video():
             return False
@@ -385,7 +388,7 @@ def _summary(maker: Maker, count: int) -> bool:
 
 
 def _answer_refusal(maker: Maker, count: int) -> bool:
-    """Two rounds after the first ask for what the video does not show."""
+    """Two rounds after the first ask for something that the video does not show."""
     second = maker.draw.randint(3, count - 1)
     first = maker.draw.randint(1, second - 2)
     return all(maker.refusal() if place in (first, second) else maker.video() for place in range(count))
@@ -398,7 +401,7 @@ def _topic_shifting(maker: Maker, count: int) -> bool:
 
 
 def _proactive_interaction(maker: Maker, count: int) -> bool:
-    """Two rounds in which the user shows no interest, and the assistant asks about something in the video."""
+    """In two rounds the user shows no interest, and the assistant asks about something in the video."""
     return all(maker.neutral() if place in (2, count - 1) else maker.video() for place in range(count))
 
 

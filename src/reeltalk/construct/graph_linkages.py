@@ -1,7 +1,8 @@
-"""Linkages and their rewriting from graphs: relations by what two turns share, drafts that SPARQL has checked.
+"""Linkages between chains and their rewriting drafts, from graphs.
 
-A linkage says in `extra` what it rests on. A draft takes the place of the later turn on a path that comes along the
-linkage: the turns of its own chain before it were not asked there, so it names all that it asks about.
+Two turns are linked by something that both are about; `extra` of the linkage records it. A draft replaces the later
+turn on a path that follows the linkage. On such a path the earlier turns of its own chain were not asked, so a draft
+names everything that it asks about. SPARQL checks each draft.
 """
 
 import random
@@ -27,23 +28,23 @@ from reeltalk.schema.rewriting import RESTS_ON, Rewrite, RewritingMethod, catalo
 
 SHOWS: Final = "shows"
 MOST_OF_A_TURN: Final = 2
-"""Linkages that begin or end at one turn."""
+"""Most linkages that begin or end at one turn."""
 MOST_EVIDENCE: Final = 2
-"""A turn whose evidence is longer is about no event in particular."""
+"""A turn with more events as evidence is not about a particular event."""
 
 _OF_THINGS: Final = frozenset({"object_colour", "state_end", "what_else", "never_handled"})
-"""Kinds about a thing whatever is done with it: what is done in their evidence is not what they are about."""
+"""Kinds about a thing itself, not about the actions in their evidence."""
 _OF_PLACES: Final = frozenset({"which_room", "where_put", "where_from", "puts_back", "first_in_room"})
-"""Kinds that ask about the surroundings."""
+"""Kinds that ask about places."""
 _UNDOES: Final = frozenset(
     {("open", "close"), ("close", "open"), ("switchOn", "switchOff"), ("switchOff", "switchOn"), ("grab", "put")}
     | {("grab", "putIn"), ("put", "grab"), ("putIn", "grab")}
 )
-"""Acts on one thing of which the later takes up what the earlier one led to."""
+"""Pairs of acts on one thing in which the later act changes the result of the earlier one."""
 
 
 def shown_facts(question: Question, story: Story) -> dict[str, Json]:
-    """What a turn is about, as its `extra` keeps it: objects, actions, and events by their activity and place in it."""
+    """The subjects of a turn as stored in its `extra`: objects, actions, and events as ACTIVITY#INDEX."""
     near = question.evidence if len(question.evidence) <= MOST_EVIDENCE else ()
     about = near if question.kind not in _OF_THINGS else ()
     objects = {event.main for event in about} | {target for event in about for target in event.targets}
@@ -59,18 +60,18 @@ def shown_facts(question: Question, story: Story) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class Shared:
-    """What two turns share, and where."""
+    """Something that two turns have in common."""
 
     relation: Relation
     same: bool
-    """True where both are about the same action, person, thing, event or room."""
+    """True if both are about the same action, person, thing, event or room."""
     what: dict[str, Json]
-    """In words of the graph, as `{"action": "open"}` or `{"object": "fridge3"}`."""
+    """In terms of the graph, for example `{"action": "open"}` or `{"object": "fridge3"}`."""
     earlier: StoryEvent | None = None
     later: StoryEvent | None = None
 
     def asks(self, question: Question) -> bool:
-        """True where a question about both scenes is about just this."""
+        """True if a question about both scenes is about exactly this."""
         given = question.params
         if "object" in given:
             return given["object"] == self.what.get("object")
@@ -84,7 +85,7 @@ class Shared:
 
 
 class ChainPair:
-    """Two chains that follow each other, with the graphs of both clips.
+    """Two consecutive chains, with the graphs of both clips.
 
     Args:
         part: Both clips.
@@ -99,12 +100,12 @@ class ChainPair:
         self._orders = {self.name_of(event): event.order for event in self.story.events}
 
     def name_of(self, event: StoryEvent) -> str:
-        """The event's name in `extra`: its activity and its place in it."""
+        """The event's name in `extra`: ACTIVITY#INDEX."""
         return f"{self.story.graphs[event.part].name}#{event.index}"
 
     @cached_property
     def pool(self) -> list[Question]:
-        """All that can be asked about both clips."""
+        """All questions about both clips together."""
         return list(linked_questions(self.story, self.boundary))
 
     def events_of(self, turn: Turn) -> list[StoryEvent]:
@@ -113,7 +114,7 @@ class ChainPair:
         return [self.story.events[self._orders[name]] for name in names if name in self._orders]
 
     def shared(self, x: int, y: int) -> Iterator[Shared]:
-        """What a turn of the earlier chain and one of the later share."""
+        """What turn `x` of the earlier chain and turn `y` of the later one have in common."""
         one, other = self.before.turns[x], self.after.turns[y]
         for name in sorted(set(_objects(one)) & set(_objects(other))):
             yield Shared(Relation.OBJECTS, True, {"object": name})
@@ -144,12 +145,12 @@ class ChainPair:
             yield Shared(Relation.QUANTITY, True, {"quantity": "duration"}, earlier, later)
 
     def _is_last(self, earlier: StoryEvent, later: StoryEvent) -> bool:
-        """True where nothing is done in between with what both are done to."""
+        """True if nothing happens in between to the object of both events."""
         between = self.story.events[earlier.order + 1 : later.order]
         return not any(later.main in (event.main, *event.targets) and event.action != "walk" for event in between)
 
     def asked(self, shared: Shared, x: int, y: int) -> Iterator[tuple[RewritingMethod, Question]]:
-        """Questions along the catalogue's methods that can stand in place of the later turn, in a fixed order."""
+        """Questions by the catalogue's methods that can replace the later turn, in a fixed order."""
         for method in catalogue().values():
             if method.relation != shared.relation or method.case == ("different" if shared.same else "same"):
                 continue
@@ -158,7 +159,7 @@ class ChainPair:
                     yield method, question
 
     def problems(self, question: Question, x: int, y: int) -> list[str]:
-        """Why a question cannot stand in place of the later turn on a path; empty where it can."""
+        """Reasons why a question cannot replace the later turn on a path; empty if it can."""
         found = []
         following: Sequence[Turn] = self.after.turns[y + 1 :]
         if (
@@ -182,7 +183,7 @@ class ChainPair:
         return found
 
     def _spoken(self, question: Question) -> set[str]:
-        """What *it* or *that* may mean in the turn after."""
+        """What *it* or *that* may mean in the next turn."""
         event = question.focus_event
         return {
             name
@@ -191,7 +192,7 @@ class ChainPair:
         }
 
     def _told(self, question: Question) -> frozenset[Told]:
-        """What the question and its answer tell about the later clip, in that clip's own numbers."""
+        """Facts about the later clip that the question and its answer tell, with that clip's event numbers."""
         own = tuple(
             replace(event, order=event.order - self.boundary)
             for event in question.evidence
@@ -225,7 +226,7 @@ def _objects(turn: Turn) -> Sequence[str]:
 
 
 def _as_asked(turn: Turn, orders: dict[str, int], boundary: int) -> Question:
-    """A chain's turn as the question that it was, as far as it says what it asks for."""
+    """The question behind a turn of a chain, as far as the turn's `extra` records it."""
     spoken = [orders[name] - boundary for name in turn.extra.get(SPEAKS_OF, ()) if name in orders]
     return Question(
         kind=str(turn.extra.get("kind")),
@@ -243,19 +244,19 @@ class Links:
 
     found: list[Linkage]
     unwritten: Counter[str]
-    """By relation, pairs of turns that are related but that no method can make a question of; they are left out."""
+    """Number of related pairs of turns by relation for which no method gives a question; they are left out."""
 
 
 def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
-    """Linkages between two chains that follow each other, of relations as different as can be.
+    """Linkages between two consecutive chains, with relations as varied as possible.
 
-    Those that no question can be written for that stands between its neighbours are left out, as SVBench's annotators
-    delete a link that cannot be made sensible.
+    A link is left out if no question for it fits between its neighbours, as SVBench's annotators delete a link that
+    makes no sense.
 
     Args:
         pair: The chains.
-        wanted: How many at most; SVBench asks for six pairs or more.
-        seed: Decides among turns that are related alike.
+        wanted: Most linkages; SVBench asks for six pairs or more.
+        seed: Chooses among equally good candidates.
     """
     draw = random.Random(f"link {seed}")
     candidates, left_out = [], set()
@@ -283,8 +284,7 @@ def find_links(pair: ChainPair, *, wanted: int, seed: str) -> Links:
         ]
         if not candidates:
             break
-        # Relations that were used least, then turns that lead nowhere yet.
-        # What two turns share in just this way is asked again last.
+        # Prefer the least used relations, then grounds not used yet, then turns without linkages.
         shared, x, y = min(
             candidates,
             key=lambda c: (used[c[0].relation], grounds[repr(_rests_on(pair, c[0]))], sources[c[1]] + targets[c[2]]),
@@ -312,15 +312,15 @@ def _rests_on(pair: ChainPair, shared: Shared) -> dict[str, Json]:
 
 
 def write_drafts(pair: ChainPair, linkage: Linkage, *, split: str, seed: str, writer: str) -> Iterator[Rewrite]:
-    """A draft for each method of the catalogue that fits the linkage and that the graphs can carry out.
+    """One draft for each method of the catalogue that fits the linkage and that graphs support.
 
-    A question that holds its own answer is no draft.
+    A question that contains its own answer is left out.
 
     Args:
         pair: The chains.
-        linkage: One of theirs, as `find_links` found it.
-        split: Whose surface forms are used.
-        seed: Decides among questions and forms.
+        linkage: A linkage from `find_links`.
+        split: The split whose surface forms are used.
+        seed: Chooses among questions and forms.
         writer: Signature of the writer.
     """
     draw = random.Random(f"rewrite {seed}")

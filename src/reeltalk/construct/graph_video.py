@@ -1,4 +1,4 @@
-"""A video's graphs as its clips need them: the story of one clip, of clips that follow each other, of the whole."""
+"""The graphs of a video by clip: the story of one clip, of consecutive clips, or of the whole video."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from reeltalk.schema.media import Clip, Video
 
 @dataclass(frozen=True)
 class VideoPart:
-    """Some clips of a video: what they tell, and what checks it."""
+    """Some clips of a video, with their story and the checker of answers about it."""
 
     clips: tuple[Clip, ...]
     graphs: tuple[ActivityGraph, ...] = field(repr=False)
@@ -23,18 +23,18 @@ class VideoPart:
 
     @cached_property
     def story(self) -> Story:
-        """Their events, in the time of the video."""
+        """The events of the clips, in seconds of the video."""
         begins = [clip.interval.start_s for clip in self.clips if clip.interval is not None]
         return Story(self.graphs, begins_s=begins if len(begins) == len(self.clips) else None)
 
     @cached_property
     def checker(self) -> Checker:
-        """Answers questions about them again, by SPARQL."""
+        """Answers questions about the clips again, with SPARQL."""
         return Checker(self.texts)
 
     @property
     def asked_at_s(self) -> float | None:
-        """The end of the last clip: the moment of questions about it."""
+        """Time of questions about these clips, in seconds: the end of the last one."""
         last = self.clips[-1].interval
         return last.end_s if last else None
 
@@ -44,12 +44,12 @@ class GraphVideo:
 
     Args:
         video: The video.
-        clips: Those that have a graph, in order.
+        clips: The clips that have a graph, in order.
         texts: Their graphs as N-Quads by name, in the same order.
-        file: Where they lie, for errors.
+        file: Folder of the graphs, for error messages.
 
     Raises:
-        InputError: A graph is malformed, or the video is of a split that surface forms are not divided among.
+        InputError: A graph is malformed, or no surface forms exist for the split of the video.
     """
 
     def __init__(self, video: Video, clips: Sequence[Clip], texts: dict[str, str], *, file: str) -> None:
@@ -64,7 +64,7 @@ class GraphVideo:
         self._parts: dict[tuple[str, ...], VideoPart] = {}
 
     def part(self, clips: Sequence[str]) -> VideoPart | None:
-        """The story of some clips, in the order of time; None where none of them has a graph.
+        """Some clips in order of time; None if none of them has a graph.
 
         Args:
             clips: Identifiers of clips.
@@ -84,7 +84,7 @@ class GraphVideo:
 
     @property
     def whole(self) -> VideoPart:
-        """The story of the whole video."""
+        """All clips of the video."""
         found = self.part([clip.id for clip in self.clips])
         assert found is not None
         return found

@@ -1,6 +1,6 @@
-"""The graph as a writer: exact and offline, for filmed videos and any video with a graph.
+"""A writer that works from knowledge graphs: exact and offline, for filmed videos and any video with a graph.
 
-Whatever it writes is answered again by SPARQL before it is given away. It writes English.
+SPARQL answers every question again before the writer returns it. It writes English.
 """
 
 import random
@@ -47,13 +47,13 @@ from reeltalk.store.benchmark import GRAPHS, Benchmark
 
 SIGNATURE = "graph"
 ENOUGH = 24
-"""Questions that a scene gives for a suitability of 6; half as many for 5, fewer for 4."""
+"""Number of possible questions for a suitability of 6; half as many for 5, fewer for 4."""
 CAPTION_EVENTS = 6
-"""Actions that a caption tells at most."""
+"""Most actions in a caption."""
 CANDIDATES = 4
-"""Chains of a clip among which a balanced benchmark chooses."""
+"""Candidate chains per clip if labels are balanced."""
 TRIES = 32
-"""Draws of a chain before a clip is left without one whose turns all need the video."""
+"""Draws of a chain before the writer gives up on a clip because some turn never needs the video."""
 
 
 class GraphWriter:
@@ -62,10 +62,10 @@ class GraphWriter:
     Args:
         benchmark: Has clips with graphs.
         settings: Lengths, seed and counts.
-        graphs_needed: False for paths alone: where a video has no graph, the rule decides where they land.
+        graphs_needed: False to write paths only: for a video without graphs, a rule decides where paths land.
 
     Raises:
-        BenchmarkError: It has no graphs, and needs some.
+        BenchmarkError: The benchmark has no graphs, but they are needed.
         InputError: A graph or the file of target shares is malformed.
     """
 
@@ -94,12 +94,12 @@ class GraphWriter:
             self._targets = read_targets(given, settings.balance) if given else even_targets(settings.balance)
 
     def video(self, video: Video) -> GraphVideo | None:
-        """A video with its graphs, or None where it has none."""
+        """A video with its graphs, or None if it has none."""
         if video.id not in self._texts:
             return None
         if video.id not in self._videos:
             found, clips, texts = self._texts[video.id]
-            # Only the last video is kept: a graph takes memory, and videos are written one after the other.
+            # Only the last video is cached: graphs take memory, and videos are written one after the other.
             self._videos = {video.id: GraphVideo(found, clips, texts, file=self._folder)}
         return self._videos[video.id]
 
@@ -111,7 +111,7 @@ class GraphWriter:
         return graphs, part
 
     def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
-        """Five or six questions about a clip, each after the first resting on the answer before."""
+        """Five or six questions about a clip. Each one after the first depends on the answer before it."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):
             return found
@@ -141,7 +141,7 @@ class GraphWriter:
         return chain
 
     def _chain(self, graphs: GraphVideo, part: VideoPart, seed: str) -> "_Written | Unwritten":
-        """A chain none of whose turns is answered by itself or by those before it."""
+        """A chain in which no turn is answered by its own question or by earlier turns."""
         lengths = range(self.settings.max_turns, self.settings.min_turns - 1, -1)
         passed_over: list[tuple[int, str, str]] = []
         without: set[str] = set()
@@ -155,7 +155,7 @@ class GraphWriter:
                     return Unwritten(
                         f"too little happens for {self.settings.min_turns} questions that rest on each other"
                     )
-                # Another draw may put the same questions in an order that gives nothing away.
+                # Another draw may put the same questions in an order that reveals no answer.
                 without.clear()
                 continue
             asked = graph_chains.word_chain(chain, split=graphs.split, seed=own)
@@ -179,7 +179,7 @@ class GraphWriter:
         return Unwritten(f"in each of {TRIES} chains the turns before answer a question")
 
     def _labels_of(self, chain: Sequence[Question]) -> Counter[Label]:
-        """The labels of a chain that are balanced."""
+        """Counts of a chain's labels in the balanced vocabularies."""
         found: Counter[Label] = Counter()
         for number, question in enumerate(chain):
             form = form_of(question.kind)
@@ -189,16 +189,16 @@ class GraphWriter:
         return found
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """None: what SPARQL answers again needs no judge."""
+        """None: SPARQL has already checked the answers, so no judge is needed."""
         return None
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Relations by shared objects, actions, events, rooms and durations that a question can be made of."""
-        found = self.linked(video, before, after)
+        """Linkages by shared objects, actions, events, rooms and durations for which a question can be written."""
+        found = self.link_chains(video, before, after)
         return found if isinstance(found, Unwritten) else found.linkages
 
-    def linked(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
-        """The same, and which relations no question could be made of."""
+    def link_chains(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
+        """As `linkages`, with the relations for which no question could be written."""
         pair = self._pair(video, before, after)
         if isinstance(pair, Unwritten):
             return pair
@@ -223,12 +223,12 @@ class GraphWriter:
             if isinstance(found, Unwritten):
                 return found
             first = found[0].part([before.clip_id or ""])
-            # Only the last pair is kept: its linkages are rewritten right after they are found.
+            # Only the last pair is cached: its linkages are rewritten right after they are found.
             self._pairs = {key: ChainPair(found[1], len(first.story.events) if first else 0, before, after)}
         return self._pairs[key]
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Drafts along the catalogue's methods that graphs can carry out."""
+        """Drafts by those methods of the catalogue that graphs support."""
         graphs, pair = self.video(video), self._pair(video, before, after)
         if graphs is None or isinstance(pair, Unwritten):
             return Unwritten("it has no graph")
@@ -242,7 +242,10 @@ class GraphWriter:
         return [rewrite.model_copy(update={"position": n}) for n, rewrite in enumerate(kept)]
 
     def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
-        """By what turns refer to; in the chain's own words also where both clips together give the same answer."""
+        """Whether a path may enter the later chain here, decided by what its turns refer to.
+
+        A turn in the chain's own words also stands if both clips together give it the same answer.
+        """
         turns = (*entered.before[-1:], entered.turn, *entered.following)
         found = self._part(video, [before.clip_id or "", after.clip_id or ""])
         if isinstance(found, Unwritten) or not all(map(is_graph_written, turns)):
@@ -257,7 +260,7 @@ class GraphWriter:
         return Standing(True) if follows(turns[1:]) else Standing(False, FOLLOWING)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """Where the person is and what he does first."""
+        """The room of the person and the first actions."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):
             return found
@@ -269,7 +272,7 @@ class GraphWriter:
         return phrases.sentence(f"{head}{phrases.join_list(told) if told else 'walks about'}.")
 
     def objects(self, video: Video, clip: Clip) -> frozenset[str]:
-        """Objects that are handled in a clip, by their names in the graphs."""
+        """Names in the graphs of the objects that the person handles in a clip."""
         found = self._part(video, [clip.id])
         if isinstance(found, Unwritten):
             return frozenset()
@@ -277,19 +280,19 @@ class GraphWriter:
         return frozenset(name for name in names if name and class_of(name) not in ROOMS)
 
     def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
-        """From how much there is to ask about the scene; 1 where no dialogue for the task can be made."""
+        """1 to 6, by the number of possible questions about the scene; 1 if no dialogue for the task can be written."""
         made = self._maker(video, scene, task, 0)
         if isinstance(made, Unwritten):
             return made
         if isinstance(made.dialogue(task), str):
             return 1
-        # A dialogue can be made, so the scene suits; how well, goes by what is left to choose from.
+        # A dialogue can be written, so the scene is suitable; the number of possible questions says how much.
         return 6 if made.material >= ENOUGH else 5 if made.material >= ENOUGH // 2 else 4
 
     def dialogue(
         self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
     ) -> Dialogue | Unwritten:
-        """A dialogue of 5 to 8 rounds, checked against the rules of its task."""
+        """A dialogue of 5 to 8 rounds that keeps the rules of its task."""
         maker = self._maker(video, scene, task, number, advice)
         if isinstance(maker, Unwritten):
             return maker
@@ -319,16 +322,16 @@ class GraphWriter:
         ]
         return dialogue
 
-    def replaced(self, unit_id: str) -> list[GateResult]:
-        """The questions in whose place others are asked in a chain or dialogue.
+    def list_replaced(self, unit_id: str) -> list[GateResult]:
+        """Gate results for the questions that were replaced in a chain or dialogue.
 
         Args:
-            unit_id: The identifier of a chain or dialogue that was just written.
+            unit_id: A chain or dialogue that was just written.
         """
         return self._replaced.pop(unit_id, [])
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Five items from the facts of the turn, which its reference answer passes."""
+        """Five items from the facts of the turn. Its reference answer passes them."""
         index = dialogue.turns.index(turn)
         made = self._rounds.get((dialogue.id, index))
         if made is None:
@@ -338,7 +341,7 @@ class GraphWriter:
     def _maker(
         self, video: Video, scene: Scene, task: Task, number: int, advice: Sequence[str] = ()
     ) -> Maker | Unwritten:
-        # Who is sent back draws anew.
+        # A dialogue that was sent back is drawn with another seed.
         seed = " ".join((f"{self.settings.seed} {scene.id} {task.value} {number}", *advice))
         if scene.kind == "single":
             found = self._part(video, scene.clip_ids)
@@ -353,7 +356,7 @@ class GraphWriter:
 
 @dataclass(frozen=True)
 class _Written:
-    """A chain, and what was not asked in it."""
+    """A chain, and the questions that were left out of it."""
 
     questions: list[Question]
     turns: tuple[Turn, ...]
@@ -362,7 +365,7 @@ class _Written:
 
 
 def _first_leak(turns: Sequence[Turn]) -> tuple[int, str, str] | None:
-    """The first turn that is answered by itself or by those before it: its index, the gate, and why."""
+    """The first turn that its own question or earlier turns answer: its index, the gate, and the reason."""
     for index, turn in enumerate(turns):
         leak = leak_of(turn, [(before.question, before.references[0]) for before in turns[:index]])
         if leak is not None:

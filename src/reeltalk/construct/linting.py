@@ -1,7 +1,9 @@
-"""Faults of a chain or a dialogue that can be seen without a model.
+"""Faults of a chain or a dialogue that code can detect, without a model.
 
-Each rule may be wrong about a turn, so nothing is dropped here: what a rule finds is a flag with its reason, which the
-writer gets as advice and whoever reviews gets to see.
+`lint` applies rules that may be wrong about a turn, so it drops nothing: each fault is a flag with a reason, which the
+writer receives as advice and reviewers see. `check_structure` applies the structural rules of MT-Video-Bench's six
+tasks (arXiv 2510.17722): the number of rounds, the place of the ability, the moves between subjects. Whether a dialogue
+truly tests its ability takes a reader.
 """
 
 import re
@@ -22,7 +24,7 @@ from reeltalk.schema.settings import Count, Share
 from reeltalk.schema.standing import REFERENCE_WORDS, REFERENCE_WORDS_ZH
 
 Found = Iterator[tuple[int, str]]
-"""Index of a turn, from 0, and what is wrong with it."""
+"""Pairs of a turn's index, from 0, and its fault."""
 
 GATE: Final = "lint"
 
@@ -55,7 +57,7 @@ FORBIDDEN: Final = {
 
 
 class LintSettings(BaseModel):
-    """Bounds of the rules."""
+    """Bounds of the lint rules."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -87,12 +89,15 @@ DEFAULT_LINT = LintSettings()
 def lint(
     unit: QAChain | Dialogue, *, language: Language = "en", settings: LintSettings = DEFAULT_LINT
 ) -> list[GateResult]:
-    """All faults that the rules find, as flags of the gates `lint.RULE`; none where nothing was found.
+    """Find faults with all rules.
 
     Args:
         unit: A chain or a dialogue.
-        language: What it is to be written in.
+        language: The language that it should be written in.
         settings: Bounds of the rules.
+
+    Returns:
+        A flag of the gate `lint.RULE` for each fault.
     """
     kind: GateUnit = "chain" if isinstance(unit, QAChain) else "dialogue"
     return [
@@ -110,7 +115,7 @@ def lint(
 
 
 def _dependence(unit: QAChain | Dialogue, language: Language, _: LintSettings) -> Found:
-    # The rounds of a dialogue may change their subject, and some of its tasks demand it.
+    # The rounds of a dialogue may change the subject, and some tasks demand it.
     if isinstance(unit, Dialogue):
         return
     pattern = REFERENCE_WORDS_ZH if language == "zh" else REFERENCE_WORDS
@@ -143,7 +148,7 @@ def _order(unit: QAChain | Dialogue, _: Language, __: LintSettings) -> Found:
         ends_s, first_s = max(e.end_s for e in turn.evidence), min(e.start_s for e in turn.evidence)
         if turn.asked_at_s is not None and ends_s > turn.asked_at_s:
             yield index, f"its evidence ends at {ends_s:g} s, after the question at {turn.asked_at_s:g} s"
-        # A dialogue may go back to what it was about before, and a chain to where a thing came from.
+        # A dialogue may return to an earlier subject, and a chain to the origin of a thing.
         if isinstance(unit, QAChain) and begins_s is not None and ends_s <= begins_s:
             yield index, f"its evidence ends at {ends_s:g} s, before that of the first question at {begins_s:g} s"
         begins_s = first_s if begins_s is None else begins_s
@@ -165,7 +170,7 @@ def _duplicates(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -
 
 def _given_away(unit: QAChain | Dialogue, _: Language, settings: LintSettings) -> Found:
     for index, turn in enumerate(unit.turns):
-        # A choice names its answer, and a yes or no repeats what it is asked.
+        # A choice question names its answer, and a yes/no answer repeats its question.
         if turn.extra.get("about") == "topic" or _is_closed(turn):
             continue
         answer = topic_words(" ".join(turn.references[:1]))
@@ -190,7 +195,7 @@ def _length(unit: QAChain | Dialogue, language: Language, settings: LintSettings
     measure, name = (_characters, "characters") if language == "zh" else (_words, "words")
     for index, turn in enumerate(unit.turns):
         size = measure(turn.question)
-        # "Okay." is a whole turn of a user who is not interested.
+        # "Okay." is a complete turn of a user who is not interested.
         if size < low and turn.extra.get("about") != "chat":
             yield index, f"the question has {size} {name}, fewer than {low}"
         if size > high:
@@ -233,19 +238,19 @@ RULES: Final[dict[str, Callable[[QAChain | Dialogue, Language, LintSettings], Fo
     "length": _length,
     "language": _language,
 }
-"""Rules by the name that their gate ends with."""
+"""Rules by the last part of their gate's name."""
 
 
 TASK_LABEL: Final = "mt_video_bench.task"
 ABILITY_LABEL: Final = "mt_video_bench.ability"
-"""The vocabulary of abilities that are none of the six tasks."""
+"""Vocabulary of the abilities that are not among the six tasks."""
 ABOUT: Final = "about"
-"""Under which name a turn's `extra` says what the user's turn is about: `video`, `topic` or `chat`."""
+"""Key in a turn's `extra` for the subject of the user's turn: `video`, `topic` or `chat`."""
 
 MIN_SHIFTS: Final = 2
-"""Fewest shifts to a subject outside the video, each with a return."""
+"""Fewest shifts to a subject outside the video and back."""
 MIN_VIDEO_ROUNDS: Final = 2
-"""Fewest rounds about nothing but the video, where subjects shift."""
+"""Fewest rounds about the video alone in topic shifting."""
 
 _NAMES_A_ROUND: Final = re.compile(
     r"\b(round|turn|question)\s+(no\.?\s*|number\s+)?(\d+|one|two|three|four|five|six|seven|eight)\b"
@@ -257,11 +262,11 @@ _ENDS_WITH_A_QUESTION: Final = re.compile(r"[?？][\s\"'”’」』)）]*$")
 
 
 def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
-    """What breaks the rules of a task, one sentence each; empty where nothing does.
+    """List violations of a task's structural rules, one sentence each; empty if there are none.
 
     Args:
-        dialogue: Its turns carry their abilities as labels and, where subjects shift, `extra["about"]`.
-        task: What it is to test.
+        dialogue: Its turns carry their abilities as labels and, if subjects shift, `extra["about"]`.
+        task: The task that it should test.
     """
     problems: list[str] = []
     rounds = len(dialogue.turns)
@@ -272,12 +277,12 @@ def check_structure(dialogue: Dialogue, task: Task) -> list[str]:
 
 
 def is_labelled(turn: Turn, task: Task) -> bool:
-    """True where a turn is labelled as one of a task."""
+    """True if a turn carries the label of a task."""
     return task.value in turn.labels.get(TASK_LABEL, ())
 
 
 def names_a_round(turn: Turn) -> bool:
-    """True where a turn speaks of a round by its place."""
+    """True if a turn mentions a round by its number or position."""
     return any(_NAMES_A_ROUND.search(text) for text in (turn.question, *turn.references[:1]))
 
 
@@ -310,7 +315,7 @@ def _summed_up(turns: Sequence[Turn], task: Task) -> list[str]:
 
 def _shifted(turns: Sequence[Turn], _: Task) -> list[str]:
     about, problems = _abouts(turns)
-    # Chat is neither the video nor a new subject: it ends no stay at either.
+    # Chat is neither the video nor a new subject, so it does not end a stretch of either.
     stays = [subject for subject, _ in groupby(subject for subject in about if subject in ("video", "topic"))]
     shifts = sum(stays[at - 1 : at + 2] == ["video", "topic", "video"] for at in range(1, len(stays)))
     if shifts < MIN_SHIFTS:

@@ -1,8 +1,8 @@
 """Linkages and rewriting drafts that a model writes (SVBench, arXiv 2502.10810).
 
-A model copies questions and answers, and says what both turns share; which turns it means is found by `matching`.
-Pairs that name no turn, a relation that is none of the six, or something that the two turns do not both speak of, are
-refused and reported.
+The model copies questions and answers of two chains and says what both turns share. `match_turn` finds the copied turn,
+first letter by letter, then by similarity; a copy that fits no turn, or several equally well, is rejected with a reason
+and never guessed. Pairs with an unknown relation, or with something that not both turns mention, are rejected too.
 """
 
 import re
@@ -29,14 +29,14 @@ from reeltalk.schema.standing import MODEL_SAYS, NO_DRAFT, NO_REPLY, Entered, St
 
 
 class MatchSettings(BaseModel):
-    """How alike a copy must be."""
+    """How similar a copied question must be to the original."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     min_likeness: Annotated[float, Field(gt=0, le=1)] = 0.85
-    """Least likeness of a question that was not copied exactly, 0 to 1."""
+    """Least similarity of a question that was not copied exactly, 0 to 1."""
     min_margin: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """How much more alike the best turn must be than the second."""
+    """Least difference in similarity between the best turn and the second best."""
 
 
 DEFAULT_MATCH = MatchSettings()
@@ -44,18 +44,18 @@ DEFAULT_MATCH = MatchSettings()
 
 @dataclass(frozen=True)
 class Matched:
-    """The turn that was meant."""
+    """The turn that was copied."""
 
     turn_index: int
     """From 0."""
     how: Literal["exact", "fuzzy"]
     likeness: float
-    """Of the question, 0 to 1; 1 where it is exact."""
+    """Similarity of the question, 0 to 1; 1 if exact."""
 
 
 @dataclass(frozen=True)
 class Unmatched:
-    """No turn, or no single one, was meant."""
+    """A copy that fits no turn, or several equally well."""
 
     reason: str
 
@@ -63,13 +63,13 @@ class Unmatched:
 def match_turn(
     question: str, answer: str, turns: Sequence[Turn], settings: MatchSettings = DEFAULT_MATCH
 ) -> Matched | Unmatched:
-    """The turn whose question a text copies; its answer decides between turns that ask alike.
+    """Find the turn whose question a text copies. The answer decides between turns with similar questions.
 
     Args:
-        question: What a model copied; case, punctuation and spaces do not count.
-        answer: The answer it copied along, perhaps empty.
-        turns: Where to look.
-        settings: How alike a copy must be.
+        question: The copied question; case, punctuation and spaces do not count.
+        answer: The copied answer, perhaps empty.
+        turns: Turns to search.
+        settings: How similar a copy must be.
     """
     wanted = normalise(question)
     if not wanted:
@@ -98,8 +98,8 @@ def match_turn(
 
 
 def likeness_of(one: str, other: str) -> float:
-    """How alike two texts are, 0 to 1: Ratcliff and Obershelp's measure, without case and punctuation."""
-    # The measure depends on the order of its arguments where several common parts are equally long.
+    """Similarity of two texts, 0 to 1: Ratcliff and Obershelp's measure, without case and punctuation."""
+    # The measure depends on the order of its arguments if several common parts are equally long.
     first, second = sorted((normalise(one), normalise(other)))
     return SequenceMatcher(None, first, second, autojunk=False).ratio()
 
@@ -127,33 +127,33 @@ _QUANTITY: Final = re.compile(
     r"|[几多次秒二两三四五六七八九十]",
     re.IGNORECASE,
 )
-"""How a text asks for or tells a quantity."""
+"""Matches a text that asks for a quantity or gives one."""
 
 
 @dataclass(frozen=True)
 class LinkageResult:
-    """Relations between two chains."""
+    """Linkages between two chains."""
 
     linkages: list[Linkage]
     rejected: list[GateResult]
-    """Pairs that a model named and that could not be used, each with its reason."""
+    """Gate results of pairs that could not be used, each with its reason."""
 
 
 def find_linkages(
     writer: PromptedModel, before: QAChain, after: QAChain, *, signature: str, settings: MatchSettings
 ) -> LinkageResult | Unwritten:
-    """Relations between turns of two chains.
+    """Ask a model for related turns of two chains.
 
     Args:
-        writer: Finds them.
+        writer: The model.
         before: The earlier chain.
-        after: The later one.
-        signature: Of the writer, for the records.
-        settings: How alike a copied question must be.
+        after: The later chain.
+        signature: Signature of the writer, for the records.
+        settings: How similar a copied question must be.
 
     Raises:
-        ModelError: There is no reply to be had.
-        BudgetError: A limit would be passed.
+        ModelError: The model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
 
     def complaint(reply: LinkageReply) -> str | None:
@@ -175,19 +175,19 @@ def find_linkages(
 def write_rewrites(
     writer: PromptedModel, seen: VisualContext, linkage: Linkage, before: QAChain, after: QAChain, *, signature: str
 ) -> list[Rewrite] | Unwritten:
-    """Drafts for the later turn of a linkage, each by another method of the catalogue.
+    """Ask a model for drafts of the later turn of a linkage, each by another method of the catalogue.
 
     Args:
-        writer: Writes them.
-        seen: What the video shows at both turns.
+        writer: The model.
+        seen: Frames or objects of the video at both turns.
         linkage: Relates a turn of `before` to a turn of `after`.
         before: The earlier chain.
-        after: The later one.
-        signature: Of the writer, for the records.
+        after: The later chain.
+        signature: Signature of the writer, for the records.
 
     Raises:
-        ModelError: There is no reply to be had.
-        BudgetError: A limit would be passed.
+        ModelError: The model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     methods = {name: told for name, told in _told(writer).items() if name.startswith(f"{linkage.relation}/")}
     if not methods:
@@ -252,15 +252,15 @@ def _drafts_said(reply: RewriteReply) -> list[str]:
 
 
 def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
-    """Whether a path can enter a chain in its middle, as a model sees it.
+    """Ask a model if a path can enter a chain in its middle.
 
     Args:
-        judge: Reads what is asked and what is skipped.
-        entered: Both.
+        judge: The model.
+        entered: The turns asked and the turns skipped.
 
     Raises:
-        ModelError: There is no reply to be had.
-        BudgetError: A limit would be passed.
+        ModelError: The model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     if not entered.reworded and refers_back(entered.turn):
         return Standing(False, NO_DRAFT)
@@ -280,7 +280,7 @@ def judge_standing(judge: PromptedModel, entered: Entered) -> Standing:
 
 
 def evidence_of(linkage: Linkage, before: QAChain, after: QAChain) -> tuple[Interval, ...]:
-    """Where both turns of a linkage can be seen, in the order of time."""
+    """Evidence intervals of both turns of a linkage, in order of time."""
     turns: Sequence[Turn] = (before.turns[linkage.source.turn_index], after.turns[linkage.target.turn_index])
     return _in_order(tuple(interval for turn in turns for interval in turn.evidence))
 
@@ -320,7 +320,7 @@ def _matched(
         if isinstance(ground, str):
             reasons.append(f"pair {number}: {ground}")
             continue
-        # The same pair may come again with another relation; with the same one it says nothing new.
+        # The same pair may occur again with another relation; with the same relation it is a duplicate.
         found.setdefault(
             (source.turn_index, target.turn_index, relation.value),
             Linkage(
@@ -338,13 +338,13 @@ def _matched(
 
 
 def _ground(shared: str, relation: Relation, before: Sequence[Turn], after: Sequence[Turn]) -> dict[str, Json] | str:
-    """What two turns share as far as their texts show it, or why they do not.
+    """What two turns share according to their texts, or the reason why they share nothing.
 
     Args:
-        shared: What a model says that they share; empty where it was not asked.
-        relation: In what way.
-        before: The turn of the earlier chain, with those before it, which its pronouns point to.
-        after: The same of the later chain.
+        shared: What the model says that they share; empty if the prompt did not ask.
+        relation: Their relation.
+        before: The turn of the earlier chain, after the turns that its pronouns may point to.
+        after: The same for the later chain.
     """
     sides = ("first", before), ("second", after)
     if relation is Relation.QUANTITY:
@@ -361,7 +361,7 @@ def _ground(shared: str, relation: Relation, before: Sequence[Turn], after: Sequ
         if not said & topic_words(_text(turns)):
             return f"the turn of the {side} chain does not speak of what both are said to share, {shorten(shared)}"
     common = said & topic_words(_text(before)) & topic_words(_text(after))
-    # A pronoun may stand for what an earlier turn of the chain names, and two persons may share what they do.
+    # A pronoun may stand for a name in an earlier turn, and two persons may share an action.
     if relation is Relation.PEOPLE:
         return {"shared": shared, "words": sorted(said)}
     return {"shared": shared, "words": sorted(common)} if common else f"no word of {shorten(shared)} is in both chains"
@@ -379,7 +379,7 @@ _DEEPER: Final = {"en": "; going deeper, ", "zh": "；更深一步，"}
 
 
 def _told(writer: PromptedModel) -> Mapping[str, str]:
-    """The catalogue as a model is told it."""
+    """The catalogue's methods as text for the prompt, by name."""
     language = writer.language
     asks = {name: (method.ask, method.deeper) for name, method in catalogue().items()}
     if language == "zh":

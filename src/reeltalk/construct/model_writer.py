@@ -1,8 +1,8 @@
-"""A language model as the writer of chains, linkages, drafts, captions, dialogues and checklists.
+"""A writer that asks a language model for chains, linkages, drafts, captions, dialogues and checklists.
 
-Construction follows SVBench (arXiv 2502.10810) and MT-Video-Bench (arXiv 2510.17722); the prompts are our own. A reply
-that cannot be used is asked for once more, and then gives `Unwritten` with the replies as they came. That a model
-cannot be reached, or a budget is spent, is an error and no record.
+Construction follows SVBench (arXiv 2502.10810) and MT-Video-Bench (arXiv 2510.17722); the prompts are our own. If a
+reply cannot be used, the model is asked once more; after that the result is `Unwritten` with the raw replies. A model
+that cannot be reached and a spent budget raise errors.
 """
 
 import hashlib
@@ -54,11 +54,11 @@ from reeltalk.schema.rewriting import Rewrite
 from reeltalk.schema.standing import Entered, Standing
 
 TEXT_ONLY: Final = "writer:text-only"
-"""In the signature of a writer that sees no pictures."""
+"""Part of the signature of a writer that sees no images."""
 
 
 class ModelWriter:
-    """Writes what annotators write, by asking a language model. Safe to share among threads if the context is."""
+    """Writes with a language model. Safe to share among threads if the context is."""
 
     def __init__(
         self,
@@ -72,22 +72,22 @@ class ModelWriter:
         settings: MatchSettings = DEFAULT_MATCH,
         own_prompts: Path | None = None,
     ) -> None:
-        """Load the prompts; nothing is asked yet.
+        """Load the prompts. The model is not asked yet.
 
         Args:
-            model: Writes.
-            context: Gives what can be seen in a part of a video.
-            clips: By identifier, those of the scenes that suitability and dialogues are asked about.
-            language: Of everything that is written.
-            threads: How many calls may be under way at once.
-            judge: Judges chains and tries checklists out; the writing model itself where none is given.
-            settings: How alike a question that the model copies must be.
-            own_prompts: A folder of prompts in place of ours.
+            model: The model that writes.
+            context: Gives frames or object texts for parts of a video.
+            clips: Clips by identifier, needed for the scenes in `suitability` and `dialogue`.
+            language: Language of all written text.
+            threads: Most simultaneous calls.
+            judge: The model that judges chains and tries out checklists; `model` by default.
+            settings: How similar to the original a copied question must be.
+            own_prompts: A folder of prompts to use instead of ours.
 
         Raises:
             ValueError: `threads` is below 1.
-            SettingError: There is no such folder.
-            InputError: A prompt of it cannot stand in the place of ours.
+            SettingError: The folder of prompts does not exist.
+            InputError: A prompt in it cannot replace ours.
         """
         if threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")
@@ -100,25 +100,25 @@ class ModelWriter:
 
     @property
     def signature(self) -> str:
-        """`model:NAME#` and a hash of all that moves a reply; then the language, the judge, and whether it is blind."""
+        """`model:NAME#` and a hash of all that can change a reply; then language, judge and `writer:text-only`."""
         return self._signature
 
     @property
     def threads(self) -> int:
-        """How many calls may be under way at once."""
+        """Most simultaneous calls."""
         return self._threads
 
     def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
-        """Five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
+        """Write five or six questions about a clip. A new attempt has the identifier of the one that it replaces.
 
         Args:
-            video: Whose clip it is.
-            clip: What it is about.
-            advice: Why an earlier chain was sent back.
+            video: The video of the clip.
+            clip: The clip.
+            advice: Reasons why an earlier attempt was sent back.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -150,11 +150,11 @@ class ModelWriter:
         )
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """SVBench's seven dimensions and an overall score, as the judge sees them; never None.
+        """Judge a chain by SVBench's seven dimensions and an overall score. Never None.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -166,51 +166,51 @@ class ModelWriter:
         return reply if isinstance(reply, Unwritten) else ChainJudgement(reply.overall, reply.dimensions, reply.reasons)
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Relations between turns of two chains. `find_linkages` also tells which pairs could not be used.
+        """Find related turns of two chains. `link_chains` also reports pairs that could not be used.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
-        found = self.linked(video, before, after)
+        found = self.link_chains(video, before, after)
         return found if isinstance(found, Unwritten) else found.linkages
 
-    def linked(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
-        """Relations between turns of two chains, and the pairs of a reply that name no turn or no relation.
+    def link_chains(self, video: Video, before: QAChain, after: QAChain) -> LinkageResult | Unwritten:
+        """Find related turns of two chains, and report the pairs that could not be used.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         return find_linkages(self._writer, before, after, signature=self.signature, settings=self._settings)
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Drafts for the later turn of a linkage. What is seen is the evidence of both turns.
+        """Write drafts for the later turn of a linkage. The model sees the evidence of both turns.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         seen = self._context(video, evidence_of(linkage, before, after))
         return write_rewrites(self._writer, seen, linkage, before, after, signature=self.signature)
 
     def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
-        """As the judge sees it, who reads what the path has asked, what it skips, and what it asks from there.
+        """Let the judge decide from the turns that the path asked, skips, and asks next.
 
-        A turn in the chain's own words that refers back by its wording is not asked about: it does not stand.
+        A turn in the chain's own words that refers back by its wording does not stand; the judge is not asked.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         return judge_standing(self._judge, entered)
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """What happens in a clip, in two to four sentences.
+        """Describe a clip in two to four sentences.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         interval = _interval(clip)
         if isinstance(interval, Unwritten):
@@ -219,15 +219,15 @@ class ModelWriter:
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """What a detected object looks like, in one sentence.
+        """Describe a detected object in one sentence.
 
         Args:
-            kind: What the detector takes it for.
-            picture: The object cut out, a JPEG file.
+            kind: Class that the detector gives it.
+            picture: The crop of the object as a JPEG file.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         if not self._writer.model.sees_images:
             return Unwritten("a model without sight cannot describe what an object looks like")
@@ -236,25 +236,25 @@ class ModelWriter:
         return reply if isinstance(reply, Unwritten) else reply.caption
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """Whether the captions of two neighbouring clips tell one scene.
+        """Decide if the captions of two neighbouring clips describe one scene.
 
         Args:
             before: Caption of the earlier clip.
-            after: Caption of the later one.
+            after: Caption of the later clip.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         reply = record_or_unwritten(self._writer.ask("merge", MergeReply, data={"before": before, "after": after}))
         return reply if isinstance(reply, Unwritten) else reply.same_scene
 
     def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
-        """How well a scene suits a task, 1 to 6.
+        """Rate how suitable a scene is for a task, 1 to 6.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
@@ -272,18 +272,18 @@ class ModelWriter:
     def dialogue(
         self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
     ) -> Dialogue | Unwritten:
-        """A dialogue of 5 to 8 rounds that keeps the structural rules of its task.
+        """Write a dialogue of 5 to 8 rounds that keeps the structural rules of its task.
 
         Args:
-            video: Whose scene it is.
-            scene: What it is about.
-            task: What it is to test.
-            number: Tells the dialogues of one scene and task apart, from 0.
-            advice: Why an earlier dialogue was sent back.
+            video: The video of the scene.
+            scene: The scene.
+            task: The task that the dialogue tests.
+            number: Index, from 0, among the dialogues of this scene and task.
+            advice: Reasons why an earlier attempt was sent back.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         intervals = self._intervals(scene)
         if isinstance(intervals, Unwritten):
@@ -320,12 +320,12 @@ class ModelWriter:
         return unwritten_from(asked) if asked.record is None else made(asked.record)
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Five items, four expected Yes and one No, on which the reference answer itself does as expected.
+        """Write five items, four expected Yes and one No, that the reference answer itself passes.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
-            ValueError: The turn is none of the dialogue's.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
+            ValueError: The turn is not in the dialogue.
         """
         return model_checklist(self._writer, self._judge, turn, dialogue.turns[: dialogue.turns.index(turn)])
 
@@ -333,8 +333,8 @@ class ModelWriter:
         """The turns with CogME's tags and VDAct's question types, marked as not verified by a person.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         return _propose_tags(self._writer, turns, made=self._made)
 
@@ -347,7 +347,7 @@ class ModelWriter:
 
     def _turn(self, round_: RoundReply, intervals: tuple[Interval, ...]) -> Turn:
         task = round_.ability.task
-        # What is refused is nowhere in the video, and other subjects and chat are not about it.
+        # Refusals, other topics and chat have no evidence in the video.
         seen = round_.about == "video" and round_.ability is not Ability.ANSWER_REFUSAL
         return Turn(
             question=round_.user,

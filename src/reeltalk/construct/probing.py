@@ -1,8 +1,8 @@
-"""What a model answers of a turn when it may see less than the video, and when it sees the evidence.
+"""Asks a model about a turn with less than the video, and with the frames of the evidence.
 
-Blind, with the history only, with one frame or with shuffled frames it should fail, as `leakage.py` expects of its
-baselines; with the frames of the reference evidence it should succeed, or the turn cannot be answered as it stands.
-A model that fails leaves a turn unchecked, never passed.
+With the question only, with the history, with one frame or with shuffled frames it should fail, as the baselines of
+`leakage.py` should. With the frames of the reference evidence it should succeed; otherwise the turn cannot be answered.
+If the model gives no reply, the turn is unchecked, never passed.
 """
 
 import random
@@ -22,9 +22,9 @@ from reeltalk.schema.intervals import Interval
 
 Condition = Literal["blind", "history", "one_frame", "shuffled", "evidence"]
 Ask = Callable[[str, Sequence[bytes]], str]
-"""Turns a prompt and encoded pictures into a reply; raises a `ReeltalkError` where the model fails."""
+"""Turns a prompt and encoded pictures into a reply; raises a `ReeltalkError` if the model fails."""
 FramesAt = Callable[[str, Sequence[float]], list[bytes]]
-"""Encoded pictures of a video, by its identifier, at times in seconds."""
+"""Gives encoded pictures of a video, by its identifier, at times in seconds."""
 
 ANSWERABLE: Final = "answerable"
 """Gate of the condition `evidence`; the others are `leak.model.CONDITION`."""
@@ -57,7 +57,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 
 
 class ProbeSettings(BaseModel):
-    """What a model is shown and asked."""
+    """Conditions, frames and language of the probes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -76,12 +76,12 @@ class ModelProbe:
 
     Args:
         ask: The model.
-        frames: Where pictures come from; None where only text is to be asked.
-        settings: What is shown and asked.
-        prompt: Asks, in place of our own prompt.
+        frames: Source of pictures; None for conditions with text only.
+        settings: Conditions, frames and language.
+        prompt: A prompt to use instead of ours.
 
     Raises:
-        ValueError: A condition needs pictures and there are none.
+        ValueError: A condition needs pictures, but `frames` is None.
     """
 
     def __init__(
@@ -99,19 +99,19 @@ class ModelProbe:
 
     @property
     def signature(self) -> str:
-        """The prompt, what was shown, and how answers were compared."""
+        """The prompt, the frames shown, and the comparison of answers."""
         return f"{self._prompt.signature}|frames:{self.settings.frames}|seed:{self.settings.seed}|{SIGNATURE}"
 
     def check(self, conversation: Conversation, index: int, *, duration_s: float | None = None) -> list[GateResult]:
         """Ask about one turn under every condition.
 
         Args:
-            conversation: Whose turn it is.
-            index: Which turn, from 0.
-            duration_s: How long the video is; without it, frames reach as far as the question and its evidence.
+            conversation: The dialogue or chain.
+            index: Index of the turn, from 0.
+            duration_s: Length of the video. Without it, frames reach as far as the question and its evidence.
 
         Returns:
-            One result a condition. Those of a turn that needs no video by design are left out but for `answerable`.
+            One result per condition. A turn that needs no video by design gets only `answerable`.
         """
         turn = conversation.turns[index]
         return [
@@ -186,7 +186,7 @@ class ModelProbe:
                 raise _NothingToShowError("the turn has no evidence interval")
             times = middles_of(turn.evidence, self.settings.frames)
         else:
-            # A model never sees what comes after the question.
+            # The model never sees frames after the question.
             ends = [turn.asked_at_s, duration_s] if turn.asked_at_s is not None else [duration_s]
             known = [end for end in ends if end is not None] or [interval.end_s for interval in turn.evidence]
             if not known:
@@ -203,7 +203,7 @@ class ModelProbe:
 
 
 class _NothingToShowError(Exception):
-    """A condition cannot be set up for this turn."""
+    """There are no pictures for this condition and turn."""
 
 
 _HAS: Final = {
@@ -215,7 +215,7 @@ _HAS: Final = {
 
 
 def middles_of(intervals: Sequence[Interval], count: int) -> list[float]:
-    """So many times, in seconds, in the middle of equal parts of the intervals laid end to end, in order."""
+    """`count` times in seconds, each in the middle of an equal part of the intervals laid end to end, in order."""
     total = sum(interval.duration_s for interval in intervals)
     if total == 0:
         return [interval.start_s for interval in intervals][:count]

@@ -1,7 +1,10 @@
-"""A language model with the prompts of one language: what it sees, what it is told, and the record it must answer with.
+"""Asks a language model with the prompts of one language, and gets a record back.
 
-What comes from a video, a person or another model goes between two lines of equals signs and can hold no such line
-itself. A model that sees no pictures is told what a detector found instead.
+Text from a video, a person or another model stands between two lines of equals signs and cannot contain such a line. A
+model that sees no images gets the objects that a detector found, as text.
+
+Prompts contain worked examples about another, invented video. The JSON replies in a prompt are examples; if there are
+none, the quoted texts are, also in a user's own prompts. A draft that repeats an example is refused.
 """
 
 import json
@@ -46,42 +49,42 @@ REPLY_TYPES: Final[Mapping[str, type[replies.ReplyType]]] = {
     "suitability": replies.SuitabilityReply,
     "tags": replies.TagsReply,
 }
-"""What a prompt is answered with, by its name."""
+"""Type of the reply, by prompt."""
 MAY_LACK: Final = {
     name: frozenset({"seen", "advice"})
     for name in ("caption", "chain", "dialogue", "quality", "rewrite", "suitability")
 }
-"""Fields without which a prompt still works: pictures go along with it, and advice is about an earlier attempt."""
+"""Fields that a user's own prompt may omit: images are sent beside the text, and advice is about earlier attempts."""
 
 
 @dataclass(frozen=True)
 class VisualContext:
-    """What a writer gets to know of a part of a video."""
+    """What a model is shown of a part of a video."""
 
     images: tuple[bytes, ...] = ()
-    """JPEG files in the order of time."""
+    """JPEG files in order of time."""
     times_s: tuple[float, ...] = ()
-    """Presentation time of each picture."""
+    """Presentation time of each image in seconds."""
     objects_text: str = ""
-    """Detected objects with the times at which they were seen, for a model that sees no pictures."""
+    """Detected objects with times, one a line, for a model that sees no images."""
 
 
 class ContextOf(Protocol):
-    """Gives what can be seen in parts of a video. May be called from several threads."""
+    """Shows parts of a video. May be called from several threads."""
 
     def __call__(self, video: Video, intervals: Sequence[Interval], /) -> VisualContext:
-        """Pictures from inside the intervals and the objects in them.
+        """Images from inside the intervals, or the objects in them.
 
         Args:
-            video: What to look at.
-            intervals: Its parts, in the order of time.
+            video: The video.
+            intervals: Parts of it, in order of time.
         """
         ...
 
 
 @cache
 def construction_prompts(language: Language) -> PromptGroup:
-    """The prompts of a language, and what others in their place must hold."""
+    """The prompts of a language, and what replacements for them must contain."""
     return PromptGroup(
         f"construct/{language}",
         {path.stem: path for path in sorted((PROMPTS / language).glob("*.md"))}
@@ -106,46 +109,46 @@ def _with_manual(found: Prompts) -> Prompts:
 
 
 def prompts(language: Language, folder: Path | None = None) -> Prompts:
-    """All prompts of a language by name: those of a folder, and ours where it has none.
+    """All prompts of a language by name: those of a folder, and ours for the rest.
 
-    That for tags begins with the manual that people tag by.
+    The prompt for tags begins with the manual that people tag by.
 
     Args:
-        language: Of the prompts.
+        language: Language of the prompts.
         folder: A user's own folder of prompts.
 
     Raises:
-        SettingError: There is no such folder.
-        InputError: A file of it cannot stand in the place of ours.
+        SettingError: The folder does not exist.
+        InputError: A file in it cannot replace our prompt.
     """
     return _ours(language) if folder is None else _with_manual(prompts_in(folder, construction_prompts(language)))
 
 
 class PromptedModel:
-    """A model that is asked in one language."""
+    """A model with the prompts of one language."""
 
     def __init__(self, model: Model, language: Language, own: Prompts | None = None) -> None:
         self.model, self.language = model, language
         self.prompts = prompts(language) if own is None else own
 
     def part(self, name: str, data: Mapping[str, str] | None = None, parts: Mapping[str, str] | None = None) -> str:
-        """A prompt with its fields.
+        """A prompt with its fields filled in.
 
         Args:
-            name: Of the prompt.
-            data: Fields that come from elsewhere; the prompt has them between lines of equals signs.
-            parts: Fields that are our own words.
+            name: Name of the prompt.
+            data: Foreign text by field; the prompt puts it between lines of equals signs.
+            parts: Our own text by field.
         """
         fields = {field: without_fences(text) for field, text in (data or {}).items()} | dict(parts or {})
         return self.prompts[name].fill(**fields)
 
     def refused(self, name: str, kind: type[T], texts: Callable[[T], Sequence[str]]) -> Callable[[T], str | None]:
-        """What says of a draft that it copies an example of a prompt, if it does.
+        """A function that tells why a draft must be refused because it copies an example; it returns None if not.
 
         Args:
-            name: Of the prompt that holds the examples.
+            name: Name of the prompt with the examples.
             kind: Type of the replies.
-            texts: What a reply says, text by text.
+            texts: Gives the texts of a reply.
         """
         prompt = self.prompts[name]
         examples = [texts(example) for example in examples_in(prompt, kind)] or [quoted_in(prompt)]
@@ -166,25 +169,25 @@ class PromptedModel:
         parts: Mapping[str, str] | None = None,
         before: Sequence[Message] = (),
         check: Callable[[T], str | None] | None = None,
-    ) -> RecordResult[T]:
-        """Ask for a record; once more where it cannot be used.
+    ) -> Asked[T]:
+        """Ask for a record. If the reply cannot be used, ask once more.
 
         Args:
-            name: Of the prompt.
+            name: Name of the prompt.
             kind: Type of the record.
-            seen: What fills the prompt's `{seen}`.
-            images: Pictures that go along without words of their own.
-            data: Fields that come from elsewhere.
-            parts: Fields that are our own words.
-            before: The conversation that this goes on with.
-            check: Says what is wrong with a record, if anything.
+            seen: Fills the prompt's `{seen}`.
+            images: Images to send without a text of their own.
+            data: Foreign text by field.
+            parts: Our own text by field.
+            before: The conversation to continue.
+            check: Returns a complaint about a record, or None.
 
         Returns:
-            No record and no reply, but a reason, where there was nothing that the model could have seen.
+            The record with the replies; without a record and replies, but with a reason, if there was nothing to show.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         ours = dict(parts or {})
         if seen is not None:
@@ -197,7 +200,7 @@ class PromptedModel:
         return ask_for(self.model, [*self.opening(before), message], kind, check=check, repair=again)
 
     def opening(self, before: Sequence[Message] = ()) -> Sequence[Message]:
-        """How every conversation begins, unless it has begun."""
+        """The conversation so far, or the system message that starts one."""
         return before or [Message("system", self.part("system"))]
 
     def _missing(self, seen: VisualContext) -> str | None:
@@ -215,7 +218,7 @@ class PromptedModel:
 
 
 def without_fences(text: str) -> str:
-    """The text without runs of equals signs that could be taken for the end of what is fenced."""
+    """The text without runs of equals signs, which could end the fence around it."""
     return re.sub(r"={3,}", lambda run: " ".join(run[0]), text.strip())
 
 
@@ -228,57 +231,57 @@ def number_turns(turns: Sequence[Turn]) -> str:
 
 
 def record_or_unwritten(asked: Asked[T]) -> T | Unwritten:
-    """The record, or why there is none, with the replies as they came."""
+    """The record, or the reason why there is none with the raw replies."""
     return unwritten_from(asked) if asked.record is None else asked.record
 
 
 def unwritten_from(asked: Asked[T]) -> Unwritten:
-    """Why there is no record, with the replies as they came."""
+    """The reason why there is no record, with the raw replies."""
     return Unwritten("; then ".join(asked.reasons), asked.replies)
 
 
 _QUOTED: Final = re.compile(r'"([^"\n]+)"|\u201c([^\u201d\n]+)\u201d')
 _BLANK: Final = '"\u2026"'
-"""What stands in a form in place of a text."""
+"""Placeholder for a text in the form of a reply."""
 
 MOST_SHARED: Final = 0.75
-"""A text of whose content words this share stands in one text of an example repeats it."""
+"""A text copies an example's text if the two share at least this share of its topic words."""
 FEWEST_WORDS: Final = 4
-"""A text with fewer content words may share all of them by chance, as "What does she do next?"; only the very same
-words make it a copy."""
+"""A text with fewer topic words may share all of them by chance, as "What does she do next?"; only an identical text is
+a copy."""
 FEWEST_SAME: Final = 3
-"""With fewer content words even the very same text says nothing, as "Okay."."""
+"""With fewer topic words even an identical text is no copy, as "Okay."."""
 MOST_OF_SUBJECT: Final = 0.75
-"""A draft with this share of the words that an example comes back to has the example's subject."""
+"""A draft with this share of the words that an example repeats has the example's subject."""
 FEWEST_OF_SUBJECT: Final = 5
-"""And with at least so many of them."""
+"""And at least this number of them."""
 
 
 def examples_in(prompt: Prompt, kind: type[T]) -> tuple[T, ...]:
-    """The replies that a prompt shows as examples. A form with blanks, as `{"caption": "…"}`, is none.
+    """The example replies in a prompt. A form with blanks, as `{"caption": "…"}`, is not an example.
 
     Args:
-        prompt: Any.
+        prompt: Any prompt.
         kind: Type of the replies to it.
     """
     return tuple(_records(prompt.text, TypeAdapter(kind)))
 
 
 def quoted_in(prompt: Prompt) -> tuple[str, ...]:
-    """What a prompt quotes, as an example that it tells in prose does.
+    """The quoted texts in a prompt, for examples told in prose.
 
     Args:
-        prompt: Any.
+        prompt: Any prompt.
     """
     return tuple(straight or curved for straight, curved in _QUOTED.findall(prompt.text))
 
 
 def copy_complaint(draft: Sequence[str], example: Sequence[str]) -> str | None:
-    """Why a draft cannot be used, where it repeats what an example says.
+    """The reason to refuse a draft that copies an example; None if it does not.
 
     Args:
-        draft: Its texts.
-        example: Those of the example.
+        draft: The texts of the draft.
+        example: The texts of the example.
     """
     known = [(normalise(text), topic_words(text)) for text in example]
     seen = Counter(word for _, words in known for word in words)
@@ -288,7 +291,7 @@ def copy_complaint(draft: Sequence[str], example: Sequence[str]) -> str | None:
         for said, words in known:
             same = len(own) >= FEWEST_SAME and normalise(text) == said
             alike = len(own) >= FEWEST_WORDS and len(own & words) >= MOST_SHARED * len(own)
-            # "Please sum up what we have talked about so far." may stand in any dialogue.
+            # "Please sum up what we have talked about so far." may occur in any dialogue.
             if (same or alike) and own & words & subject:
                 return f"it repeats the example in place of this video: {shorten(text)}"
     shared = subject & {word for text in draft for word in topic_words(text)}

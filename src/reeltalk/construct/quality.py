@@ -1,8 +1,9 @@
-"""The loop around a writer: write, lint, judge, send back; and what is kept in the end, with what was found about it.
+"""The quality loop around a writer: write, lint, judge, send back. Then turns that need no video are removed.
 
-A chain goes back also where a question of it can be answered without the video.
-SVBench sends a chain whose overall quality is below 90 of 100 back to revision (arXiv 2502.10810). Here a model
-revises it a few times; what still does not pass is kept and flagged for a person, and never kept in silence.
+SVBench sends a chain with an overall quality below 90 of 100 back to revision (arXiv 2502.10810). Here the writer
+revises it a few times; a chain that still fails is kept, with a flag for a person. A chain or dialogue is also sent
+back if a question can be answered without the video. `remove_leaks` removes such turns that remain, or the whole unit
+if its rules would be broken.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,30 +32,30 @@ from reeltalk.schema.standing import refers_back
 WRITTEN_GATE: Final = "written"
 QUALITY_GATE: Final = "quality"
 ATTEMPT_GATE: Final = "quality.attempt"
-"""A chain that was sent back: it is not kept, but what the judge found is."""
+"""Gate of an attempt that was sent back. The attempt is dropped, the judge's result is stored."""
 NEEDS_VIDEO: Final = "it can be answered without the video, so ask something else"
-"""What a writer is told of a question that leaks."""
+"""Advice to a writer about a question that leaks. Part of prompts."""
 MIN_QUALITY: Final = 90.0
 """Lowest overall quality that passes (SVBench)."""
 MAX_REWRITES: Final = 2
-"""How often a chain is sent back; SVBench's people go on until it passes."""
+"""Most revisions of a chain; SVBench's annotators revise until it passes."""
 
 
 @runtime_checkable
 class TellsRejected(Protocol):
-    """A writer that also says which pairs of chains it could not use."""
+    """A writer that also reports which pairs of turns it could not use."""
 
-    def linked(self, video: Video, before: QAChain, after: QAChain, /) -> LinkageResult | Unwritten:
-        """Relations between turns of two chains, and what was rejected."""
+    def link_chains(self, video: Video, before: QAChain, after: QAChain, /) -> LinkageResult | Unwritten:
+        """Linkages between two chains, and the rejected pairs."""
         ...
 
 
 @runtime_checkable
 class TellsReplaced(Protocol):
-    """A writer that looks itself which questions need no video, and asks others in their place."""
+    """A writer that itself detects questions that need no video, and replaces them."""
 
-    def replaced(self, unit_id: str, /) -> list[GateResult]:
-        """The questions in whose place others are asked in a chain or dialogue that was just written."""
+    def list_replaced(self, unit_id: str, /) -> list[GateResult]:
+        """Gate results for the replaced questions of a chain or dialogue that was just written."""
         ...
 
 
@@ -64,21 +65,21 @@ class _Attempt:
     faults: list[GateResult]
     judged: ChainJudgement | Unwritten | None
     leaking: list[tuple[int, str, str]]
-    """Turns that need no video: index, gate and reason."""
+    """Turns that need no video, as (index, gate, reason)."""
 
     @property
     def overall(self) -> float:
         return self.judged.overall if isinstance(self.judged, ChainJudgement) else 100.0
 
     def passes(self, gate: float) -> bool:
-        """True also where nobody judged it, or could."""
+        """True if the quality reaches the gate, or if there is no judgement."""
         return self.overall >= gate
 
     def below(self, gate: float) -> str:
         return f"overall quality is {self.overall:g}, below {gate:g}"
 
     def advice(self, below: str) -> list[str]:
-        """What the writer is told for another attempt."""
+        """Advice to the writer for another attempt. Part of prompts."""
         told = [f"question {index + 1}: {NEEDS_VIDEO}: {reason}" for index, _, reason in self.leaking]
         told += self.judged.reasons if isinstance(self.judged, ChainJudgement) else ()
         told += [_advice(fault) for fault in self.faults]
@@ -86,7 +87,7 @@ class _Attempt:
 
     @property
     def verdict(self) -> list[GateResult]:
-        """The result of the judging of a chain that passes."""
+        """The gate result of a chain that passes."""
         if isinstance(self.judged, ChainJudgement):
             return [_quality(self.chain, self.judged, GateOutcome.PASSED)]
         if self.judged is None:
@@ -112,25 +113,25 @@ def write_checked_chain(
     language: Language = "en",
     lint_settings: LintSettings = DEFAULT_LINT,
 ) -> tuple[QAChain | None, list[GateResult]]:
-    """A chain about a clip, and all that was found about it.
+    """Write a chain about a clip, and send it back while it fails the checks.
 
-    Of several attempts below the gate the best is kept, the later one where two are equal.
+    If no attempt passes, the best one is kept; of equal ones the latest.
 
     Args:
         writer: Writes and judges.
-        video: Whose clip it is.
-        clip: What it is about.
+        video: The video of the clip.
+        clip: The clip.
         gate: Lowest overall quality that passes, 0 to 100.
-        rewrites: How often a chain below it is sent back.
-        language: What it is to be written in.
-        lint_settings: Bounds of the rules that need no model.
+        rewrites: Most revisions.
+        language: Language of the chain.
+        lint_settings: Bounds of the lint rules.
 
     Returns:
-        The chain, or None where nothing could be written; and what the checks found.
+        The chain, or None if nothing could be written; and all gate results.
 
     Raises:
-        ModelError: A model has no reply to give.
-        BudgetError: A limit would be passed.
+        ModelError: A model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     results: list[GateResult] = []
     advice: list[str] = []
@@ -172,20 +173,20 @@ def write_checked_chain(
 def write_checked_linkages(
     writer: Writer, video: Video, before: QAChain, after: QAChain
 ) -> tuple[list[Linkage], list[GateResult]]:
-    """Relations between two chains, with whatever could not be used.
+    """Find the linkages between two chains, with a gate result for each pair that could not be used.
 
     Args:
-        writer: Finds them.
-        video: Whose chains they are.
+        writer: Finds the linkages.
+        video: The video of the chains.
         before: The earlier chain.
-        after: The later one.
+        after: The later chain.
 
     Raises:
-        ModelError: A model has no reply to give.
-        BudgetError: A limit would be passed.
+        ModelError: A model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     found = (
-        writer.linked(video, before, after)
+        writer.link_chains(video, before, after)
         if isinstance(writer, TellsRejected)
         else writer.linkages(video, before, after)
     )
@@ -228,7 +229,7 @@ def _quality(
 def unwritten_gate(
     gate: str, unit: GateUnit, unit_id: str, nothing: Unwritten, *, turn: int | None = None
 ) -> GateResult:
-    """That a writer gave nothing, with its raw replies."""
+    """The gate result for something that a writer could not write, with the model's raw replies."""
     return GateResult(
         gate=gate,
         unit=unit,
@@ -241,14 +242,14 @@ def unwritten_gate(
 
 
 def replaced_gate(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn: int) -> GateResult:
-    """That a question did not pass a gate, and another one stands in its place.
+    """The gate result for a question that failed a gate and was replaced by another.
 
     Args:
         gate: The gate.
-        unit: What it would be a turn of.
-        unit_id: Its identifier.
-        reason: Why it did not pass.
-        turn: Where it would stand, from 0.
+        unit: Kind of the unit that the question belongs to.
+        unit_id: Identifier of the unit.
+        reason: Why the question failed.
+        turn: Index of the turn, from 0.
     """
     return GateResult(
         gate=gate, unit=unit, unit_id=unit_id, turn_index=turn, outcome=GateOutcome.REPLACED, reason=reason
@@ -256,28 +257,28 @@ def replaced_gate(gate: str, unit: GateUnit, unit_id: str, reason: str, *, turn:
 
 
 LEFT: Final = "leak.left"
-"""The gate of a unit that is left out as a whole."""
+"""Gate of a chain or dialogue that is dropped as a whole."""
 U = TypeVar("U", QAChain, Dialogue)
 Shortener = Callable[[U, Collection[int]], "list[int] | str"]
-"""Gives the indices of the turns that stay where some are taken out, or why nothing stays."""
+"""Gives the indices of the turns that stay when some are removed, or the reason why the unit must be dropped."""
 
 
 def remove_leaks(
     units: Sequence[U], gates: Sequence[GateResult], shorter: Shortener[U]
 ) -> tuple[list[U], list[GateResult]]:
-    """The units without the turns that they answer themselves, by the question or by what was said before it.
+    """Remove turns that their own question or an earlier turn answers.
 
     Args:
         units: Chains, or dialogues, as they were written.
-        gates: What was found about them so far.
-        shorter: Decides what is left of a unit.
+        gates: Gate results about them so far.
+        shorter: Decides which turns of a unit stay.
 
     Returns:
-        The units that stay, and what was found: `gates` as they apply now, a row for each turn that was taken out, and
-        one for each unit that was left out.
+        The remaining units, and the gate results: `gates` with updated turn indices, one for each removed turn, and one
+        for each dropped unit.
     """
     kept, found = list(units), list(gates)
-    # What is common among the turns changes as turns go, and with it what counts as a like question.
+    # Removing turns changes word frequencies, and so which questions count as similar; hence the loop.
     while leaking := _leaking(kept):
         stays: dict[str, list[int]] = {}
         for unit in kept:
@@ -302,7 +303,7 @@ def _cut(unit: U, stays: Sequence[int]) -> U:
 
 
 def _leaking(units: Sequence[U]) -> dict[str, dict[int, GateResult]]:
-    """What is to be taken out, by unit and turn."""
+    """Gate results of the turns to remove, by unit and turn."""
     found: dict[str, dict[int, GateResult]] = {}
     results = leaks(units, settings=LeakSettings(probes=("history",)))
     reasons = {(r.unit_id, r.turn_index): r for r in results if r.outcome is GateOutcome.FLAGGED}
@@ -326,7 +327,7 @@ def _leaking(units: Sequence[U]) -> dict[str, dict[int, GateResult]]:
 
 
 def _moved(gate: GateResult, stays: Mapping[str, Sequence[int]]) -> GateResult | None:
-    """A check as it applies to what stays; None where its turn or unit is gone."""
+    """A gate result with the turn's new index; None if its turn or unit was removed."""
     if gate.unit_id not in stays or gate.outcome in GONE:
         return gate
     if not stays[gate.unit_id]:
@@ -339,7 +340,7 @@ def _moved(gate: GateResult, stays: Mapping[str, Sequence[int]]) -> GateResult |
 
 
 def chain_shortener(least: int) -> Shortener[QAChain]:
-    """Cuts a chain off before its first leak: every turn after it rests on it (SVBench).
+    """A function that cuts a chain before its first leak, since each later turn depends on it (SVBench).
 
     Args:
         least: Fewest turns of a chain.
@@ -353,11 +354,14 @@ def chain_shortener(least: int) -> Shortener[QAChain]:
 
 
 def shorten_dialogue(dialogue: Dialogue, out: Collection[int]) -> list[int] | str:
-    """Takes rounds out of a dialogue where no other round speaks of them and the rules of its task are kept.
+    """Remove rounds from a dialogue if no other round refers to them and the rules of its task still hold.
 
     Args:
-        dialogue: As it was written.
-        out: The rounds that are taken out.
+        dialogue: The dialogue.
+        out: Indices of the rounds to remove.
+
+    Returns:
+        Indices of the remaining rounds, or the reason why the dialogue must be dropped.
     """
     task = next((task for task in Task if task.value == dialogue.task), None)
     turns = dialogue.turns

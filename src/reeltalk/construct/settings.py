@@ -1,4 +1,4 @@
-"""What `reeltalk construct` can be told. The defaults are the papers', where a paper names a value."""
+"""Settings of `reeltalk construct`. Defaults are those of the papers where a paper names a value."""
 
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -11,7 +11,7 @@ from reeltalk.schema.settings import Count, Money, Share
 
 Step = Literal["objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates"]
 STEPS: Final[tuple[Step, ...]] = ("objects", "chains", "linkages", "paths", "scenes", "dialogues", "gates")
-"""In the order in which they are run; each rests on what those before it wrote."""
+"""In the order in which they run. Each step reads what earlier ones wrote."""
 
 
 class SceneSettings(BaseModel):
@@ -22,7 +22,7 @@ class SceneSettings(BaseModel):
     merge_similarity: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of the shorter caption's content words that its neighbour must have for the two to be one scene."""
     theme_similarity: Annotated[float, Field(gt=0, le=1)] = 0.3
-    """The same for two scenes apart from each other to share a theme."""
+    """The same share for two distant scenes to have a common theme."""
     max_scene_clips: Annotated[int, Field(ge=1)] = 4
     """Most clips of a scene."""
     cross_per_video: Annotated[int, Field(ge=0)] = 3

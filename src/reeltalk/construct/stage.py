@@ -1,7 +1,7 @@
-"""Construct: the stage as one function. Its steps meet in the benchmark's tables, and each can be run again alone.
+"""The construct stage: runs the steps in order. Steps share data through the benchmark's tables only.
 
-A step is passed over where its inputs, settings, writer and version are those of the last run. A model's replies are
-kept, so that a step that was stopped repeats at most the calls that were under way.
+A step is skipped if its inputs, settings, writer and version are those of the last run. Replies of a model are cached,
+so a step that was interrupted repeats at most the calls that were in progress.
 """
 
 import hashlib
@@ -29,26 +29,26 @@ from reeltalk.store.tables import CLIPS, DIALOGUES, GATES, VIDEOS, Table
 
 STAGE: Final = "construct"
 REVIEWED: Final = "review apply"
-"""The stage of tables that hold what people settled."""
+"""The stage of tables that reviewers have changed."""
 SETTLED_BY_PEOPLE: Final = frozenset({"chains", "linkages", "dialogues"})
-"""Steps that would write such tables anew. Paths and checks are drawn and made again after a review."""
+"""Steps that would overwrite such tables. Paths and checks may be made again after a review."""
 UNITS: Final = {"chains": "chain", "linkages": "linkage", "dialogues": "dialogue", "scenes": "scene"}
-"""What the rows of a step are called where a check is about one."""
+"""Name of the unit that a step writes, as gate results use it."""
 _SPECS: Final = {spec.name: spec for spec in (*CHAIN_STEPS, *DIALOGUE_STEPS, GATE_STEP)}
 
 
 def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
-    """Write chains, linkages, paths, scenes, dialogues and what checks found, into the tables of a benchmark.
+    """Write chains, linkages, paths, scenes, dialogues and gate results into the tables of a benchmark.
 
     Args:
-        run: The benchmark, its writer and how it is done.
-        steps: Which steps; they are run in their own order, whatever order they are named in.
+        run: The benchmark, its writer and its settings.
+        steps: Steps to run. They always run in the order of `STEPS`.
 
     Raises:
         BenchmarkError: The benchmark has no clips, a row of another stage has an identifier that a step would write, or
-            people reviewed what a step would write anew.
-        ModelError: A model cannot be asked. What was written before stays, replies are kept.
-        BudgetError: A limit is reached. What was written before stays, replies are kept.
+            a step would overwrite what people reviewed.
+        ModelError: A model cannot be reached. Finished steps and cached replies are kept.
+        BudgetError: A limit is reached. Finished steps and cached replies are kept.
     """
     if not run.benchmark.rows(VIDEOS) or not run.benchmark.rows(CLIPS):
         raise BenchmarkError(
@@ -74,7 +74,7 @@ def construct(run: ConstructRun, steps: Sequence[Step] = STEPS) -> StageReport:
 
 
 def _out_of_date(benchmark: Benchmark, steps: Sequence[Step]) -> list[str]:
-    """Steps that were not asked for and rest on what has changed since they were run."""
+    """Steps that were not asked for and whose inputs have changed since they were run."""
     found = []
     for name, spec in _SPECS.items():
         entry = benchmark.manifest.files.get(spec.writes[0].file_name)
@@ -105,18 +105,18 @@ def _settings_of(run: ConstructRun, spec: StepSpec) -> dict[str, Json]:
     else:
         chosen[WRITER] = run.writer.signature
     if run.settings.targets is not None and "targets" in chosen:
-        # What the file says counts, not where it lies on this machine.
+        # The content of the file counts, not its path on this machine.
         chosen["targets"] = _hash(run.settings.targets)
     return chosen
 
 
 def _hash(path: Path) -> str:
-    """Hash of a file; whoever reads it says where one is missing."""
+    """Hash of a file. A missing file is reported later, by the code that reads it."""
     return hash_file(path)[0] if path.is_file() else "missing"
 
 
 def _parents_of(benchmark: Benchmark, spec: StepSpec) -> dict[str, str]:
-    """Hashes of what a step reads; of all graphs together, which the graph writer reads."""
+    """Hashes of the tables that a step reads, and one hash of all graphs, which the graph writer reads."""
     files = benchmark.manifest.files
     parents = {t.file_name: files[t.file_name].sha256 for t in spec.reads if t.file_name in files}
     graphs = "".join(f"{entry.sha256} {name}\n" for name, entry in sorted(files.items()) if name.startswith(GRAPHS))
@@ -142,7 +142,7 @@ def _write(
     kept = [gate for gate in benchmark.read(GATES) if not gate.gate.startswith(f"{spec.name}:")]
     own = [gate.model_copy(update={"gate": f"{spec.name}:{gate.gate}"}) for gate in made.gates]
     dropped = (gate.unit_id for gate in own if gate.outcome is GateOutcome.DROPPED and gate.unit == "dialogue")
-    # A step that writes dialogues leaves out itself what it drops.
+    # A step that writes dialogues leaves out by itself those that it drops.
     gone = set(dropped) if spec.name == "gates" else set()
     if gone:
         _drop(benchmark, gone)
@@ -153,7 +153,7 @@ def _write(
     with benchmark.writing(stage=f"{STAGE} {spec.name}", settings=settings, parents=parents) as writer:
         for table, rows in made.rows.items():
             counts[table.name] = writer.add(table, (*others[table], *rows))
-        # Later steps are passed over where these rows come out as they were, so what they found stays.
+        # Later steps are skipped if these rows come out unchanged, so their gate results stay.
         found = [*(gate for gate in kept if same or _is_kept(gate, spec)), *own]
         gates = [gate for gate in found if gate.unit_id not in gone or gate.outcome is GateOutcome.DROPPED]
         writer.add(GATES, sorted(gates, key=lambda gate: STEPS.index(gate.gate.split(":")[0])))
@@ -161,7 +161,7 @@ def _write(
 
 
 def _of_others(benchmark: Benchmark, table: Table[Any]) -> list[Any]:
-    """Rows that no writer wrote, as of an imported benchmark. They stay."""
+    """Rows that no writer of ours wrote, for example imported ones. They stay."""
     if table is GATES:
         return []
     return [row for row in benchmark.read(table) if WRITER not in row.extra]
@@ -180,13 +180,13 @@ def _refuse_identifiers_of_others(benchmark: Benchmark, made: StepResult, others
 
 
 def _is_kept(gate: GateResult, spec: StepSpec) -> bool:
-    """False for what later steps found about rows that are now written anew."""
+    """False for results of later steps about rows that are now rewritten."""
     found_by = gate.gate.split(":")[0]
     return gate.unit != UNITS.get(spec.name) or STEPS.index(found_by) < STEPS.index(spec.name)
 
 
 def _drop(benchmark: Benchmark, gone: set[str]) -> None:
-    """Take dialogues out of their table; it stays the work of the step that wrote it."""
+    """Remove dialogues from their table. The manifest still names the step that wrote it."""
     entry = benchmark.manifest.files[DIALOGUES.file_name]
     rows = [row for row in benchmark.read(DIALOGUES) if row.id not in gone]
     with benchmark.writing(stage=entry.stage, settings=entry.settings, parents=entry.parents) as writer:

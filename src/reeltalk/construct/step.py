@@ -1,4 +1,4 @@
-"""What a step of construction is given, and what it gives back."""
+"""The input and the result of a construction step."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ U = TypeVar("U")
 R = TypeVar("R", bound=Record)
 C = TypeVar("C", QAChain, Dialogue)
 WRITER: Final = "writer"
-"""Under this name a row's `extra` says who wrote it. Rows without it come from elsewhere and are never replaced."""
+"""Key in a row's `extra` that names its writer. Rows without it come from elsewhere and are never replaced."""
 
 
 @dataclass
 class ConstructRun:
-    """One call of `construct`."""
+    """One call of `construct`: the benchmark, the writer, and the models that check its work."""
 
     benchmark: Benchmark
     settings: ConstructSettings
@@ -40,21 +40,21 @@ class ConstructRun:
     executor: Executor
     progress: Progress = unseen
     runs: tuple[Path, ...] = ()
-    """Runs whose correct answers tell which turns are easy."""
+    """Run folders whose scores show which turns are too easy."""
     probe: "Ask | None" = None
-    """A model that is asked without the video, and with its evidence."""
+    """A model that answers turns without the video, and with the frames of their evidence."""
     probe_name: str | None = None
     probe_sees: bool = True
-    """False for a model that is shown no frames."""
+    """False for a model that gets no frames."""
     prompts: Path | None = None
     """A user's own folder of prompts."""
 
     def videos(self) -> list[Video]:
-        """The videos that are written about."""
+        """The videos to write about, at most `limit`."""
         return list(islice(self.benchmark.read(VIDEOS), self.settings.limit))
 
     def clips(self) -> dict[str, list[Clip]]:
-        """Clips by video, in the order of time; those without times in the order of the table."""
+        """Clips by video in order of time. Clips without times keep the order of the table."""
         found: dict[str, list[Clip]] = {video.id: [] for video in self.videos()}
         for clip in self.benchmark.read(CLIPS):
             if clip.video_id in found:
@@ -64,16 +64,16 @@ class ConstructRun:
         return found
 
     def ours(self, table: Table[R]) -> list[R]:
-        """The rows of a table that a writer wrote, or all where none did, as in an imported benchmark."""
+        """Rows of a table that a writer of ours wrote; all rows if there are none, as in an imported benchmark."""
         rows = list(self.benchmark.read(table))
         ours = [row for row in rows if WRITER in row.extra]
         return ours or rows
 
     def each(self, what: str, items: Sequence[T], work: Callable[[T], U]) -> Iterator[U]:
-        """The results of some work, in the order of the items, with progress.
+        """Apply `work` to all items in threads, and yield the results in the order of the items.
 
         Raises:
-            ReeltalkError: Whatever the work raises, after what was under way has ended.
+            ReeltalkError: Whatever `work` raises, after the calls in progress have ended.
         """
         results: dict[int, U] = {}
         place = 0
@@ -87,7 +87,7 @@ class ConstructRun:
 
 @dataclass
 class StepResult:
-    """What a step wrote."""
+    """The rows and gate results of a step."""
 
     rows: dict[Table[Any], list[Any]] = field(default_factory=dict)
     gates: list[GateResult] = field(default_factory=list)
@@ -95,23 +95,23 @@ class StepResult:
 
 @dataclass(frozen=True)
 class StepSpec:
-    """A step: what it does, on what it rests, what it fills."""
+    """A step: its function, the tables it reads and writes, and the settings that change its result."""
 
     name: Step
     work: Callable[[ConstructRun], StepResult]
     reads: tuple[Table[Any], ...]
     writes: tuple[Table[Any], ...]
     settings: tuple[str, ...]
-    """Names of the settings that move its result."""
+    """Names of the settings that change its result."""
 
 
 def with_tags(run: ConstructRun, unit: C, gates: list[GateResult]) -> C:
-    """A chain or dialogue with CogME's tags and question types where its writer proposes them, not verified by anyone.
+    """A chain or dialogue with CogME's tags and question types, if its writer proposes them. Nobody has verified them.
 
     Args:
-        run: Whose writer is asked; the graph tags by rule as it writes.
-        unit: What is tagged.
-        gates: Receives that nothing could be proposed.
+        run: Holds the writer. The graph writer tags by rule while it writes, so it is not asked here.
+        unit: The chain or dialogue.
+        gates: Receives a result if no tags could be proposed.
     """
     if not isinstance(run.writer, ProposesTags):
         return unit
@@ -124,5 +124,5 @@ def with_tags(run: ConstructRun, unit: C, gates: list[GateResult]) -> C:
 
 
 def sign_rows(rows: Iterable[R], writer: str) -> list[R]:
-    """Rows with the signature of who wrote them."""
+    """The rows with the writer's signature in `extra`."""
     return [row.model_copy(update={"extra": row.extra | {WRITER: writer}}) for row in rows]

@@ -1,7 +1,7 @@
-"""Who writes: one protocol, which a language model and the graph both follow.
+"""The writer protocol, which the language-model writer and the graph writer implement.
 
-A writer gives records or says why it gives none. What it cannot write is `Unwritten`, with the raw replies where a
-model was asked; nothing is ever put in its place.
+A writer returns records, or `Unwritten` with the reason and the raw replies of a model. Nothing ever replaces a missing
+record.
 """
 
 from collections.abc import Sequence
@@ -20,125 +20,125 @@ Language = Literal["en", "zh"]
 
 @dataclass(frozen=True)
 class Unwritten:
-    """Nothing was written."""
+    """The result of a writer that could not write a record."""
 
     reason: str
     replies: tuple[str, ...] = ()
-    """What a model answered, as it came."""
+    """Raw replies of the model."""
 
 
 @dataclass(frozen=True)
 class ChainJudgement:
-    """What a quality gate found about a chain."""
+    """The judgement of a chain's quality."""
 
     overall: float
-    """0 to 100."""
+    """Overall quality, 0 to 100."""
     dimensions: dict[str, float]
     reasons: tuple[str, ...] = ()
 
 
 class Writer(Protocol):
-    """Writes what SVBench's and MT-Video-Bench's annotators wrote. Methods may be called from several threads."""
+    """Writes what annotators of SVBench and MT-Video-Bench wrote. Methods may be called from several threads."""
 
     @property
     def signature(self) -> str:
-        """What wrote a record, as `graph` or `model:NAME#1f2e3d4c`; with `writer:text-only` where it is blind."""
+        """Identifies the writer: `graph` or `model:NAME#1f2e3d4c`, with `writer:text-only` if it sees no images."""
         ...
 
     @property
     def threads(self) -> int:
-        """How many calls may be under way at once, 1 or more."""
+        """Most simultaneous calls, 1 or more."""
         ...
 
     def chain(self, video: Video, clip: Clip, *, advice: Sequence[str] = ()) -> QAChain | Unwritten:
-        """Five or six questions about a clip, each after the first resting on the answer before.
+        """Write five or six questions about a clip. Each one after the first depends on the answer before it.
 
         Args:
-            video: Whose clip it is.
-            clip: What it is about.
-            advice: Why an earlier chain was sent back, for another attempt.
+            video: The video of the clip.
+            clip: The clip.
+            advice: Reasons why an earlier attempt was sent back.
         """
         ...
 
     def judge(self, video: Video, clip: Clip, chain: QAChain) -> ChainJudgement | Unwritten | None:
-        """How good a chain is; None for a writer that needs no judge."""
+        """Judge the quality of a chain; None for a writer that needs no judge."""
         ...
 
     def linkages(self, video: Video, before: QAChain, after: QAChain) -> list[Linkage] | Unwritten:
-        """Relations between turns of two chains that follow each other; an empty list is legal."""
+        """Find related turns of two consecutive chains. An empty list is a valid result."""
         ...
 
     def rewrite(self, video: Video, linkage: Linkage, before: QAChain, after: QAChain) -> list[Rewrite] | Unwritten:
-        """Drafts that rest the later turn on the earlier one, along SVBench's catalogue."""
+        """Write drafts in which the later turn depends on the earlier one, by the methods of SVBench's catalogue."""
         ...
 
     def caption(self, video: Video, clip: Clip) -> str | Unwritten:
-        """What happens in a clip, in a few sentences."""
+        """Describe a clip in a few sentences."""
         ...
 
     def suitability(self, video: Video, scene: Scene, task: Task) -> int | Unwritten:
-        """How well a scene suits a task, 1 to 6."""
+        """Rate how suitable a scene is for a task, 1 to 6."""
         ...
 
     def dialogue(
         self, video: Video, scene: Scene, task: Task, *, number: int, advice: Sequence[str] = ()
     ) -> Dialogue | Unwritten:
-        """A dialogue of 5 to 8 rounds about a scene.
+        """Write a dialogue of 5 to 8 rounds about a scene.
 
         Args:
-            video: Whose scene it is.
-            scene: What it is about; a cross-scene segment has several parts.
-            task: What it is to test.
-            number: Tells the dialogues of one scene and task apart, from 0.
-            advice: Why an earlier dialogue was sent back, for another attempt.
+            video: The video of the scene.
+            scene: The scene. A cross-scene segment has several parts.
+            task: The task that the dialogue tests.
+            number: Index, from 0, among the dialogues of this scene and task.
+            advice: Reasons why an earlier attempt was sent back.
         """
         ...
 
     def checklist(self, video: Video, dialogue: Dialogue, turn: Turn) -> Checklist | Unwritten:
-        """Five yes/no items by which an answer to the turn is judged: four expected Yes, one No."""
+        """Write five yes/no items for judging an answer to the turn: four expected Yes, one No."""
         ...
 
 
 @runtime_checkable
 class ChecksEntrances(Protocol):
-    """A writer that can tell more than the rule does whether a path can enter a chain in its middle."""
+    """A writer that can decide better than the rule if a path may enter a chain in its middle."""
 
     def stands(self, video: Video, entered: Entered, before: QAChain, after: QAChain) -> Standing:
-        """Whether the turn that a path lands on, and all that follow it there, stand without the skipped turns.
+        """Decide if the turn that a path lands on, and the turns after it, make sense without the skipped turns.
 
         Args:
-            video: Whose chains they are.
-            entered: What is asked, and what is skipped.
+            video: The video of the chains.
+            entered: The turns asked and the turns skipped.
             before: The chain that the path leaves.
-            after: The chain that it enters.
+            after: The chain that the path enters.
         """
         ...
 
 
 @runtime_checkable
 class KnowsObjects(Protocol):
-    """A writer that knows which objects a clip shows, without a detector."""
+    """A writer that knows the objects in a clip without a detector."""
 
     def objects(self, video: Video, clip: Clip) -> frozenset[str]:
-        """Names of objects, the same throughout a video."""
+        """Names of the objects. An object has the same name in all clips of a video."""
         ...
 
 
 @runtime_checkable
 class JudgesScenes(Protocol):
-    """A writer that says itself whether two neighbouring captions tell one scene."""
+    """A writer that can decide if two neighbouring captions describe one scene."""
 
     def same_scene(self, before: str, after: str) -> bool | Unwritten:
-        """True where they do."""
+        """True if both captions describe one scene."""
         ...
 
 
 @runtime_checkable
 class DescribesObjects(Protocol):
-    """A writer that sees what a detected object looks like."""
+    """A writer that can describe a detected object."""
 
     def object_caption(self, kind: str, picture: bytes) -> str | Unwritten:
-        """What an object in a JPEG file looks like, in one sentence."""
+        """Describe the object in a JPEG file, in one sentence."""
         ...
 
 
@@ -147,5 +147,5 @@ class ProposesTags(Protocol):
     """A writer that tags turns after they are written."""
 
     def propose_tags(self, turns: Sequence[Turn]) -> tuple[Turn, ...] | Unwritten:
-        """The turns with CogME's tags and VDAct's question types, marked as not verified."""
+        """The turns with CogME's tags and VDAct's question types, marked as not verified by a person."""
         ...

@@ -1,5 +1,5 @@
-"""Questions about videos written from their knowledge graphs, and answers to them read and judged by type.
+"""Writes questions about videos from their knowledge graphs, and reads typed answers to them.
 
-Reading graphs, and what a graph says of a film, is `graph`; putting questions into chains and dialogues is `construct`.
-Begin with `questions.questions`, then `wording`, which makes sentences of them, and `answer_reading`.
+Reading graphs is left to `graph`, and composing chains and dialogues for a benchmark to `construct`. Begin with
+`questions`, then `wording`, which makes sentences of them, and `answer_reading`.
 """

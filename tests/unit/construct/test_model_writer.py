@@ -328,7 +328,7 @@ def test_pairs_that_name_no_turn_or_relation_are_reported() -> None:
 
 def test_pairs_of_which_none_can_be_used_are_asked_for_again() -> None:
     model = Scripted(linkage_reply(BAD_LINK), linkage_reply(GOOD_LINK))
-    found = writer(model).linked(VIDEO, BEFORE, AFTER)
+    found = writer(model).link_chains(VIDEO, BEFORE, AFTER)
     assert isinstance(found, LinkageResult)
     assert (len(found.linkages), found.rejected) == (1, [])
     assert "no pair can be used: pair 1, second chain: no turn asks" in model.prompt()

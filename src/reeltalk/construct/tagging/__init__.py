@@ -1,1 +1,4 @@
-"""Propose CogME's tags for turns that have none, and measure how far to trust the proposals."""
+"""Tags questions with CogME's vocabularies: a linear model or a language model proposes, people correct.
+
+The linear model itself is in `inference`, agreement measures are in `metrics`. Begin with `stage`, then `turns`.
+"""
