@@ -1,8 +1,9 @@
-"""Checklists that a model writes: five yes/no items, tried out on the reference answer itself.
+"""Checklists that a model writes: five yes/no items, tried out on the reference answer.
 
-A published checklist holds an item that contradicts its own reference (MT-Video-Bench, arXiv 2510.17722). So each list
-is judged against the reference before it is used: anything but the expected answers sends it back once. So does a list
-of which a wrong answer meets more than one item, because the items ask for nothing that the reference says.
+A published checklist has an item that contradicts its own reference (MT-Video-Bench, arXiv 2510.17722). Therefore a
+judge applies each new list to the reference answer; if an answer differs from the expected one, the list is sent back
+once. A list is also refused if a wrong answer could meet more than one item, because the items name nothing that the
+reference says.
 """
 
 import re
@@ -24,7 +25,7 @@ NAMES_THE_REFERENCE: Final = re.compile(
 
 
 MOST_GENERIC: Final = 1
-"""Items of a list that may be about form."""
+"""Most items of a list that a wrong answer may meet."""
 _FORM: Final = re.compile(
     r"\b(?:fluent|fluently|grammatical\w*|coherent\w*|polite\w*|concise\w*|well[- ]written|naturally worded"
     r"|readable|helpful|detailed|relevant|consistent|plausible|confident|hedging|free of contradictions?|on topic"
@@ -36,14 +37,14 @@ _FORM: Final = re.compile(
     r"|通顺|流畅|语法|礼貌|简洁|连贯|切题|有帮助|字以上|至少[0-9一二三四五十]+(?:个)?(?:字|词|句)|完整的句子|回答了(?:用户的)?问题",
     re.IGNORECASE,
 )
-"""What an item asks of the form of an answer, whatever it says."""
+"""Matches an item about the form of an answer instead of its content."""
 
 
 def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
-    """The items that a wrong answer may meet: about form, or expected Yes and without a word of the right answer.
+    """Items that a wrong answer can meet: those about form, and those expected Yes without a word of the right answer.
 
     Args:
-        items: Of one checklist.
+        items: The items of one checklist.
         answer: The right answer.
     """
     due = set(content_words(answer))
@@ -56,13 +57,13 @@ def generic_items(items: Sequence[ItemReply], answer: str) -> list[str]:
 
 
 def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) -> bool:
-    """True where no item names what the right answer adds to its question, so that repeating the question is enough.
+    """True if an answer that only repeats the question passes, because no item names a word that the answer adds.
 
-    An answer that is negative, says yes or no, or adds no word is not looked at.
+    An answer that is negative, says yes or no, or adds no word is not checked.
 
     Args:
-        items: Of one checklist.
-        question: What was asked.
+        items: The items of one checklist.
+        question: The question.
         answer: The right answer.
     """
     new = set(content_words(answer)) - set(content_words(question))
@@ -74,17 +75,17 @@ def is_met_by_an_echo(items: Sequence[ItemReply], question: str, answer: str) ->
 def model_checklist(
     writer: PromptedModel, judge: PromptedModel, turn: Turn, history: Sequence[Turn]
 ) -> Checklist | Unwritten:
-    """Five items that the reference answer itself passes.
+    """Ask a model for five items that the reference answer itself passes.
 
     Args:
         writer: Writes the items.
-        judge: Tries them out on the reference answer.
-        turn: What they are for.
+        judge: Applies them to the reference answer.
+        turn: The turn.
         history: The turns before it.
 
     Raises:
-        ModelError: There is no reply to be had.
-        BudgetError: A limit would be passed.
+        ModelError: The model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     if not turn.references:
         return Unwritten("the turn has no reference answer")
@@ -112,10 +113,8 @@ def model_checklist(
     return Unwritten(found.reason, (*earlier, *found.replies)) if isinstance(found, Unwritten) else found
 
 
-def _tried_out(
-    judge: PromptedModel, asked: RecordResult[ChecklistReply], answer: str
-) -> Checklist | Unwritten | list[str]:
-    """The checklist, or why there is none, or on which items the reference answer does not do as expected."""
+def _tried_out(judge: PromptedModel, asked: Asked[ChecklistReply], answer: str) -> Checklist | Unwritten | list[str]:
+    """The checklist, or the reason why there is none, or the items that the reference answer fails."""
     if asked.record is None:
         return unwritten_from(asked)
     items = asked.record.items

@@ -1,4 +1,4 @@
-"""Frames of a video as JPEG files, decoded in child processes that have limits."""
+"""Frames of a video as JPEG files, decoded in child processes with limits."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from reeltalk.video.frames import frames_at
 from reeltalk.video.stream import rgb
 
 LONGEST_PX: Final = 1280
-"""Frames are made smaller where their longer side has more pixels."""
+"""Larger frames are scaled down so that the longer side has this many pixels."""
 FRAMES_A_CALL: Final = 60
-"""A call's answer has a bound of 64 MiB; frames of this size stay far below it."""
+"""Most frames in one call. The result of a call may have 64 MiB; this many frames need much less."""
 CALL_S: Final = 120.0
 SECONDS_A_FRAME: Final = 10.0
-"""Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
+"""Time limit per frame: a long video with a damaged index is decoded from its start."""
 MEMORY_BYTES: Final = 1 << 30
 
 
 class FrameJpeg(NamedTuple):
-    """One frame as a picture file."""
+    """One frame as a JPEG file."""
 
     pts_s: float
     """Presentation time in seconds from the first frame."""
@@ -37,14 +37,14 @@ def read_frames(
     rotation_deg: int = 0,
     longest_px: int = LONGEST_PX,
 ) -> list[FrameJpeg]:
-    """The frames that a viewer sees at some moments, in their order.
+    """The frames that a viewer sees at some times, in order.
 
     Args:
         path: The video.
-        times_s: In rising order, seconds from the first frame.
-        executor: Decodes, in parallel where there are many.
-        rotation_deg: Clockwise, as the container says.
-        longest_px: Frames are made smaller where their longer side has more pixels.
+        times_s: Ascending times in seconds from the first frame.
+        executor: Runs the decoder, in parallel for many frames.
+        rotation_deg: Clockwise rotation from the container.
+        longest_px: Maximum of a frame's longer side in pixels.
 
     Raises:
         BenchmarkError: The video cannot be decoded; the message says why.
@@ -61,7 +61,7 @@ def read_frames(
 def frame_calls(
     path: Path, times_s: Sequence[float], *, rotation_deg: int = 0, longest_px: int = LONGEST_PX
 ) -> Iterator[Call]:
-    """The calls of `decode_jpegs` that give the frames at some moments, a bounded number each."""
+    """Calls of `decode_jpegs` for the frames at some times, with a bounded number of frames each."""
     for start in range(0, len(times_s), FRAMES_A_CALL):
         part = list(times_s[start : start + FRAMES_A_CALL])
         argument = {"path": str(path), "times_s": part, "rotation_deg": rotation_deg, "longest_px": longest_px}
@@ -69,15 +69,15 @@ def frame_calls(
 
 
 def frame_limits(frames: int) -> Limits:
-    """What a call may use that decodes so many frames."""
+    """Time and memory limits of a call that decodes this many frames."""
     return Limits(wall_s=CALL_S + SECONDS_A_FRAME * frames, memory_bytes=MEMORY_BYTES)
 
 
 def parse_frames(outcome: Any) -> list[FrameJpeg]:
-    """The frames that a call of `decode_jpegs` answered with.
+    """The frames in the result of `decode_jpegs`. It is checked, since the child process has read an untrusted file.
 
     Raises:
-        BenchmarkError: The answer makes no sense: the process that gave it had read a stranger's file.
+        BenchmarkError: The result is malformed.
     """
     try:
         return [FrameJpeg(float(pts_s), base64.b64decode(text, validate=True)) for pts_s, text in outcome]

@@ -1,12 +1,12 @@
-"""The object memory bank: which sightings are of one object, in one pass over a video.
+"""The object memory bank: assigns sightings to objects in one pass over a video.
 
-MT-Video-Bench's bank (arXiv 2510.17722, section 3.2) grows by captions and visual similarity. This one also knows where
-it is: it keeps *places*, maps of what stood where in one view, finds the place that a frame shows and how far the
-camera turned or zoomed since, and so tells two equal chairs apart by where they stand. What is at no known position is
-an object that was seen before and is loose (it moved, or is missing where it was), or else a new one.
+MT-Video-Bench's bank (arXiv 2510.17722, section 3.2) uses captions and visual similarity. This one also uses position:
+a *place* is a map of the objects in one view. The bank finds the place that a frame shows and the pan or zoom since
+then, so it tells two equal chairs apart by where they stand. An object at no known position is either a known object
+that is *loose* (it moved, or it is missing from its position) or a new one.
 
-A *track* is an object at a place; an identity is one track or several. Identities merge when two turn out to look alike
-and were never seen together, and split when one is seen where it was left while it also is where it was taken to be.
+A *track* is an object at a place. An identity has one or more tracks. Two identities merge if they look alike and were
+never seen together. An identity splits if it is seen at two positions that it cannot have at once.
 """
 
 from collections import Counter
@@ -33,51 +33,51 @@ class MemorySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     same_view: Share = 0.8
-    """Frames whose whole pictures are at least this alike show one place, even where too few objects say so."""
+    """Frames with at least this similarity as whole pictures show one place, even if too few objects match."""
     place_matches: Annotated[int, Field(ge=1)] = 3
-    """So many objects must stand as a place has them for a frame to show it."""
+    """Fewest objects that must match a place for a frame to show it."""
     place_share: Share = 0.4
-    """And so great a share of the objects of the frame."""
+    """Least share of a frame's objects that must match as well."""
     settled_share: Share = 0.7
-    """Where so many objects stand as before, the camera has not moved and no other place is tried."""
+    """If this share of objects stands as before, the camera has not moved and no other place is tried."""
     position_iou: Share = 0.3
-    """An object stands where it stood if its box overlaps at least so much."""
+    """Least overlap (IoU) of an object's box with its old position."""
     position_weight: Share = 0.5
-    """What position counts against appearance where both speak."""
+    """Weight of position; appearance has the rest."""
     min_match: Share = 0.35
-    """Least sum of both at which an object is one of the place's."""
+    """Least weighted sum of both for a match."""
     min_visual: Share = 0.3
-    """Objects less alike than this are not matched, however near."""
+    """Objects with less similarity than this are never matched, however near."""
     reach_per_s: Annotated[float, Field(ge=0)] = 0.35
-    """How far an object may move in a second, in widths of the picture."""
+    """Most movement of an object in a second, in widths of the picture."""
     reach_s: Annotated[float, Field(ge=0)] = 3.0
-    """How long after it was last seen an object may be looked for near where it was."""
+    """Seconds after its last sighting in which an object may be matched near its old position."""
     other_class: Share = 0.2
-    """What is taken off for another class at the same position: detectors change their minds."""
+    """Penalty for another class at the same position; detectors sometimes change the class."""
     loose_visual: Share = 0.55
-    """An object that is at no known position is one that is loose if they are at least this alike."""
+    """Least similarity between an object at no known position and a loose one."""
     settled_visual: Share = 0.94
-    """And one that was never seen to leave its position only if they are this alike."""
+    """Least similarity to an object that was never seen to leave its position."""
     merge_visual: Share = 0.94
-    """Two identities that were never seen together become one if they are at least this alike."""
+    """Least similarity for merging two identities that were never seen together."""
     mature: Annotated[int, Field(ge=1)] = 3
-    """A track is compared for merging after so many sightings."""
+    """Sightings of a track before it is compared for merging."""
     moved_share: Annotated[float, Field(ge=0)] = 0.5
-    """An object moved if its middle moved by this share of its size."""
+    """An object moved if its centre moved by this share of its size."""
     restless_share: Share = 0.15
-    """An identity that moved in this share of its sightings is always loose, also while it rests: people and pets."""
+    """An identity that moved in this share of its sightings is always loose, as people and pets are."""
     restless_moves: Annotated[int, Field(ge=1)] = 3
-    """And at least so many times."""
+    """Least number of such moves."""
     new_view: Share = 0.85
-    """An object that looks less alike than this to all its kept views adds a view."""
+    """An object with less similarity than this to all its stored views adds a view."""
     most_places: Annotated[int, Field(ge=1)] = 60
-    """How many places are compared with a frame, those that were seen last: a film has a new one in every shot."""
+    """Most places to compare with a frame, the latest first; a film has a new one in every shot."""
     most_views: Annotated[int, Field(ge=1)] = 6
-    """How many views of a track are kept."""
+    """Most stored views of a track."""
 
 
 class Observation(NamedTuple):
-    """One object in one frame, as the bank is told of it."""
+    """One object in one frame, as input to the bank."""
 
     box: Box
     class_name: str
@@ -86,23 +86,23 @@ class Observation(NamedTuple):
 
 
 class View(NamedTuple):
-    """How a frame lies in its place: a point x of the frame is `x * scale + (left, top)` of the place."""
+    """Transform from a frame to its place: the point x of the frame is `x * scale + (left, top)` in the place."""
 
     scale: float
     left: float
     top: float
 
     def to_place(self, boxes: Corners) -> Corners:
-        """Corners of a frame in the place."""
+        """Frame coordinates to place coordinates, (N, 4)."""
         return np.asarray(boxes * self.scale + np.array([self.left, self.top] * 2), np.float64)
 
     def to_frame(self, boxes: Corners) -> Corners:
-        """Corners of the place in the frame."""
+        """Place coordinates to frame coordinates, (N, 4)."""
         return np.asarray((boxes - np.array([self.left, self.top] * 2)) / self.scale, np.float64)
 
 
 EDGE: Final = 0.005
-"""A box that comes so near to the picture's edge may be cut off by it."""
+"""A box nearer than this to the picture's edge may be cut off by it."""
 STRAIGHT: Final = View(1.0, 0.0, 0.0)
 
 
@@ -114,32 +114,32 @@ class Track:
     identity: int
     place: int
     box: Numbers
-    """In the place."""
+    """Corners in place coordinates."""
     views: list[Appearance]
     classes: Counter[str]
     colours: Counter[str]
     first_s: float
     last_s: float
     moved_s: float
-    """When it last moved; minus infinity where it never did."""
+    """Time of its last move; minus infinity if it never moved."""
     seen: int = 0
     moves: int = 0
     missed: int = 0
-    """In how many frames since it was last seen its position was in view and it was not there."""
+    """Frames since its last sighting that show its position without it."""
     unsure: bool = False
-    """Linked to an identity that was not known to have left its position."""
+    """Linked to an identity that was not seen to leave its position."""
 
     @property
     def class_name(self) -> str:
-        """The class that most sightings have."""
+        """The most frequent class of its sightings."""
         return min(self.classes, key=lambda name: (-self.classes[name], name))
 
     def is_loose(self, settings: MemorySettings) -> bool:
-        """True where it moved just now, or is missing where it was."""
+        """True if it moved recently, or is missing from its position."""
         return self.missed > 0 or self.last_s - self.moved_s <= settings.reach_s
 
     def look_at(self, observation: Observation, settings: MemorySettings) -> None:
-        """Count a sighting, and keep the view where it is new."""
+        """Count a sighting, and store the view if it is new."""
         self.classes[observation.class_name] += 1
         self.colours[observation.colour] += 1
         self.seen += 1
@@ -147,14 +147,14 @@ class Track:
         alike = float(similarities(observation.appearance[None], np.stack(self.views)).max()) if self.views else 0.0
         if alike < settings.new_view:
             if len(self.views) == settings.most_views:
-                # The second oldest goes: the first is what it was found as.
+                # Drop the second oldest: the first one is the original view.
                 self.views.pop(1 if len(self.views) > 1 else 0)
             self.views.append(observation.appearance)
 
 
 @dataclass
 class MemoryPlace:
-    """What stood where in one view."""
+    """The objects and their positions in one view."""
 
     number: int
     tracks: list[Track] = field(default_factory=list)
@@ -168,12 +168,12 @@ def corners_of(objects: Sequence[Observation]) -> Corners:
 
 
 def area_of(box: Numbers) -> float:
-    """Area between corners."""
+    """Area of a box, 0 or more."""
     return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
 
 
 def iou_matrix(first: Corners, second: Corners) -> Numbers:
-    """Intersection over union of (N, 4) with (M, 4) corners; 0 with what has no area."""
+    """(N, M) intersection over union of (N, 4) and (M, 4) corners; 0 for boxes without area."""
     low = np.maximum(first[:, None, :2], second[None, :, :2])
     high = np.minimum(first[:, None, 2:], second[None, :, 2:])
     common = np.maximum(high - low, 0).prod(axis=2)
@@ -191,7 +191,7 @@ def likeness(objects: Sequence[Observation], tracks: Sequence[Track]) -> Numbers
 
 
 class BankChange(NamedTuple):
-    """Two identities that became one, or one that became two, by their numbers."""
+    """A merge of two identities or a split of one, by their numbers."""
 
     pts_s: float
     kind: Literal["merge", "split"]
@@ -201,7 +201,7 @@ class BankChange(NamedTuple):
 
 
 class MemoryBank:
-    """The identities of one video. Frames are shown in the order of time; the same frames give the same identities.
+    """The identities of one video. It takes frames in order of time; the same frames give the same identities.
 
     Args:
         settings: Thresholds.
@@ -222,14 +222,14 @@ class MemoryBank:
         """Take a frame.
 
         Args:
-            pts_s: Its time, later than that of the frame before.
+            pts_s: Its time in seconds, later than that of the frame before.
             picture: The appearance of the whole frame.
-            objects: What was found in it.
+            objects: The objects in it.
 
         Returns:
-            For each object the number of its track; `identity_of` says whose it is in the end.
+            The track number of each object. After the last frame `identity_of` gives the identity of a track.
         """
-        # Their order in the list decides nothing.
+        # The order of the list has no influence.
         order = sorted(range(len(objects)), key=lambda n: (*corners_of(objects[n : n + 1])[0], objects[n].class_name))
         tracks = dict(zip(order, self._see(pts_s, picture, [objects[n] for n in order]), strict=True))
         return [tracks[n] for n in range(len(objects))]
@@ -260,15 +260,15 @@ class MemoryBank:
         return [track.number for track in found]
 
     def identity_of(self, track: int) -> int:
-        """The identity that a track belongs to, by what is known so far."""
+        """The present identity of a track."""
         return self._tracks[track].identity
 
     def class_of(self, identity: int) -> str:
-        """The class that most of an identity's sightings have."""
+        """The most frequent class of an identity's sightings."""
         return _most(self._votes(identity, "classes"))
 
     def colour_of(self, identity: int) -> str:
-        """The colour that most of an identity's sightings have."""
+        """The most frequent colour of an identity's sightings."""
         return _most(self._votes(identity, "colours"))
 
     def _votes(self, identity: int, what: Literal["classes", "colours"]) -> Counter[str]:
@@ -278,14 +278,14 @@ class MemoryBank:
                 votes.update(getattr(track, what))
         return votes
 
-    # Where the frame is.
+    # Which place a frame shows.
 
     def _find_place(self, picture: Appearance, objects: Sequence[Observation], boxes: Corners) -> MemoryPlace:
         settings, current = self.settings, self._place
         if current is not None and objects:
             stay, _ = self._agreement(current, objects, boxes, self._view)
             if stay >= settings.settled_share * len(objects):
-                # The camera may drift: what stands still tells how far.
+                # The camera may drift; objects that stand still show how far.
                 self._view = self._refined(current, objects, boxes, self._view)
                 return current
         best: tuple[float, int, View] | None = None
@@ -310,12 +310,12 @@ class MemoryBank:
         return self._place
 
     def _candidates(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners) -> list[View]:
-        """Views in which one object stands as the place has it; each pair of a class gives one."""
+        """Transforms that map one object to a track; each pair of one class gives a candidate."""
         views = [self._view, STRAIGHT] if place is self._place else [STRAIGHT]
         inside = np.asarray((boxes[:, :2] > EDGE).all(axis=1) & (boxes[:, 2:] < 1 - EDGE).all(axis=1))
         for number, observation in enumerate(objects):
             if not inside[number]:
-                # What the edge cuts off says nothing of size.
+                # The size of a box cut off by the edge is unknown.
                 continue
             for track in place.tracks:
                 if observation.class_name not in track.classes:
@@ -333,7 +333,7 @@ class MemoryBank:
     def _agreement(
         self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners, view: View
     ) -> tuple[float, int]:
-        """How much of a frame stands as a place has it: sum of overlaps, and number of objects that do."""
+        """How well a frame matches a place: the sum of overlaps, and the number of matching objects."""
         if not place.tracks:
             return 0.0, 0
         iou = iou_matrix(boxes, np.clip(view.to_frame(np.stack([track.box for track in place.tracks])), 0, 1))
@@ -343,7 +343,7 @@ class MemoryBank:
         return float(best[best >= self.settings.position_iou].sum()), int(good.sum())
 
     def _refined(self, place: MemoryPlace, objects: Sequence[Observation], boxes: Corners, view: View) -> View:
-        """The view that fits the corners of all objects that stand as before, by least squares."""
+        """Refine the transform by least squares over the corners of all objects that stand as before."""
         known = np.stack([track.box for track in place.tracks])
         iou = iou_matrix(boxes, np.clip(view.to_frame(known), 0, 1))
         still = np.array([self._is_still(track) for track in place.tracks])
@@ -353,7 +353,7 @@ class MemoryBank:
             return view
         here = np.concatenate([boxes[row] for row, _ in pairs])
         there = np.concatenate([known[column] for _, column in pairs])
-        # Corners that the picture's edge cuts off are not where the object's are.
+        # Corners at the picture's edge are not corners of the object.
         inner = (here > EDGE) & (here < 1 - EDGE)
         across = np.tile([1.0, 0.0, 1.0, 0.0], len(pairs))
         rows = np.stack([here, across, 1 - across], axis=1)[inner]
@@ -372,7 +372,7 @@ class MemoryBank:
     def _at_their_places(
         self, pts_s: float, objects: Sequence[Observation], boxes: Corners, tracks: Sequence[Track]
     ) -> list[tuple[int, int]]:
-        """Objects that stand, or still move, where the place has them."""
+        """Match objects to tracks at or near their positions."""
         if not tracks or not objects:
             return []
         settings = self.settings
@@ -403,7 +403,7 @@ class MemoryBank:
                 continue
             low, high = np.maximum(boxes[:, :2], inside[:2]), np.minimum(boxes[:, 2:], inside[2:])
             covered = np.maximum(high - low, 0).prod(axis=1)
-            # What something else stands before may be there all the same.
+            # An object hidden by another may still be there.
             if not len(covered) or covered.max() < 0.3 * area:
                 track.missed += 1
 
@@ -415,7 +415,7 @@ class MemoryBank:
         boxes: Corners,
         tracks: list[Track | None],
     ) -> None:
-        """Give objects at no known position to identities that were seen elsewhere."""
+        """Match objects at no known position to identities that were seen elsewhere."""
         open_ones = [row for row, track in enumerate(tracks) if track is None]
         present = {track.identity for track in tracks if track is not None}
         wanted = {objects[row].class_name for row in open_ones}
@@ -437,7 +437,7 @@ class MemoryBank:
             [track.is_loose(self.settings) or self._is_restless(by_identity[track.identity]) for track in free]
         )
         least = np.where(loose, self.settings.loose_visual, self.settings.settled_visual)[None]
-        # Of two that look equal the loose one is taken, and of two loose ones that which was seen last.
+        # Of two equal ones take the loose one, and of two loose ones the one seen last.
         recent = np.array([1 / (1 + pts_s - track.last_s) for track in free])
         score = np.where(agrees & (visual >= least), visual + 0.2 * loose[None] + 0.05 * recent[None], 0.0)
         for index, column in assign_pairs(score):
@@ -486,14 +486,14 @@ class MemoryBank:
         track.look_at(observation, self.settings)
 
     def _return(self, pts_s: float, track: Track) -> None:
-        """An identity that is seen at an old place of its own: was it brought back, or did it never leave?"""
+        """Split an identity if a track reappears at its old place while a doubtful track of it stands elsewhere."""
         others = [t for t in self._tracks if t.identity == track.identity and t is not track]
         for other in others:
             if other.unsure and other.first_s > track.last_s and other.seen and not other.is_loose(self.settings):
                 self._split(pts_s, track, other)
 
     def _split_doubles(self, pts_s: float, found: Sequence[Track]) -> None:
-        """Two objects of one frame are two."""
+        """Split identities that occur twice in one frame."""
         first: dict[int, Track] = {}
         for track in sorted(found, key=lambda t: (t.first_s, t.number)):
             if track.identity in first:
@@ -509,7 +509,7 @@ class MemoryBank:
         self.changes.append(BankChange(pts_s, "split", old, new, alike))
 
     def _merge(self, pts_s: float, track: Track) -> None:
-        """Join a track that has been seen often enough to a loose identity that it equals."""
+        """Merge the identity of a mature track with a loose identity that looks the same."""
         own = [t for t in self._tracks if t.identity == track.identity]
         rivals = sorted({t.identity for t in self._tracks} - {track.identity})
         best: tuple[float, int] | None = None

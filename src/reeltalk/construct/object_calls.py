@@ -1,4 +1,4 @@
-"""What child processes are asked, to find and describe the objects of videos; answers are kept in the work folder."""
+"""Calls of child processes that find and describe the objects of videos. Results are cached in the work folder."""
 
 import base64
 import hashlib
@@ -25,12 +25,12 @@ from reeltalk.store.atomic import write_bytes
 from reeltalk.video.encode import pixels_of
 
 BOXES_A_CALL: Final = 1500
-"""A call's answer has a bound of 64 MiB; so many crops stay far below it."""
+"""Most boxes in one call. The result of a call may have 64 MiB; this many crops need much less."""
 
 
 @dataclass
 class Watched:
-    """A video and what is known about it so far."""
+    """A video and its results so far."""
 
     video: Video
     path: Path
@@ -41,16 +41,16 @@ class Watched:
 
     @property
     def rotation_deg(self) -> int:
-        """How the video is to be turned."""
+        """Rotation of the video in degrees, clockwise."""
         return self.video.encoding.rotation_deg if self.video.encoding else 0
 
 
 class _NonsenseError(Exception):
-    """What a process answered cannot be what it was asked for: it had read a stranger's file."""
+    """The result of a child process, which has read an untrusted file, does not fit the call."""
 
 
 class ObjectCalls:
-    """The calls of one run, each of which is looked up in the work folder before it is made."""
+    """The calls of one run. Each is looked up in the work folder first."""
 
     def __init__(self, folder: Path, executor: Executor, progress: Progress) -> None:
         self.folder, self.executor, self.progress = folder, executor, progress
@@ -80,11 +80,11 @@ class ObjectCalls:
             if w.failure is None:
                 w.frames += read(call, self._made(key, call, read))
         for w in watched:
-            # Two moments may fall on one frame; it is looked at once.
+            # Two times may fall on one frame; it counts once.
             w.frames = list({frame.pts_s: frame for frame in sorted(w.frames, key=lambda f: f.pts_s)}.values())
 
     def look(self, watched: Sequence[Watched]) -> None:
-        """Describe what was found; `looks` reads it."""
+        """Describe the objects found. `looks` reads the results."""
         calls = [(w, call) for w in watched if w.failure is None for call in _look_calls(w)]
         self._run(
             "looking at objects",
@@ -96,7 +96,7 @@ class ObjectCalls:
         )
 
     def looks(self, w: Watched) -> list[LookedAtFrame]:
-        """What the frames of a video and their objects look like. Crops are large: one video's at a time is enough."""
+        """Appearances of a video's frames and objects. Crops are large, so read one video at a time."""
         return [
             frame for call in _look_calls(w) for frame in _read_looks(call, self._made(["look"], call, _read_looks))
         ]
@@ -133,7 +133,7 @@ class ObjectCalls:
         return self.folder / f"{key[0]}-{hashlib.sha256(canonical.encode()).hexdigest()[:32]}.json"
 
     def _kept(self, key: list[str], call: Call, read: Callable[[Call, Any], object]) -> Any | None:
-        """What a call gave before, or None where it has not been made or what was kept is damaged."""
+        """The cached result of a call; None if there is none or it is damaged."""
         try:
             found = json.loads(self._path(key, call).read_bytes())
             _checked(read, call, found)
@@ -188,11 +188,11 @@ def _read_looks(call: Call, found: Any) -> list[LookedAtFrame]:
 
 
 def numbers_of(box: Box) -> list[float]:
-    """Left, top, right, bottom, for JSON."""
+    """Left, top, right and bottom of a box, for JSON."""
     return [box.left, box.top, box.right, box.bottom]
 
 
 def box_of(numbers: Sequence[float]) -> Box:
-    """A box from its four numbers, as JSON has them."""
+    """A box from left, top, right and bottom."""
     left, top, right, bottom = np.asarray(numbers, np.float64).tolist()
     return Box(left=left, top=top, right=right, bottom=bottom)

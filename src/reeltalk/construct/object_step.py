@@ -1,4 +1,8 @@
-"""The step that finds objects and tells which sightings are of one."""
+"""The objects step: finds the objects in a benchmark's videos and groups their sightings into identities.
+
+Child processes decode frames and describe crops; the detector runs in this process; the memory bank goes over each
+video once. Results are cached in the work folder, so an interrupted run repeats at most the calls in progress.
+"""
 
 import base64
 import shutil
@@ -35,32 +39,40 @@ from reeltalk.schema.record import Json
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.tables import CLIPS, ENTITIES, FRAMES, IDENTITY_CHANGES, KNOWN_BOXES, SIGHTINGS, VIDEOS
 
+STAGE: Final = "construct objects"
+CROPS: Final = "crops"
+MADE_BY: Final = "made_by"
+"""Key in `extra` that marks the entities of this stage."""
+
 
 class ObjectSettings(BaseModel):
-    """How objects are looked for and kept apart."""
+    """How objects are found and told apart."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     fps: Annotated[float, Field(gt=0, le=30)] = 1.0
-    """Frames a second in which objects are looked for where a video has no key frames from `reeltalk curate`."""
+    """Frames a second to search if a video has no key frames from `reeltalk curate`."""
     crops: Annotated[int, Field(ge=0, le=100)] = 2
-    """How many crops of each object are kept as files."""
+    """Crops of each object to store as files."""
     memory: MemorySettings = MemorySettings()
     """Thresholds of the memory bank."""
 
 
 def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
-    """Fill sightings, entities and identity changes; how many of each.
+    """Write sightings, entities and identity changes.
 
-    Without a detector the boxes that filming wrote are taken, and without those the step is passed over and says so.
+    Without a detector the known boxes of filmed videos are used. If there are none, the step is skipped with a warning.
 
     Args:
         run: The benchmark and its settings.
-        warnings: Receives what a person should know.
+        warnings: Receives the warnings.
+
+    Returns:
+        Number of rows by table.
 
     Raises:
-        SettingError: The detector is not to be had.
-        BenchmarkError: There is no video to look at.
+        SettingError: The detector cannot be loaded.
+        BenchmarkError: There is no video in the media store.
     """
     spec = run.settings.detector
     if spec is None and run.benchmark.rows(KNOWN_BOXES) and any(run.benchmark.media.names()):
@@ -84,7 +96,7 @@ def run_object_step(run: ConstructRun, warnings: list[str]) -> dict[str, int]:
 
 
 class _Describe:
-    """Asks the writer what an object looks like; where it says nothing, what one sees offline is kept."""
+    """Asks the writer to describe an object. Without a description the caption of `describe_box` stays."""
 
     def __init__(self, writer: Writer) -> None:
         if not isinstance(writer, DescribesObjects):
@@ -108,20 +120,20 @@ def sight_objects(
     *,
     describe: Describe | None = None,
 ) -> StageReport:
-    """Find the objects of all videos: writes sightings, entities, identity changes and crops in one step.
+    """Find the objects of all videos, and write sightings, entities, identity changes and crops in one step.
 
-    Entities that another stage wrote are kept.
+    Entities of other stages are kept.
 
     Args:
-        benchmark: Videos that are in its media store are looked at; the others are named in the report.
-        settings: How densely, and the thresholds of the memory bank.
-        detector: What finds the objects; `known` takes the boxes, without the identities, that filming wrote.
-        executor: Decodes.
-        progress: Called with what is done, how many of how many, and the share.
-        describe: Says what a kept crop shows, as a vision model does; class, colour and place by default.
+        benchmark: Videos in its media store are searched; the report names the others.
+        settings: Sampling rate, number of crops, thresholds of the memory bank.
+        detector: Finds the objects; `known` uses the boxes of filmed videos, without their identities.
+        executor: Runs the decoder.
+        progress: Called with the name of the work, done, total and share.
+        describe: Describes a stored crop, for example with a vision model; class, colour and place by default.
 
     Raises:
-        BenchmarkError: There is no video to look at, or no known box where those are asked for.
+        BenchmarkError: There is no video in the media store, or no known box for `known`.
     """
     signature = "known" if detector == "known" else detector.signature
     recorded: dict[str, Json] = settings.model_dump(mode="json") | {
@@ -172,7 +184,7 @@ def _counts(benchmark: Benchmark) -> dict[str, int]:
 
 
 def _videos(benchmark: Benchmark, settings: ObjectSettings) -> tuple[list[Watched], list[str]]:
-    """The videos that are here, and a sentence about those that are not."""
+    """The videos in the media store, and a warning for each of the others."""
     frames: defaultdict[str, list[SampledFrame]] = defaultdict(list)
     for frame in benchmark.read(FRAMES):
         frames[frame.video_id].append(frame)
@@ -200,7 +212,7 @@ def _take_known(benchmark: Benchmark, watched: Sequence[Watched]) -> None:
         raise BenchmarkError(f"{benchmark.path} has no known boxes; 'reeltalk world film' writes them")
     for w in watched:
         own: dict[float, list[KnownBox]] = known.get(w.video.id, defaultdict(list))
-        # In the order of their places, so that no name decides anything.
+        # Ordered by position, so that names have no influence.
         w.frames = [
             FrameBoxes(
                 pts_s,
@@ -213,15 +225,9 @@ def _take_known(benchmark: Benchmark, watched: Sequence[Watched]) -> None:
         ]
 
 
-STAGE: Final = "construct objects"
-CROPS: Final = "crops"
-MADE_BY: Final = "made_by"
-"""Marks, in `extra`, the entities that this stage wrote among those of others."""
-
-
 @dataclass(frozen=True)
 class Remembered:
-    """What the memory bank says of a video."""
+    """The rows and crops of one video."""
 
     sightings: list[Sighting]
     entities: list[Entity]
@@ -232,7 +238,7 @@ class Remembered:
 def remember(
     w: Watched, looks: Sequence[LookedAtFrame], settings: ObjectSettings, describe: Describe | None
 ) -> Remembered:
-    """Go over a video once, in the order of time."""
+    """Turn the described frames of a video into sightings, entities and crops with the memory bank."""
     bank = MemoryBank(settings.memory)
     tracks: list[list[int]] = []
     for frame, looked in zip(w.frames, looks, strict=True):
@@ -302,7 +308,7 @@ def _keep_crops(
     entity_of: dict[int, EntityId],
     describe: Describe | None,
 ) -> dict[str, bytes]:
-    """The largest and most certain crops of each object as files; their sightings are told of them."""
+    """Choose the largest and most certain crops of each object, and note the file names in their sightings."""
     crops: dict[str, bytes] = {}
     for identity, entity in sorted(entity_of.items()):
         best = sorted(pictures[entity], key=lambda found: found[:2])[:most]

@@ -1,7 +1,7 @@
-"""Objects in sampled frames: where they are, what they look like, and what one says of them.
+"""Objects in sampled frames: boxes, appearance, crops and captions.
 
-Frames as MT-Video-Bench chooses them (arXiv 2510.17722, section 3.2): at two a second, without what is blurred and
-without what is like the one kept before; `reeltalk curate` does that and calls them key frames.
+MT-Video-Bench (arXiv 2510.17722, section 3.2) samples two frames a second and drops blurred frames and near-copies of
+the frame before. `reeltalk curate` does the same and calls the rest key frames.
 """
 
 import base64
@@ -25,17 +25,17 @@ from reeltalk.video.sampling import fixed_rate
 from reeltalk.video.stream import rgb
 
 CROP_PX: Final = 160
-"""Longer side of a crop that is kept."""
+"""Longer side of a stored crop."""
 CROP_QUALITY: Final = 85
 FRONT_SHARE: Final = 0.8
-"""A box that reaches further down than this share of the picture is in the front."""
+"""A box whose lower edge is below this share of the picture's height is in the front."""
 
 Describe = Callable[[bytes, str], str]
-"""Says what the JPEG crop of an object of a class looks like: a vision model, for one."""
+"""Describes the JPEG crop of an object of a class, for example with a vision model."""
 
 
 class FoundBox(NamedTuple):
-    """What a detector, or who knows, says of one object in one frame."""
+    """One object in one frame, from a detector or from known boxes."""
 
     box: Box
     class_name: str
@@ -50,7 +50,7 @@ class FrameBoxes(NamedTuple):
 
 
 class LookedAt(BaseModel):
-    """What one object looks like in one frame."""
+    """The appearance of one object in one frame."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +62,7 @@ class LookedAt(BaseModel):
 
 
 class LookedAtFrame(BaseModel):
-    """What a frame and its objects look like."""
+    """The appearance of a frame and its objects."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,12 +73,12 @@ class LookedAtFrame(BaseModel):
 
 
 def sample_times(video: Video, frames: Sequence[SampledFrame], *, fps: float) -> list[float]:
-    """When a video's objects are looked for: at its key frames, else so many times a second.
+    """Times in seconds at which to look for objects: the key frames, or a fixed rate without key frames.
 
     Args:
-        video: What is sampled.
-        frames: Its rows of the frames table; none where it was not curated.
-        fps: Times a second where it was not curated.
+        video: The video.
+        frames: Its rows of the frames table; empty if it was not curated.
+        fps: Rate in frames a second if it was not curated.
     """
     if frames:
         return sorted({frame.pts_s for frame in frames if frame.key_frame})
@@ -94,7 +94,7 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
         argument: `path`, `rotation_deg`, and `frames`: for each its `pts_s` and its `boxes` as four numbers each.
 
     Returns:
-        `LookedAtFrame` as JSON for each.
+        A `LookedAtFrame` as JSON for each frame.
     """
     frames = argument["frames"]
     found = []
@@ -119,15 +119,15 @@ def describe_objects(argument: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def pack_appearance(values: NDArray[np.float32]) -> str:
-    """An appearance as text."""
+    """An appearance as base64 of float16."""
     return base64.b64encode(values.astype("<f2").tobytes()).decode()
 
 
 def unpack_appearance(text: str) -> NDArray[np.float32]:
-    """An appearance from text.
+    """An appearance from base64 of float16.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is not base64, or not an appearance.
     """
     values = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float32)
     if values.shape != (APPEARANCE_VALUES,) or not np.isfinite(values).all():
@@ -136,14 +136,14 @@ def unpack_appearance(text: str) -> NDArray[np.float32]:
 
 
 def describe_box(class_name: str, colour: str, box: Box) -> str:
-    """What one sees offline: class, colour and place, as `blue mug, left, back`."""
+    """A caption without a model: colour, class and place, for example `blue mug, left, back`."""
     across = (box.left + box.right) / 2
     side = "left" if across < 1 / 3 else "right" if across > 2 / 3 else "middle"
     return f"{colour} {class_name}, {side}, {'front' if box.bottom > FRONT_SHARE else 'back'}"
 
 
 def group_frames(frames: Sequence[FrameBoxes], *, most_boxes: int) -> Iterator[list[FrameBoxes]]:
-    """Frames in groups of at most so many boxes, or one frame."""
+    """Consecutive frames in groups of at most `most_boxes` boxes; a frame with more boxes is a group of its own."""
     part: list[FrameBoxes] = []
     count = 0
     for frame in frames:

@@ -1,7 +1,7 @@
-"""Questions that hold their own answer: they name the value that is asked for, or something that it follows from.
+"""Detects questions that contain their own answer: they name the asked value, or something that implies it.
 
-Names and synonyms are those by which typed answers are read (`questions/answer_words.toml`). What a question offers as
-a choice, and what it asks to be affirmed or denied, is no answer of its own.
+Names and synonyms are those for reading typed answers (`questions/answer_words.toml`). Alternatives that a question
+offers, and a statement that it asks to confirm, do not count.
 """
 
 import re
@@ -26,27 +26,27 @@ from reeltalk.schema.dialogue import AnswerKey, KeyType, Turn
 
 TELLING: Final = Path(__file__).parent / "own_answers.toml"
 MOST_SHARED: Final = 0.9
-"""Share of an answer's content words from which on the question holds all of it."""
+"""A question that has at least this share of the answer's content words contains the answer."""
 _CLOSED: Final = frozenset({"yes_no", "order", "comparison", "refusal", "person"})
 _CHOICES: Final = re.compile(
     r"(?:\w+, )*\w+,? or \w+|(?:\w+、)*\w+还是\w+|\b(?:of|between) .+ and .+, (?:which|what|who)\b"
 )
-"""Alternatives that a question offers."""
+"""Matches alternatives that a question offers."""
 _ASKS: Final[tuple[tuple[KeyType, re.Pattern[str]], ...]] = (
     ("room", re.compile(r"\b(?:which|what) (?:part|room)\b|\bwhere in the (?:house|home|flat|apartment)\b")),
     ("colour", re.compile(r"\b(?:which|what|of what|whose) colour\b|\bits colour\b")),
     ("count", re.compile(r"\bhow (?:many|often)\b|\bnumber of\b")),
 )
-"""What a question without a key asks for."""
+"""Type of the answer by the wording of a question without a key."""
 _TOWARDS: Final = ARTICLES | {"to", "at", "on", "in", "into", "onto", "towards", "up", "down", "over", "from", "off"}
 _NAMELESS: Final = frozenset({"one", "once"})
-"""Numbers that are said without counting, as in *which one* and *once he is done*."""
+"""Number words that often do not count anything, as in *which one* and *once he is done*."""
 
 
 def own_answer(turn: Turn) -> str | None:
-    """Why a question holds its own answer, or None where it does not.
+    """The reason why a question contains its own answer; None if it does not.
 
-    A key says what the answer is; without one, the reference and the words of the question do.
+    The answer comes from the turn's key, or from its reference and the wording of the question.
 
     Args:
         turn: A turn with a reference or a key.
@@ -59,7 +59,7 @@ def own_answer(turn: Turn) -> str | None:
         tokens = answer_tokens(text)
         for value, words in _named(key, tokens):
             return f"the question names its answer, {value}: {words!r}"
-    # Where a number or a state is asked for, the words around it tell nothing.
+    # If a number or a state is asked for, the other words of the answer do not reveal it.
     return _all_said(turn) if key is None or key.type not in ("state", "count", "seconds") else None
 
 
@@ -77,7 +77,7 @@ def _all_said(turn: Turn) -> str | None:
 
 
 def _read_key(question: str, turn: Turn) -> AnswerKey | None:
-    """What a question without a key asks for, where question and reference tell it."""
+    """A key for a question without one, if the question and the reference determine it."""
     type_ = next((name for name, pattern in _ASKS if pattern.search(question)), None)
     if type_ is None or not turn.references:
         return None
@@ -90,7 +90,7 @@ def _read_key(question: str, turn: Turn) -> AnswerKey | None:
 
 
 def _named(key: AnswerKey, tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Values of a key that a question names, each with its words."""
+    """Values of a key that a question names, each with the words that name it."""
     due = frozenset(key.values)
     if key.type in ("count", "seconds"):
         yield from ((str(n), str(n)) for n in _numbers(tokens) if str(n) in due)
@@ -133,7 +133,7 @@ def _tells_room() -> dict[str, str]:
 
 
 def _rooms_of(name: Mention) -> frozenset[str]:
-    """The rooms that a name means or that follow from it; none where a meaning of it tells no room."""
+    """The rooms that a name means or implies; none if one of its meanings implies no room."""
     if name.kind == "room":
         return name.values
     told = {_tells_room().get(value) or next((r for r in ROOMS if value.startswith(r)), None) for value in name.values}
@@ -141,7 +141,7 @@ def _rooms_of(name: Mention) -> frozenset[str]:
 
 
 def _act_named(act: str, tokens: Sequence[str]) -> str | None:
-    """The words in which a question names an act: its verb, then its object, and its targets behind them."""
+    """The words by which a question names an act: its verb, then its object, then its targets; None if it does not."""
     action, main, *targets = act.split("|")
     nouns = names_in(tokens, "noun", "room")
     for verb in verbs_in(tokens, nouns):

@@ -1,7 +1,7 @@
-"""What a model that writes must answer with: one type for each prompt.
+"""Types of a model's replies, one for each prompt.
 
-The names of the fields are those that the prompts ask for, SVBench's own where it has some. A field that was not asked
-for is passed over; one that is missing or out of range makes the reply unusable.
+Field names are those in the prompts, SVBench's own where it has some. An extra field is ignored; a missing field or a
+value out of range makes the reply unusable.
 """
 
 from enum import StrEnum
@@ -15,13 +15,13 @@ from reeltalk.schema.texts import code_point, refused_in_text
 
 def _readable(text: str) -> str:
     if found := refused_in_text(text):
-        # Mostly half an escape, as `\f` of `\frac`: what was meant is lost.
+        # Usually a broken escape, as `\f` from `\frac`; the meaning is lost.
         raise ValueError(f"holds the control character {code_point(found)}")
     return text
 
 
 Said = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_readable)]
-"""Words; never empty, without control characters."""
+"""Text that is not empty and has no control characters."""
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 YesNo = Literal["Yes", "No"]
 About = Literal["video", "topic", "chat"]
@@ -35,7 +35,7 @@ CHECKLIST_ITEMS = 5
 
 
 class Ability(StrEnum):
-    """What a round of a dialogue tests, in the words of MT-Video-Bench's files: six tasks, two basic capabilities."""
+    """The ability that a round tests, with the names in MT-Video-Bench's files: six tasks, two basic capabilities."""
 
     OBJECT_REFERENCE = "Object Reference"
     MEMORY_RECALL = "Memory Recall"
@@ -53,14 +53,14 @@ class Ability(StrEnum):
 
 
 class ReplyType(BaseModel):
-    """The root of all reply types."""
+    """Base class of all reply types."""
 
-    # Some servers enforce a schema only where it forbids other fields; a reply with one more is no reason to ask again.
+    # Some servers enforce a schema only if it forbids other fields; an extra field is no reason to ask again.
     model_config = ConfigDict(frozen=True, extra="ignore", json_schema_extra={"additionalProperties": False})
 
 
 class ChainReply(ReplyType):
-    """A chain of questions, each with the answer at the same place."""
+    """A chain of questions, each with the answer at the same index."""
 
     questions: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
     answers: Annotated[tuple[Said, ...], Field(min_length=CHAIN_TURNS[0], max_length=CHAIN_TURNS[1])]
@@ -73,7 +73,7 @@ class ChainReply(ReplyType):
 
 
 class QualityReply(ReplyType):
-    """How good a chain is, by SVBench's seven dimensions and as a whole, 0 to 100."""
+    """The quality of a chain by SVBench's seven dimensions and overall, 0 to 100."""
 
     accuracy: Percent
     completeness: Percent
@@ -83,17 +83,17 @@ class QualityReply(ReplyType):
     logical_consistency: Percent
     temporal_understanding: Percent
     overall: Percent
-    """A judgement of its own, not a mean."""
+    """A separate judgement, not a mean."""
     reasons: tuple[Said, ...]
 
     @property
     def dimensions(self) -> dict[str, float]:
-        """The seven by name."""
+        """The seven dimensions by name."""
         return {name: value for name, value in self.model_dump().items() if name not in ("overall", "reasons")}
 
 
 class LinkageReply(ReplyType):
-    """Pairs of related turns as parallel lists of words, copied from two chains (SVBench's form)."""
+    """Pairs of related turns as parallel lists of texts copied from two chains (SVBench's form)."""
 
     questionsBefore: tuple[str, ...]
     answersBefore: tuple[str, ...]
@@ -101,7 +101,7 @@ class LinkageReply(ReplyType):
     answersAfter: tuple[str, ...]
     relationship: tuple[str, ...]
     shared: tuple[str, ...] = ()
-    """What both turns of a pair are about, in their words; SVBench's own prompt does not ask for it."""
+    """The common subject of each pair, in the words of the turns; SVBench's own prompt does not ask for it."""
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -134,7 +134,7 @@ class RewriteReply(ReplyType):
 
 
 class StandingReply(ReplyType):
-    """Whether questions stand where a path skips the turns before them."""
+    """Do questions make sense if a path skips the turns before them?"""
 
     stands: YesNo
     reason: Said
@@ -147,14 +147,14 @@ class CaptionReply(ReplyType):
 
 
 class MergeReply(ReplyType):
-    """Whether two neighbouring parts are one scene."""
+    """Are two neighbouring parts one scene?"""
 
     same_scene: bool
     reason: str
 
 
 class SuitabilityReply(ReplyType):
-    """How well a scene suits a task."""
+    """How suitable a scene is for a task, 1 to 6."""
 
     score: Annotated[int, Field(ge=1, le=6)]
     reason: str
@@ -167,7 +167,7 @@ class RoundReply(ReplyType):
     assistant: Said
     ability: Ability
     about: About
-    """`topic`: a subject outside the video; `chat`: a remark that asks for nothing."""
+    """`topic`: a subject outside the video; `chat`: a remark without a request."""
 
 
 class DialogueReply(ReplyType):
@@ -218,7 +218,7 @@ class TagsReply(ReplyType):
 
 
 class RubricPart(ReplyType):
-    """One thing that an answer says."""
+    """One statement of an answer."""
 
     says: Said
     tags: tuple[str, ...] = ()
@@ -226,6 +226,6 @@ class RubricPart(ReplyType):
 
 
 class RubricReply(ReplyType):
-    """An answer taken apart."""
+    """The statements of an answer."""
 
     items: Annotated[tuple[RubricPart, ...], Field(min_length=1, max_length=8)]

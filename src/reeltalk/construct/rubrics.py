@@ -1,8 +1,8 @@
-"""Rubrics for open answers: what a right answer says, part by part, and which of CogME's tags each part shows.
+"""Rubrics for open answers: the statements of a right answer, and the CogME tags that each statement shows.
 
-Where a graph wrote a question, its parts follow from the answer that the graph gave: the action and what it is done to,
-the members of a list, the facts of a summary. Otherwise a language model takes the reference answer apart. Either way
-the reference itself must say every part.
+If a graph wrote the question, the statements follow from the graph's answer: an action and its object, the members of a
+list, the facts of a summary. Otherwise a language model splits the reference answer. In both cases the reference itself
+must contain every statement.
 """
 
 import re
@@ -21,7 +21,7 @@ from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.tables import CHAINS, DIALOGUES, Table
 
 SETTING: Final = "rubrics"
-"""Under this name the manifest says who wrote the rubrics of a table."""
+"""Key in the manifest's settings for the writer of a table's rubrics."""
 TAG_LABELS: Final = ("cogme.target", "cogme.content")
 SUMMED_UP: Final = re.compile(r"^To sum up what we have talked about: ")
 LEADING: Final = re.compile(r"^(?:Having|After|Before|Right|Just|Besides|In the)\b[^,]*,\s*")
@@ -34,26 +34,26 @@ Write = Callable[[Turn, Sequence[Turn]], TurnRubric | Unwritten | None]
 
 @dataclass
 class Rubrics:
-    """What was written."""
+    """Counts of a run of `write_rubrics`."""
 
     turns: int = 0
     """Turns with a reference answer."""
     written: int = 0
     items: int = 0
     single: int = 0
-    """Turns whose answer is one part, so that right or wrong says it all."""
+    """Turns with a single statement as answer, which need no rubric."""
     unwritten: list[str] = field(default_factory=list)
-    """Where there should be a rubric and is none, with the reason."""
+    """Turns without a rubric that should have one, each with the reason."""
 
 
 def graph_rubric(turn: Turn) -> TurnRubric | None:
-    """The parts of an answer that a graph gave.
+    """The rubric of a turn that a graph wrote.
 
     Args:
-        turn: One that a graph wrote.
+        turn: Any turn.
 
     Returns:
-        None where the answer is one part, or no graph wrote it.
+        None if the answer is a single statement, or if no graph wrote the turn.
     """
     if not turn.references:
         return None
@@ -64,7 +64,7 @@ def graph_rubric(turn: Turn) -> TurnRubric | None:
         action, thing = key.split("|")
         if thing:
             done = phrases.phrase(action, thing, (), "does", {thing: "it"})
-            # What the question said already, or the answer only repeats of it, is no part of the answer.
+            # Something that the question already said is not part of the answer.
             noun = phrases.noun(thing)
             is_news = states(LEADING.sub("", reference), noun) and not states(turn.question, noun)
             items = [RubricItem(says=done, tags=_among(own, "Behavior")), *([_thing(noun, own)] if is_news else [])]
@@ -79,19 +79,19 @@ def graph_rubric(turn: Turn) -> TurnRubric | None:
 
 
 def model_rubric(writer: PromptedModel, turn: Turn, history: Sequence[Turn]) -> TurnRubric | Unwritten | None:
-    """The parts of an answer as a model tells them; each is asked of the reference answer by its words.
+    """Ask a model for the rubric of a turn. The reference answer must contain each statement in its own words.
 
     Args:
-        writer: Tells them.
-        turn: What they are for.
+        writer: The model.
+        turn: The turn.
         history: The turns before it.
 
     Returns:
-        None where the turn has no reference, or is a choice among options.
+        None if the turn has no reference, or is a choice among options.
 
     Raises:
-        ModelError: There is no reply to be had.
-        BudgetError: A limit would be passed.
+        ModelError: The model gives no reply.
+        BudgetError: A limit would be exceeded.
     """
     if not turn.references or turn.options:
         return None
@@ -116,19 +116,19 @@ def model_rubric(writer: PromptedModel, turn: Turn, history: Sequence[Turn]) -> 
 
 
 def write_rubrics(benchmark: Benchmark, write: Write, *, writer: str) -> Rubrics:
-    """Give the turns of chains and dialogues their rubrics; those that they have are replaced.
+    """Write rubrics for the turns of chains and dialogues, and replace earlier ones.
 
-    The tables stay the work of the step that wrote them.
+    The manifest still names the step that wrote the tables.
 
     Args:
-        benchmark: Whose turns.
-        write: Gives the rubric of a turn, None where its answer is one part.
-        writer: Who writes, for the manifest.
+        benchmark: The benchmark.
+        write: Gives the rubric of a turn; None if its answer is a single statement.
+        writer: Signature of the writer, for the manifest.
 
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
-        FrozenError: It is a release.
-        ModelError: There is no reply to be had.
+        FrozenError: The benchmark is a release.
+        ModelError: The model gives no reply.
     """
     found = Rubrics()
     both: tuple[Table[Any], ...] = (CHAINS, DIALOGUES)

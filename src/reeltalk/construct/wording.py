@@ -1,7 +1,7 @@
-"""Words as the checks see them: the same text spelled alike, its content words, its language.
+"""Words of English and Chinese texts for the checks: normalised text, topic words, language.
 
-English is taken apart at word boundaries, Chinese into pairs of neighbouring characters, since it has no spaces and a
-segmenter would be a large dependency for a small use.
+English is split at word boundaries. Chinese is split into pairs of neighbouring characters, since it has no spaces and
+a segmenter would be a large dependency for a small use.
 """
 
 import re
@@ -21,22 +21,22 @@ FUNCTION_WORDS: Final = frozenset(
     "their theirs we us our you your i me my what which who whom whose when where why how yes all any some each both "
     "more most other another such same own only also while during before after again s t video scene".split()
 )
-"""English words that say nothing of what a sentence is about."""
+"""English words that do not show the topic of a sentence."""
 FUNCTION_CHARACTERS: Final = frozenset(
     "的了是在和与也就都而及着或一个这那他她它们什么怎哪谁为吗呢啊吧有没不会能可以到从对把被给"
 )
-"""Chinese characters that say nothing of what a sentence is about."""
+"""Chinese characters that do not show the topic of a sentence."""
 
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """The text in lower case, without punctuation, its words parted by single spaces."""
+    """The text in lower case, without punctuation, with single spaces between words."""
     spelled = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     return " ".join(_WORD.findall(spelled))
 
 
 def text_words(text: str) -> list[str]:
-    """All words in their order; each run of Chinese characters as its pairs."""
+    """All words in order; each run of Chinese characters as pairs of neighbours."""
     found: list[str] = []
     for word in normalise(text).split():
         found += _pairs(word) if _HAN.search(word) else [word]
@@ -44,7 +44,7 @@ def text_words(text: str) -> list[str]:
 
 
 def topic_words(text: str) -> frozenset[str]:
-    """The words that say what a text is about, without their commonest endings."""
+    """The words that show the topic of a text, without their most common endings."""
     kept = set()
     for word in text_words(text):
         if _HAN.search(word):
@@ -56,7 +56,7 @@ def topic_words(text: str) -> frozenset[str]:
 
 
 def han_share(text: str) -> float:
-    """Share of Chinese characters among all letters, 0 to 1; 0 where there are no letters."""
+    """Share of Chinese characters among all letters, 0 to 1; 0 without letters."""
     letters = [character for character in text if character.isalpha()]
     return sum(bool(_HAN.match(character)) for character in letters) / len(letters) if letters else 0.0
 
@@ -69,7 +69,7 @@ def _pairs(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    # Enough to see that "opens", "opened" and "opening" are one word; what it gets wrong, it gets wrong on both sides.
+    # Enough to match "opens", "opened" and "opening". Errors do not matter, since both texts get the same ones.
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""The list of proposals for people to look at, and the way back: what they put right becomes given tags."""
+"""Exports proposed tags as a list for people, and applies the corrected list to the benchmark."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ LONGEST_LIST_BYTES: Final = 256 << 20
 
 
 class Correction(BaseModel):
-    """One line of a list that a person went through; what else stands in the line is passed over."""
+    """One line of a corrected list. Other fields of the line are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class Correction(BaseModel):
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """The tags by vocabulary, each once, in the vocabulary's order."""
+        """Tags by vocabulary, without duplicates, in the vocabulary's order."""
         given = (self.target, self.content, (self.thinking,))
         kinds: tuple[Any, ...] = (Target, Content, Thinking)
         return {
@@ -49,13 +49,13 @@ class Correction(BaseModel):
 
 
 def list_for_review(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
-    """Turns that are marked for review, those without tags or margin first, then the closest calls first.
+    """Turns that are marked for review: first those without tags or margin, then by ascending margin.
 
     Args:
-        benchmark: Was tagged.
+        benchmark: A tagged benchmark.
 
     Raises:
-        BenchmarkError: It has no proposals.
+        BenchmarkError: It has no proposed tags.
         InputError: A table is damaged.
     """
     if not benchmark.rows(TAG_PROPOSALS):
@@ -87,10 +87,10 @@ def list_for_review(benchmark: Benchmark) -> Iterator[dict[str, Json]]:
 
 
 def read_corrections(path: Path) -> list[Correction]:
-    """The lines of a list that a person went through.
+    """Read a corrected list.
 
     Raises:
-        InputError: A line cannot be used; names line and field.
+        InputError: A line cannot be used; the message names line and field.
     """
     try:
         if path.stat().st_size > LONGEST_LIST_BYTES:
@@ -116,18 +116,18 @@ def read_corrections(path: Path) -> list[Correction]:
 
 
 def apply_corrections(benchmark: Benchmark, corrections: list[Correction], *, file: Path) -> int:
-    """Give turns the tags of a list; they are given from now on, and no tagger replaces them unless told to.
+    """Write the tags of a corrected list into the turns. Taggers then leave these tags alone by default.
 
     Args:
-        benchmark: Whose turns.
+        benchmark: The benchmark.
         corrections: The list.
-        file: Where it was read, for errors.
+        file: Path of the list, for error messages.
 
     Returns:
-        Turns whose tags changed.
+        Number of turns whose tags changed.
 
     Raises:
-        InputError: It names a turn that the benchmark does not hold.
+        InputError: The list names a turn that is not in the benchmark.
         FrozenError: The benchmark is a release.
     """
     turns = {asked.place: asked.turn for asked in read_turns(benchmark)}

@@ -1,4 +1,4 @@
-"""From probabilities to tags: which are taken, how close the call was, and which turns a person should look at."""
+"""Turns probabilities into tags with a margin, and selects the turns that a person should review."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from reeltalk.inference.linear_tagger import ONE_OF
 MOST_TAGS: Final = 3
 """Most targets, and most contents, of a question (CogME)."""
 TAKEN_FROM: Final = 0.5
-"""A tag is taken that is at least so likely."""
+"""Least probability of a tag that is taken."""
 
 
 @dataclass(frozen=True)
@@ -18,17 +18,17 @@ class TagDecision:
     """The tags of a turn in one vocabulary."""
 
     tags: tuple[str, ...]
-    """One to three; exactly one where the vocabulary wants that. In the vocabulary's order."""
+    """One to three tags in the vocabulary's order; exactly one if the vocabulary allows only one."""
     margin: float
-    """By how much probabilities would have to change for other tags to be taken, 0 to 0.5."""
+    """Least change of the probabilities that would change the tags, 0 to 0.5."""
 
 
 def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
-    """The tags that are at least as likely as not: the most likely one at least, the three most likely at most.
+    """Choose the tags with a probability of 0.5 or more: at least the most likely one, at most three.
 
     Args:
-        vocabulary: As `cogme.target`.
-        probabilities: Of each tag of the vocabulary; not empty. Equal ones go by the vocabulary's order.
+        vocabulary: For example `cogme.target`.
+        probabilities: Probability of each tag of the vocabulary; not empty. Ties go by the vocabulary's order.
     """
     order = list(probabilities)
     ranked = sorted(order, key=lambda tag: -probabilities[tag])
@@ -38,7 +38,7 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
     else:
         count = min(max(1, sum(value >= TAKEN_FROM for value in values)), MOST_TAGS)
     following = values[count] if count < len(values) else 0.0
-    # Two tags that change places go half of the way each.
+    # If two tags change places, each probability changes by half the difference.
     margin = (values[count - 1] - following) / 2
     if vocabulary not in ONE_OF and values[count - 1] >= TAKEN_FROM > following:
         joins = TAKEN_FROM - following if count < MOST_TAGS else max(margin, TAKEN_FROM - following)
@@ -50,12 +50,12 @@ def decide(vocabulary: str, probabilities: Mapping[str, float]) -> TagDecision:
 
 @dataclass(frozen=True)
 class Tagged:
-    """What a tagger made of one turn."""
+    """The result of a tagger for one turn."""
 
     decisions: Mapping[str, TagDecision]
-    """By vocabulary; empty where nothing could be used."""
+    """By vocabulary; empty if no reply could be used."""
     probabilities: Mapping[str, Mapping[str, float]]
-    """By vocabulary and tag; empty where the tagger does not say, as after a single reply of a model."""
+    """By vocabulary and tag; empty if the tagger gives none, as after a single reply of a model."""
     reason: str | None = None
     """Why there are no tags."""
     raw: tuple[str, ...] = ()
@@ -63,16 +63,19 @@ class Tagged:
 
     @property
     def margin(self) -> float | None:
-        """That of its closest call; None where the tagger does not say."""
+        """The smallest margin of its decisions; None if the tagger gives no probabilities."""
         return min((d.margin for d in self.decisions.values()), default=None) if self.probabilities else None
 
 
 def select_for_review(tagged: Sequence[Tagged], settings: ReviewSettings) -> tuple[int, ...]:
-    """Places of the turns to look at: those without tags or margin first, then the closest calls.
+    """Select turns for review: first those without tags or margin, then those with the smallest margins.
 
     Args:
-        tagged: All turns.
-        settings: How many.
+        tagged: Results of all turns.
+        settings: Number or band of probabilities.
+
+    Returns:
+        Indices into `tagged`.
     """
     unknown = [place for place, turn in enumerate(tagged) if turn.margin is None]
     known = sorted((turn.margin, place) for place, turn in enumerate(tagged) if turn.margin is not None)

@@ -1,4 +1,7 @@
-"""What a linear tagger learns from: turns of benchmarks whose tags were given by a person or a rule."""
+"""Trains a linear tagger on turns with reference tags, and measures any tagger against such turns.
+
+Reference tags are those that a person or a rule gave.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,10 +35,10 @@ from reeltalk.store.benchmark import Benchmark
 
 
 def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> list[TurnToTag]:
-    """The turns of several benchmarks; videos of two of them are two videos, whatever their identifiers.
+    """The turns of several benchmarks. Videos of different benchmarks count as different, whatever their identifiers.
 
     Args:
-        benchmarks: What to learn from.
+        benchmarks: The benchmarks.
         split: Only turns about videos of this split.
 
     Raises:
@@ -48,19 +51,19 @@ def turns_from(benchmarks: Sequence[Benchmark], *, split: str | None = None) -> 
 
 
 def learn(turns: Sequence[TurnToTag], *, name: str, reads: Reads, about: str) -> Fitted:
-    """Train a tagger on turns that have reference tags; others are passed over.
+    """Train a tagger on turns with reference tags. Other turns are ignored.
 
-    Probabilities are calibrated on turns whose kind of question (`extra.kind`) was held out, where all turns have one:
-    a tagger meets other kinds as a rule. Otherwise whole videos are held out.
+    For calibration whole kinds of questions (`extra.kind`) are held out if all turns have one, since in use a tagger
+    meets unknown kinds; otherwise whole videos.
 
     Args:
-        turns: What to learn from.
+        turns: Training turns.
         name: Name of the tagger.
-        reads: Which parts of a turn it looks at.
-        about: What the turns are, in a sentence, for the tagger's card.
+        reads: Parts of a turn that it reads.
+        about: A sentence about the turns, for the tagger's card.
 
     Raises:
-        BenchmarkError: No turn has reference tags, or too few differ.
+        BenchmarkError: No turn has reference tags, or the tags hardly vary.
         MissingExtraError: scikit-learn is not installed.
     """
     known = [(asked, tags) for asked in turns if asked.turn.question.strip() and (tags := asked.reference) is not None]
@@ -88,19 +91,16 @@ def learn(turns: Sequence[TurnToTag], *, name: str, reads: Reads, about: str) ->
     return train(examples, name=name, reads=reads, card=card)
 
 
-"""Samples of videos that are drawn for an interval."""
-
-
 @dataclass(frozen=True)
 class Measures:
-    """What a tagger makes of turns whose tags are given."""
+    """Agreement of a tagger with reference tags."""
 
     tagger: str
-    """Signature."""
+    """Signature of the tagger."""
     turns: int
     videos: int
     untagged: int
-    """Turns that it could not tag; they are in no other number here."""
+    """Turns that it could not tag. No other number counts them."""
     tags: dict[str, dict[str, TagAgreement]]
     """By vocabulary and tag."""
     kappa: float | None
@@ -110,12 +110,12 @@ class Measures:
     jaccard: dict[str, Statistic]
     """Mean share of tags in common, by vocabulary."""
     brier: float | None
-    """Over all tags; None for a tagger that does not say how likely they are."""
+    """Brier score over all tags; None for a tagger without probabilities."""
     brier_of_frequencies: float | None
-    """The same for whoever says of every turn how frequent each tag is."""
+    """Brier score of a baseline that predicts the frequency of each tag."""
     reliability: tuple[Bin, ...]
     review: tuple[Reviewed, ...]
-    """Empty for a tagger that does not say how sure it is."""
+    """Effect of reviewing the most doubtful turns; empty for a tagger without probabilities."""
 
     def to_json(self) -> dict[str, Any]:
         """All numbers, not rounded."""
@@ -128,15 +128,15 @@ def measure_tagger(
     *,
     tagger: str,
 ) -> Measures:
-    """Compare proposals with given tags.
+    """Compare proposed tags with reference tags.
 
     Args:
-        turns: Turns with reference tags; others are passed over.
-        tagged: What a tagger made of each.
-        tagger: Its signature.
+        turns: Turns with reference tags; others are ignored.
+        tagged: Result of the tagger for each turn.
+        tagger: Signature of the tagger.
 
     Raises:
-        BenchmarkError: No turn has both.
+        BenchmarkError: No turn has both reference and proposed tags.
     """
     vocabularies = known_vocabularies()
     pairs = [
@@ -185,14 +185,14 @@ def measure_tagger(
 
 
 def _matrix(tags: Sequence[dict[str, tuple[str, ...]]]) -> Bools:
-    """(N, T) which turns carry which tag."""
+    """(N, T) booleans: turn n carries tag t."""
     known = known_vocabularies()
     rows = [[tag in given[name] for name, part in known.items() for tag in part] for given in tags]
     return np.array(rows, dtype=bool)
 
 
 def format_statistic(statistic: Statistic) -> str:
-    """A value with its interval, as 0.912 [0.88, 0.94]; a dash where it is undefined."""
+    """A value with its interval, for example 0.912 [0.88, 0.94]; a dash if it is undefined."""
     if statistic.value is None:
         return "–"
     if statistic.low is None or statistic.high is None:
@@ -201,7 +201,7 @@ def format_statistic(statistic: Statistic) -> str:
 
 
 def format_measures(measures: Measures) -> Iterator[str]:
-    """The measures as a table."""
+    """The measures as lines of a table."""
     yield f"{measures.turns:,} turns of {measures.videos:,} videos, by {measures.tagger}"
     if measures.untagged:
         yield f"{measures.untagged:,} turns more were not tagged; no number below counts them"

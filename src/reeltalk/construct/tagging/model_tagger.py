@@ -1,4 +1,4 @@
-"""A language model as a tagger: our manual, a validated record back, and agreement of several replies as confidence."""
+"""A tagger that asks a language model with our manual. The share of replies with a tag is its probability."""
 
 import hashlib
 from collections import Counter
@@ -29,11 +29,11 @@ PROMPT_GROUP: Final = PromptGroup(
     {"manual": TAGGING_MANUAL, "request": PROMPTS / "request.md", "repair": REPAIR},
     replies={"request": ("turns", "number", "target", "content", "thinking")},
 )
-"""The manual and the request, and what others in their place must hold."""
+"""The manual and the request, and what replacements for them must contain."""
 TURNS_AT_ONCE: Final = 10
-"""Turns of one unit that are tagged with one request."""
+"""Most turns of one unit in one request."""
 TURNS_BEFORE: Final = 4
-"""Turns before them that are shown too, for what *it* and *there* mean."""
+"""Earlier turns that the request shows too, so that *it* and *there* are clear."""
 
 
 class TurnReply(ReplyType):
@@ -53,37 +53,37 @@ class TurnsReply(ReplyType):
 
 @dataclass(frozen=True)
 class _TurnBatch:
-    """Turns of one unit that are tagged with one request."""
+    """The turns of one request."""
 
     places: tuple[int, ...]
-    """Their places among all turns."""
+    """Their indices among all turns."""
     turns: tuple[TurnToTag, ...]
 
 
 @dataclass(frozen=True)
 class _TagReply:
-    """One reply, or why it cannot be used."""
+    """One reply, or the reason why it cannot be used."""
 
     tags: dict[int, TurnReply] | None
-    """By number of the turn."""
+    """By number of the turn in the request, from 1."""
     reason: str = ""
     raw: tuple[str, ...] = ()
 
 
 class ModelTagging:
-    """A language model that follows the manual, asked once or several times."""
+    """Tags with a language model that is asked once or several times."""
 
     def __init__(self, samples: Sequence[Model], *, threads: int = 4, own_prompts: Path | None = None) -> None:
-        """Tag by a model.
+        """Load the prompts. The model is not asked yet.
 
         Args:
-            samples: The model, once for each reply that is wanted of it; they should differ in seed.
-            threads: Requests at a time.
-            own_prompts: A folder of prompts in place of ours.
+            samples: The model once per wanted reply, each with another seed.
+            threads: Most simultaneous requests.
+            own_prompts: A folder of prompts to use instead of ours.
 
         Raises:
-            SettingError: There is no such folder.
-            InputError: A prompt of it cannot stand in the place of ours.
+            SettingError: The folder does not exist.
+            InputError: A prompt in it cannot replace ours.
         """
         self._samples, self._threads = tuple(samples), threads
         prompts = prompts_in(own_prompts, PROMPT_GROUP)
@@ -95,11 +95,11 @@ class ModelTagging:
         self.signature = f"model:{samples[0].name}#{digest}"
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
-        """What most of its replies say of each turn; where a single reply was asked for, nothing tells how sure it is.
+        """Tag turns by the majority of replies. With a single reply there are no probabilities.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         parts = list(_parts(turns))
         work = [(part, model) for part in parts for model in self._samples]
@@ -148,12 +148,12 @@ class ModelTagging:
 
 
 def requests_for(turns: Sequence[TurnToTag]) -> int:
-    """How many requests it takes to have these turns tagged once, where every reply can be used."""
+    """Number of requests to tag these turns once, if every reply can be used."""
     return len(list(_parts(turns)))
 
 
 def _parts(turns: Sequence[TurnToTag]) -> Iterator[_TurnBatch]:
-    """Turns by unit, in parts of a length that one reply can hold; turns without a question are left out."""
+    """Turns of each unit in batches for one request. Turns without a question are left out."""
     asked = [(place, turn) for place, turn in enumerate(turns) if turn.turn.question.strip()]
     for _, grouped in groupby(asked, key=lambda item: item[1].place[:2]):
         unit = list(grouped)
@@ -163,7 +163,7 @@ def _parts(turns: Sequence[TurnToTag]) -> Iterator[_TurnBatch]:
 
 
 def _joined(replies: Sequence[_TagReply], number: int) -> Tagged:
-    """The share of usable replies that give each tag, as its probability, and the tags that follow."""
+    """The tags of a turn, with the share of usable replies that give a tag as its probability."""
     usable = [reply.tags[number] for reply in replies if reply.tags is not None]
     if not usable:
         raw = tuple(text for reply in replies for text in reply.raw)
@@ -182,5 +182,5 @@ def _joined(replies: Sequence[_TagReply], number: int) -> Tagged:
         name: {tag: votes[name, tag] / len(usable) for tag in tags} for name, tags in known_vocabularies().items()
     }
     decisions = {name: decide(name, part) for name, part in shares.items()}
-    # One reply alone is no share of anything.
+    # A single reply gives no probabilities.
     return Tagged(decisions, shares if len(usable) > 1 else {})

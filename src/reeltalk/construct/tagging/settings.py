@@ -1,4 +1,4 @@
-"""What `reeltalk tag` can be told."""
+"""Settings of `reeltalk tag`."""
 
 from typing import Annotated, Final, Literal
 
@@ -12,7 +12,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class TagSettings(BaseModel):
-    """What `reeltalk tag` tags."""
+    """Which turns `reeltalk tag` tags."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -1,7 +1,7 @@
-"""Tag: propose tags for the turns that lack them, as the benchmark's next state; and take over what people corrected.
+"""The tag stage: proposes tags for turns without them, with a trained linear model or a language model.
 
-Tags that a person or a rule gave stay unless they are to be replaced by name. The table of proposals says of every
-other tag who proposed it and how sure it was.
+Tags that a person or a rule gave stay, unless the settings replace them. For each proposed tag the table of proposals
+records the tagger and its probabilities.
 """
 
 import os
@@ -37,29 +37,32 @@ HOUSEHOLD: Final = "household"
 
 
 class Tagger(Protocol):
-    """Proposes tags for turns."""
+    """Proposes tags for turns. A linear model and a language model implement it."""
 
     @property
     def signature(self) -> str:
-        """Who proposed, with a hash of all that the proposals depend on."""
+        """Name of the tagger with a hash of everything that its proposals depend on."""
         ...
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
-        """What it makes of each turn, in their order.
+        """Tag turns.
 
         Args:
-            turns: What to tag.
-            progress: Called with what is done of how much.
+            turns: The turns.
+            progress: Called with the name of the work, done, total and share.
+
+        Returns:
+            One result per turn, in order.
 
         Raises:
-            ModelError: There is no reply to be had.
-            BudgetError: A limit would be passed.
+            ModelError: The model gives no reply.
+            BudgetError: A limit would be exceeded.
         """
         ...
 
 
 class LinearTagging:
-    """The trained linear model."""
+    """Tags with a trained linear model."""
 
     def __init__(self, tagger: LinearTagger) -> None:
         self.tagger = tagger
@@ -67,15 +70,15 @@ class LinearTagging:
 
     @classmethod
     def named(cls, name: str) -> "LinearTagging":
-        """The tagger that comes with reeltalk by its name, or that of a file.
+        """Load the built-in tagger by its name, or a tagger from a file.
 
         Raises:
-            InputError: The file holds no tagger that can be used.
+            InputError: The file is not a usable tagger.
         """
         return cls(LinearTagger.load(SHIPPED if name == HOUSEHOLD and not os.path.isfile(name) else Path(name)))
 
     def tag(self, turns: Sequence[TurnToTag], progress: Progress) -> list[Tagged]:
-        """What it makes of each turn; a turn without a question is left untagged."""
+        """Tag turns. A turn without a question stays untagged."""
         values = self.tagger.probabilities([asked.turn.question for asked in turns], [asked.answer for asked in turns])
         found: list[Tagged] = []
         for asked, row in zip(turns, values, strict=True):
@@ -94,27 +97,27 @@ class LinearTagging:
 
 STAGE: Final = "tag"
 DIGITS: Final = 6
-"""Decimals of a probability that are kept."""
+"""Stored decimals of a probability."""
 
 
 @dataclass(frozen=True)
 class TaggingResult:
-    """What was tagged."""
+    """The result of `tag`."""
 
     report: StageReport
     turns: int
-    """Turns of the benchmark, of the units that were asked for."""
+    """Turns of the benchmark in the selected units."""
     tagged: int
     untagged: int
-    """Turns of which the tagger made nothing that could be used."""
+    """Turns for which the tagger gave no usable result."""
     review: int
     """Turns that a person should look at."""
     counts: Mapping[str, int]
-    """Turns by tag that was written."""
+    """Number of turns by written tag."""
 
 
 def turns_to_tag(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list[TurnToTag]]:
-    """How many turns there are, and those that would be tagged.
+    """The number of turns, and the turns that `tag` would tag.
 
     Raises:
         BenchmarkError: There are no turns.
@@ -126,7 +129,7 @@ def turns_to_tag(benchmark: Benchmark, settings: TagSettings) -> tuple[int, list
             f"{benchmark.path} has no turns to tag in {', '.join(settings.units)}; "
             "'reeltalk import', 'reeltalk construct' or 'reeltalk graph questions' gives it some"
         )
-    return len(turns), [asked for asked in turns if asked.lacking(settings.replace)]
+    return len(turns), [asked for asked in turns if asked.missing_vocabularies(settings.replace)]
 
 
 def tag(
@@ -142,17 +145,17 @@ def tag(
 
     Args:
         benchmark: Receives tags and the table of proposals, in one step.
-        tagger: Who proposes.
-        settings: Which turns.
-        review: Which proposals are marked for a person.
-        write: False to find out only.
-        progress: Called with what is done.
+        tagger: Proposes the tags.
+        settings: Selects the turns.
+        review: Selects the proposals that are marked for review.
+        write: False to change nothing.
+        progress: Called with the name of the work, done, total and share.
 
     Raises:
         BenchmarkError: There are no turns, or the benchmark cannot be written.
         FrozenError: The benchmark is a release.
-        ModelError: A model cannot be asked. Nothing is written; replies are kept.
-        BudgetError: A limit is reached. Nothing is written; replies are kept.
+        ModelError: A model cannot be reached. Nothing is written; cached replies are kept.
+        BudgetError: A limit is reached. Nothing is written; cached replies are kept.
     """
     total, turns = turns_to_tag(benchmark, settings)
     made = tagger.tag(turns, progress)
@@ -161,7 +164,7 @@ def tag(
     changed: dict[tuple[TagUnit, str], dict[int, Turn]] = defaultdict(dict)
     counts: Counter[str] = Counter()
     for number, (asked, found) in enumerate(zip(turns, made, strict=True)):
-        wanted = asked.lacking(settings.replace)
+        wanted = asked.missing_vocabularies(settings.replace)
         rows = list(_rows(asked, found, wanted, tagger.signature, number in marked))
         proposals += rows
         if found.decisions:
@@ -216,7 +219,7 @@ def _write(
     proposals: Sequence[TagProposal],
     settings: dict[str, Json],
 ) -> None:
-    """Change turns and write the table of proposals; those of other turns stay where their tags are still there."""
+    """Write turns and proposals. Proposals for other turns stay if those turns still have the proposed tags."""
     files = benchmark.manifest.files
     tables: dict[Any, list[Any]] = {}
     labels: dict[Place, Mapping[str, tuple[str, ...]]] = {}

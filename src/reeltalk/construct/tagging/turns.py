@@ -1,4 +1,4 @@
-"""The turns of a benchmark as a tagger sees them, and whose tags they carry: a person's, a rule's, or a machine's."""
+"""The turns of a benchmark as input to a tagger, with the origin of their tags: a person, a rule or a tagger."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ TABLE_OF: Final[Mapping[TagUnit, Table[Any]]] = {
 }
 
 UNVERIFIED: Final = "tags_verified"
-"""Under this name a turn's `extra` says that no person has looked at its tags yet."""
+"""Key in a turn's `extra`: False until a person has checked its tags."""
 
 Origin = Literal["none", "proposed", "given"]
 Place = tuple[TagUnit, str, int]
@@ -26,7 +26,7 @@ Place = tuple[TagUnit, str, int]
 
 @dataclass(frozen=True)
 class TurnToTag:
-    """A turn with where it stands."""
+    """A turn with its position in the benchmark."""
 
     unit: TagUnit
     unit_id: str
@@ -34,18 +34,18 @@ class TurnToTag:
     video_id: str
     turn: Turn
     before: tuple[Turn, ...]
-    """The turns before it in its unit."""
+    """Earlier turns of its unit."""
     origins: Mapping[str, Origin]
-    """By vocabulary: no tags, tags that a machine proposed, or tags that were given by a person or a rule."""
+    """By vocabulary: no tags, tags that a tagger proposed, or tags that a person or a rule gave."""
 
     @property
     def place(self) -> Place:
-        """Unit, its identifier, and index."""
+        """(unit, identifier of the unit, index)."""
         return self.unit, self.unit_id, self.index
 
     @property
     def answer(self) -> str:
-        """The preferred reference, or what the correct option says; empty where neither is known."""
+        """The preferred reference, or the correct option; empty if neither is known."""
         if self.turn.references:
             return self.turn.references[0]
         if self.turn.options is not None and self.turn.correct_option is not None:
@@ -54,15 +54,15 @@ class TurnToTag:
 
     @property
     def reference(self) -> dict[str, tuple[str, ...]] | None:
-        """Its given tags by vocabulary; None unless all three vocabularies have some that are known."""
+        """Tags by vocabulary that a person or a rule gave; None unless all three vocabularies have known ones."""
         known = known_vocabularies()
         found = {name: tuple(t for t in known[name] if t in self.turn.labels.get(name, ())) for name in TAGGED}
         if any(origin != "given" for origin in self.origins.values()) or not all(found.values()):
             return None
         return found
 
-    def lacking(self, replace: Replace | None) -> tuple[str, ...]:
-        """The vocabularies in which it is to be tagged."""
+    def missing_vocabularies(self, replace: Replace | None) -> tuple[str, ...]:
+        """The vocabularies in which it needs tags."""
         wanted: tuple[Origin, ...] = ("none",)
         if replace is not None:
             wanted = ("none", "proposed") if replace == "proposed" else ("none", "proposed", "given")
@@ -70,11 +70,11 @@ class TurnToTag:
 
 
 def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split: str | None = None) -> list[TurnToTag]:
-    """All turns that are worded in chains and dialogues, and those that are worded anew on paths.
+    """All turns of chains and dialogues, and the reworded turns of paths.
 
     Args:
-        benchmark: Where they lie.
-        units: Which units.
+        benchmark: The benchmark.
+        units: Kinds of units to read.
         split: Only turns about videos of this split.
 
     Raises:
@@ -100,7 +100,7 @@ def read_turns(benchmark: Benchmark, *, units: Sequence[TagUnit] = UNITS, split:
 
 
 def worded_turns(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, Turn]]:
-    """Index and turn of all turns that a unit words itself."""
+    """(index, turn) of all turns that a unit holds itself; other steps of a path refer to chains."""
     if isinstance(row, DialoguePath):
         return [(index, step.turn) for index, step in enumerate(row.steps) if step.turn is not None]
     return list(enumerate(row.turns))
@@ -109,7 +109,7 @@ def worded_turns(row: QAChain | Dialogue | DialoguePath) -> Iterable[tuple[int, 
 def replace_turns(
     row: QAChain | Dialogue | DialoguePath, changed: Mapping[int, Turn]
 ) -> QAChain | Dialogue | DialoguePath:
-    """The unit with other turns at some indices."""
+    """The unit with the turns in `changed`, by index, replaced."""
     if isinstance(row, DialoguePath):
         steps = (
             step.model_copy(update={"turn": changed[i]}) if i in changed else step for i, step in enumerate(row.steps)
@@ -125,6 +125,6 @@ def _origin(
         return "none"
     if turn.extra.get(UNVERIFIED) is not False:
         return "given"
-    # Tags that differ from what was proposed were changed by somebody. The graph writes exact tags as unverified too.
+    # Tags that differ from the proposal were changed by a person. The graph writer's exact tags are unverified too.
     by_model = str(turn.extra.get("writer", "")).startswith("model:")
     return "proposed" if by_model or proposals.get((*place, vocabulary)) == tags else "given"
