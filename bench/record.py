@@ -194,7 +194,7 @@ def record(
     return _write(name, document, packages, quick=quick)
 
 
-def missing_vocabularies(name: str, needs: str, *, quick: bool = False) -> NoReturn:
+def lacking(name: str, needs: str, *, quick: bool = False) -> NoReturn:
     """Say what a suite needs that is not here, and end."""
     print(f"not run: needs {needs}")
     _write(name, {"needs": needs}, (), quick=quick)

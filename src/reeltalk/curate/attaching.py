@@ -1,4 +1,4 @@
-"""Put video files into a benchmark that was imported without them: each file is found by name, looked at and kept."""
+"""Attaches video files to a benchmark that was imported without them. Files are matched with videos by name."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from reeltalk.store.tables import VIDEOS
 STAGE: Final = "attach"
 MAX_MISSING: Final = CurateSettings().max_missing
 NAMED: Final = 3
-"""How many names a warning gives."""
+"""Most names in a warning."""
 LOOKING: Final = Limits(wall_s=600.0)
-"""What hashing and probing one file may use."""
+"""Limits of hashing and probing one file."""
 
 
 def attach(
@@ -33,21 +33,21 @@ def attach(
     max_missing: float = MAX_MISSING,
     progress: Progress = unseen,
 ) -> StageReport:
-    """Copy video files into a benchmark's media, and note their hash, length, frame rate and size in its videos.
+    """Copy video files into a benchmark's media store, and write their hash, length, frame rate and size into `videos`.
 
-    A file belongs to the video whose `file` it is, by its whole path, its name, or its name without ending, or else to
-    the video of that identifier. All else in the rows of videos stays, and so does the stage that wrote them.
+    A file matches a video if the video's `file` or its identifier equals the file's path, its name, or its name without
+    suffix. The other fields of the rows do not change, and the manifest still names the stage that wrote them.
 
     Args:
         inputs: Video files, and folders to search.
-        benchmark: Has videos; files that it has already are not asked for again.
-        executor: Runs what opens the files.
-        max_missing: Most that may be missing of a file that was cut off or is damaged, in percent of its length.
-        progress: Told how far the work is.
+        benchmark: The benchmark. Videos that already have their file are left alone.
+        executor: Runs the child processes that open the files.
+        max_missing: Largest missing part of a truncated or damaged file, in percent of its length.
+        progress: Called with the name of the work, done, total and share.
 
     Raises:
         FrozenError: The benchmark is a release.
-        BenchmarkError: It has no videos, or no file belongs to any of them.
+        BenchmarkError: The benchmark has no videos, or no file matches any of them.
         InputError: An input does not exist.
     """
     benchmark.check_changeable()
@@ -80,7 +80,7 @@ def attach(
                 known[video.id] = attached
             progress("attaching videos", done, len(pairs), done / len(pairs))
     finally:
-        # Whatever stopped it, files that were looked at are not looked at again.
+        # Also after an error or interrupt: files that were attached are not read again.
         if known:
             with benchmark.writing(stage=STAGE) as writer:
                 rows = (known.get(video.id, video) for video in videos)
@@ -110,7 +110,7 @@ def _told(what: str, names: Sequence[str]) -> Iterator[str]:
 def _matched(
     videos: Sequence[Video], sources: Sequence[SourceVideo]
 ) -> tuple[dict[str, SourceVideo], list[tuple[str, list[str]]]]:
-    """The file of each video by the video's identifier, and videos for which several files are as good."""
+    """The file of each video by the video's identifier, and the videos that several files match equally well."""
     named: dict[str, list[SourceVideo]] = defaultdict(list)
     for source in sources:
         path = PurePosixPath(source.name)
@@ -131,14 +131,14 @@ def _matched(
 
 
 def _names_of(video: Video) -> list[str]:
-    """Names that its file may have, the most exact first."""
+    """Names that the video's file may have, the most exact first."""
     paths = [PurePosixPath(name) for name in (video.file, video.id) if name]
     names = [name for path in paths for name in (path.as_posix(), path.name, path.stem)]
     return list(dict.fromkeys(names))
 
 
 def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video | None, str]:
-    """The video with what its file says, or why the file cannot be its."""
+    """The video with the facts from its file, or the reason why the file cannot be used."""
     if isinstance(outcome, Failure):
         return None, f"it cannot be read: {outcome}"
     found = Ingested.model_validate(outcome)
@@ -146,7 +146,7 @@ def _looked_at(video: Video, outcome: object, max_missing: float) -> tuple[Video
         return None, found.reason or "it is no video"
     if video.sha256 is not None and video.sha256 != found.sha256:
         return None, f"its content is another than the benchmark states: {found.sha256[:12]}…, not {video.sha256[:12]}…"
-    # Packets are counted here and nothing is decoded: damage within them shows when frames are read.
+    # Only packets are counted here. Damage inside packets shows up when frames are decoded.
     whole = filters.missing(max_missing, decoded_s=found.probe.held_s(), duration_s=found.probe.promised_s)
     if whole.reason is not None:
         return None, whole.reason

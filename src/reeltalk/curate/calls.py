@@ -1,4 +1,7 @@
-"""The calls of a curation: child processes look at videos, and what they found before is not asked again."""
+"""The calls of child processes in a curation, with a journal of their results.
+
+The journal has one file for each finished call, so an interrupted run continues where it stopped.
+"""
 
 import base64
 import hashlib
@@ -30,7 +33,7 @@ from reeltalk.video.records import Gap, Probe, Scan, ScanSettings, shots_between
 
 
 class Journal:
-    """Results by what they were made from. Lies in a benchmark's work folder and may be deleted at any time.
+    """Results of finished calls in a benchmark's work folder. The folder may be deleted at any time.
 
     Args:
         benchmark: Folder of the benchmark.
@@ -41,22 +44,22 @@ class Journal:
         self.folder: Final = benchmark / WORK / stage
 
     def key(self, kind: str, *parts: Json) -> str:
-        """A name for a piece of work: equal inputs, settings and version have the same."""
+        """Key of a call. Equal inputs, settings and version give the same key."""
         canonical = json.dumps([kind, __version__, *parts], sort_keys=True, ensure_ascii=False)
         return f"{kind}-{hashlib.sha256(canonical.encode()).hexdigest()[:32]}"
 
     def read(self, key: str) -> Any | None:
-        """The result, or None where there is none or it is damaged."""
+        """The result of a call; None if there is none or it is damaged."""
         try:
             return json.loads((self.folder / f"{key}.json").read_bytes())
         except (OSError, ValueError):
             return None
 
     def write(self, key: str, result: Json) -> None:
-        """Keep a result, whole or not at all.
+        """Store a result atomically.
 
         Raises:
-            BenchmarkError: It cannot be written.
+            BenchmarkError: The file cannot be written.
         """
         write_bytes(self.folder / f"{key}.json", json.dumps(result, ensure_ascii=False).encode())
 
@@ -67,10 +70,10 @@ STAGE: Final = "curate"
 SHEETS: Final = "sheets"
 KEY_FRAMES: Final = "key_frames"
 SMALL_FILE_S: Final = 25.0
-"""Time that any file may take, however small."""
+"""Time limit of even the smallest file."""
 SECONDS_A_MEGABYTE: Final = 10.0
 TORCH_MEMORY_BYTES: Final = 2 << 30
-"""What a network needs on top of the memory that is set."""
+"""Memory that a network may use on top of the limit in the settings."""
 
 
 @dataclass
@@ -81,7 +84,7 @@ class Candidate:
     size_bytes: int
     ingested: Ingested | None = None
     reason: str | None = None
-    """Why it was rejected; None while it may still pass."""
+    """Reason for its rejection; None while it passes."""
     results: list[FilterResult] = field(default_factory=list)
     sidecar: dict[str, str] = field(default_factory=dict)
     scan_key: str | None = None
@@ -89,13 +92,13 @@ class Candidate:
     hashes: tuple[str, ...] = ()
     decoded_s: float = 0.0
     lost: tuple[Gap, ...] = ()
-    """Parts that could not be decoded, beside those whose packets are missing."""
+    """Parts that could not be decoded, without those whose packets are missing."""
     damaged_packets: int = 0
     has_sheet: bool = False
     clips: list[Clip] = field(default_factory=list)
 
     def apply(self, result: FilterResult) -> bool:
-        """Note what a filter found; False where it rejects."""
+        """Record the result of a filter. Returns False if the candidate is rejected."""
         self.results.append(result)
         if result.outcome == "rejected":
             self.reason = result.reason
@@ -103,14 +106,14 @@ class Candidate:
 
 
 class Calls:
-    """One run's calls, each of which is looked up before it is made."""
+    """The calls of one run. Each is looked up in the journal first."""
 
     def __init__(self, benchmark: Benchmark, settings: CurateSettings, executor: Executor, progress: Progress) -> None:
         self.benchmark, self.settings, self.executor, self.progress = benchmark, settings, executor, progress
         self.journal = Journal(benchmark.path, STAGE)
 
     def ingest(self, candidates: list[Candidate]) -> None:
-        """Facts, hash and quality of every file."""
+        """Read facts, hash and quality of every file."""
         argument = {
             "judge": True,
             "pictures": self.settings.aesthetic_model is not None,
@@ -134,7 +137,7 @@ class Calls:
             candidate.ingested, candidate.reason = outcome, outcome.reason
 
     def judge(self, candidates: list[Candidate]) -> None:
-        """The filters that need no decoding."""
+        """Apply the filters that need no decoding."""
         scorer = None
         for candidate in candidates:
             facts = candidate.ingested
@@ -148,7 +151,7 @@ class Calls:
                 continue
             score = None
             if self.settings.aesthetic_model is not None and facts.pictures:
-                # torch and the weights are loaded once, and only where a video has come this far.
+                # torch and the weights are loaded once, and only if a video gets this far.
                 from reeltalk.inference.aesthetics import AestheticScorer
 
                 scorer = scorer or AestheticScorer(self.settings.aesthetic_model)
@@ -159,7 +162,7 @@ class Calls:
         return filters.missing(self.settings.max_missing, decoded_s=probe.held_s(more), duration_s=probe.promised_s)
 
     def scan(self, candidates: list[Candidate], detector: Any) -> None:
-        """Decode what is left, and apply the filters that need it."""
+        """Decode the remaining videos, and apply the filters that need it."""
         settings = ScanSettings(
             detector=detector,
             sample_fps=self.settings.sample_fps,
@@ -201,7 +204,7 @@ class Calls:
         candidate.lost = found.gaps_s
         if found.damaged_end:
             candidate.lost += ((found.decoded_s, candidate.ingested.probe.duration_s),)
-        # The decoder may have lost more than the packets show.
+        # The decoder may lose more than the packets show.
         whole = self._missing(candidate.ingested.probe, candidate.lost)
         candidate.results = [whole if result.filter == whole.filter else result for result in candidate.results]
         candidate.reason = whole.reason
@@ -220,7 +223,7 @@ class Calls:
             candidate.apply(filters.flow(self.settings, _mean_flow(found)))
 
     def cut(self, kept: list[Candidate]) -> None:
-        """Write clips as files into the media store."""
+        """Write the clips as files into the media store."""
         folder = self.benchmark.path / WORK / STAGE / "cuts"
         with storage_errors(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -260,7 +263,7 @@ class Calls:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _store(self, made: CutClip) -> CutClip | None:
-        """Move a clip that was cut into the media store before it is noted as done; None where it is gone."""
+        """Move a cut clip into the media store before the journal records it; None if its file is gone."""
         if made.sha256 is not None:
             return made if self.benchmark.media.has(made.sha256) else None
         path = self.journal.folder / "cuts" / made.target
@@ -277,7 +280,7 @@ class Calls:
         owners: Sequence[Candidate],
         finish: Callable[[R], R | None] = lambda result: result,
     ) -> Iterator[tuple[int, R | Failure]]:
-        """Outcomes by position, those from the journal first."""
+        """Yield (index, outcome) of all calls, those from the journal first."""
         sizes = {index: owners[index].size_bytes for index in calls}
         total = max(1, sum(sizes.values()))
         done = done_bytes = 0
@@ -295,7 +298,7 @@ class Calls:
             return
         for position, outcome in self.executor.map(function, (calls[index][1] for index in waiting)):
             index = waiting[position]
-            # The process that made it has read a stranger's file: what it says is checked like any input.
+            # The child process has read an untrusted file, so its result is validated like any input.
             result = None if isinstance(outcome, Failure) else _parsed(kind, outcome)
             result = None if result is None else finish(result)
             done, done_bytes = done + 1, done_bytes + sizes[index]
@@ -309,7 +312,7 @@ class Calls:
             self.progress(what, done, len(calls), done_bytes / total)
 
     def _limits(self, candidate: Candidate) -> Limits:
-        # A small file that decodes for an hour is no video anyone wants: time grows with the bytes.
+        # The time limit grows with the size: a small file that takes an hour to decode is not a normal video.
         wall_s = min(self.settings.max_minutes * 60, SMALL_FILE_S + SECONDS_A_MEGABYTE * candidate.size_bytes / 1e6)
         memory_bytes = self.settings.max_memory_mib << 20
         if self.settings.detector == "transnetv2":
@@ -338,7 +341,7 @@ class Calls:
                 yield SampledFrame(video_id=VideoId(candidate.source.id), key_frame=values["dropped"] is None, **values)
 
     def add_pictures(self, writer: Any, kept: Iterable[Candidate]) -> None:
-        """Contact sheets, and key frames where they were asked for."""
+        """Write contact sheets, and key frames if the settings ask for them."""
         for candidate in kept:
             sheet = self._scan_of(candidate).sheet
             if sheet is not None:
@@ -356,17 +359,17 @@ def _parsed(kind: type[R], value: Any) -> R | None:
 
 
 def file_stem(candidate: Candidate) -> str:
-    """Name for a video's files, from its identifier, which may hold any character."""
+    """File name for a video's pictures: a hash of its identifier, which may contain any character."""
     return hashlib.sha256(candidate.source.id.encode()).hexdigest()[:16]
 
 
 def sheet_path(candidate: Candidate) -> str:
-    """Where a video's contact sheet lies in the benchmark."""
+    """Path of a video's contact sheet in the benchmark."""
     return f"{SHEETS}/{file_stem(candidate)}.png"
 
 
 def _mean_flow(found: Scan) -> float | None:
-    """Mean flow between frames a second apart; over a cut there is no motion to measure."""
+    """Mean flow between frames one second apart, without pairs on both sides of a cut; None if there are none."""
     flows = []
     before_s: float | None = None
     for sample in found.samples:

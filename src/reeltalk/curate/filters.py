@@ -1,4 +1,8 @@
-"""Which videos are kept. Every filter has bounds from the settings, and gives a reason where it rejects."""
+"""The filters that select videos, and the detection of near-duplicates.
+
+Each filter takes its bounds from the settings and gives a reason if it rejects. Near-duplicates are found by perceptual
+hashes of pictures: copies in another size, codec or length.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,16 +12,16 @@ from reeltalk.curate.settings import CurateSettings
 from reeltalk.schema.outcomes import FilterResult, Screening
 
 FILTERS: Final = ("missing", "duration", "quality", "aesthetic", "shots", "mean shot", "flow")
-"""Names of the filters in the order in which they are applied; the cheap ones come first."""
+"""Names of the filters in order of application, the cheap ones first."""
 
 
 def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> FilterResult:
-    """Share of the video, in percent, that was cut off or is damaged.
+    """Filter by the share of the video, in percent, that is truncated or damaged.
 
     Args:
-        max_missing: Most that passes, in percent.
-        decoded_s: Seconds whose pictures can be had.
-        duration_s: Seconds that the file says it has.
+        max_missing: Largest share that passes, in percent.
+        decoded_s: Seconds that can be decoded.
+        duration_s: Length in seconds according to the file.
     """
     value = 100 * max(0.0, 1 - decoded_s / duration_s) if duration_s else 0.0
     reason = None
@@ -30,7 +34,7 @@ def missing(max_missing: float, *, decoded_s: float, duration_s: float) -> Filte
 
 
 def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
-    """Length of the video; what is longer than the most and longest shots allow cannot pass either."""
+    """Filter by the length of the video. The upper bound follows from the bounds on shots."""
     low, high = settings.shortest_s, settings.max_duration_s
     reason = None
     if duration_s < low:
@@ -44,7 +48,7 @@ def duration(settings: CurateSettings, duration_s: float) -> FilterResult:
 
 
 def quality(settings: CurateSettings, brisque: float | None) -> FilterResult:
-    """No-reference quality of the key frames: the smaller the better."""
+    """Filter by the no-reference quality (BRISQUE) of the key frames; smaller is better."""
     high = settings.max_brisque
     if high is None:
         return FilterResult(filter="quality", outcome="not applied", value=brisque, reason="no --max-brisque was given")
@@ -55,7 +59,7 @@ def quality(settings: CurateSettings, brisque: float | None) -> FilterResult:
 
 
 def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
-    """LAION aesthetic score of the key frames."""
+    """Filter by the LAION aesthetic score of the key frames, 0 to 10."""
     low = settings.min_aesthetic
     if settings.aesthetic_model is None:
         return FilterResult(filter="aesthetic", outcome="not applied", low=low, reason="no --aesthetic-model was given")
@@ -67,7 +71,7 @@ def aesthetic(settings: CurateSettings, score: float | None) -> FilterResult:
 
 
 def shots(settings: CurateSettings, count: int, *, stopped_at_s: float | None) -> FilterResult:
-    """Number of shots; the decoder stops where there are too many."""
+    """Filter by the number of shots. The decoder stops when there are too many."""
     low, high = settings.min_shots, settings.max_shots
     reason = None
     if stopped_at_s is not None:
@@ -78,7 +82,7 @@ def shots(settings: CurateSettings, count: int, *, stopped_at_s: float | None) -
 
 
 def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
-    """Mean length of the shots."""
+    """Filter by the mean length of the shots in seconds."""
     low, high = settings.min_mean_shot_s, settings.max_mean_shot_s
     reason = None
     if mean_s < low:
@@ -89,11 +93,11 @@ def mean_shot(settings: CurateSettings, mean_s: float) -> FilterResult:
 
 
 def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
-    """Mean optical flow between frames a second apart, in one shot: on our scale, which is not Open-Sora's.
+    """Filter by the mean optical flow between frames one second apart in a shot. Our scale differs from Open-Sora's.
 
     Args:
-        settings: Bounds; the defaults are SVBench's numbers, which were meant for Open-Sora's scale.
-        mean_px: Mean length of the DIS flow, in pixels of a picture whose longer side is 256; None was not measured.
+        settings: Bounds. The defaults are SVBench's numbers, which were meant for Open-Sora's scale.
+        mean_px: Mean length of the DIS flow in pixels of a picture whose longer side is 256; None if not measured.
     """
     low, high = settings.min_flow_px, settings.max_flow_px
     if mean_px is None:
@@ -109,11 +113,11 @@ def flow(settings: CurateSettings, mean_px: float | None) -> FilterResult:
 
 
 def broken_bounds(settings: CurateSettings, screening: Screening) -> list[str]:
-    """Why other settings would have rejected a video, by what was measured of it.
+    """Reasons why other settings would reject a video, from its stored measurements.
 
     Args:
         settings: The other settings.
-        screening: What was measured.
+        screening: The measurements.
     """
     measured = {result.filter: result.value for result in screening.filters if result.value is not None}
     found = []
@@ -145,19 +149,20 @@ BITS: Final = 64
 
 
 def near_duplicates(hashes: Mapping[str, Sequence[str]], *, max_bits: int, min_share: float) -> dict[str, str]:
-    """Which videos share their pictures.
+    """Group videos that share their pictures.
 
-    Two videos are alike where `min_share` of the pictures of the one with fewer have a picture in the other whose hash
-    differs in at most `max_bits` of 64 bits. Hashes are looked up by parts, of which two such have one in common, so
-    the cost grows with what is alike and not with the square of the videos.
+    Two videos are near-duplicates if, of the one with fewer pictures, `min_share` have a picture in the other whose
+    hash differs in at most `max_bits` of 64 bits. Each hash is split into `max_bits + 1` parts; two such hashes have an
+    equal part, by which they are looked up. So the cost grows with the number of similar pictures, not with the square
+    of the number of videos.
 
     Args:
         hashes: 64-bit hashes as 16 hexadecimal digits, by video.
-        max_bits: 0–7.
+        max_bits: 0 to 7.
         min_share: Above 0, up to 1.
 
     Returns:
-        For each video that has another like it, the name of its group: the first of its videos in order.
+        The group of each video that has a near-duplicate. A group is named after its first video in sorted order.
     """
     numbers = {video: sorted({int(value, 16) for value in values}) for video, values in hashes.items()}
     parts = max_bits + 1

@@ -1,4 +1,4 @@
-"""What the child processes of a curation hand back."""
+"""Results of a curation's child processes."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final
@@ -9,26 +9,26 @@ from reeltalk.schema.media import Encoding, Sha256
 from reeltalk.video.records import Cut, Gap, Probe
 
 WHOLE_S: Final = 1e-6
-"""Less than this is the rounding of floats."""
+"""Smaller differences are rounding errors."""
 
 
 class Ingested(BaseModel):
-    """What ingestion found."""
+    """The facts about one file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: str
     probe: Probe | None = None
     reason: str | None = None
-    """Why the file is no video that we read."""
+    """Reason why the file cannot be read as a video."""
     quality: float | None = None
     """Mean BRISQUE of the key frames."""
     pictures: tuple[str, ...] = ()
-    """Squares of the key frames, 224 × 224 × 3 bytes of RGB in base64, where they were asked for."""
+    """Squares of the key frames if requested: 224 × 224 × 3 bytes of RGB in base64."""
 
 
 class CutClip(BaseModel):
-    """A clip that was cut."""
+    """A clip that was written as a file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,22 +36,22 @@ class CutClip(BaseModel):
     target: Annotated[str, Field(pattern=r"^clip-[0-9a-f]+[.]mp4$")]
     """Name of its file in the work folder."""
     sha256: Sha256 | None = None
-    """Its name in the media store, once it is there."""
+    """Its name in the media store; None before it is moved there."""
 
 
 def decoded_of(probe: Probe, lost: Sequence[Gap] = ()) -> float | None:
-    """Seconds of a video whose pictures can be had; None where none are missing.
+    """Seconds of a video that can be decoded; None if nothing is missing.
 
     Args:
-        probe: What its packets say.
-        lost: Parts that could not be decoded, beside those that the packets lack.
+        probe: Facts from its packets.
+        lost: Parts that could not be decoded, without those whose packets are missing.
     """
     held_s = round(probe.held_s(lost), 6)
     return held_s if probe.promised_s - held_s > WHOLE_S else None
 
 
 def encoding_of(probe: Probe) -> Encoding:
-    """How a video is written, as its row says it."""
+    """The encoding of a video, for its row."""
     return Encoding(
         container=probe.container,
         codec=probe.codec,

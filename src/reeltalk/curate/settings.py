@@ -1,4 +1,4 @@
-"""What curation can be told. The defaults are SVBench's and MT-Video-Bench's, where the papers name a value."""
+"""Settings of curation. Defaults are those of SVBench and MT-Video-Bench where the papers name a value."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -99,20 +99,20 @@ class CurateSettings(BaseModel):
 
     @property
     def max_duration_s(self) -> float:
-        """Longest video that can pass: the most shots, each of the longest mean length."""
+        """Longest video that can pass, in seconds: the most shots times the longest mean length."""
         return self.max_shots * self.max_mean_shot_s
 
     @property
     def shortest_s(self) -> float:
-        """Shortest video that can pass."""
+        """Shortest video that can pass, in seconds."""
         return max(self.min_duration_s, self.min_shots * self.min_mean_shot_s)
 
     @property
     def split_shares(self) -> dict[str, float]:
-        """Splits by name; shares add up to 1.
+        """Shares by split; they add up to 1. Empty without splits.
 
         Raises:
-            SettingError: `splits` is not what it should be.
+            SettingError: `splits` is malformed.
         """
         if not self.splits:
             return {}

@@ -1,4 +1,4 @@
-"""Which files to look at, and what lies beside them: licence, source, split and category."""
+"""Finds the video files to curate, and their sidecar files with licence, source, split and category."""
 
 import os
 import stat
@@ -24,7 +24,7 @@ SIDECAR_FIELDS: Final = {
     "split": ("split",),
     "category": ("category",),
 }
-"""What a sidecar may say, by the names that it may have there; `NAME.info.json` of yt-dlp is one."""
+"""Fields of a sidecar with the keys that they may have there. `NAME.info.json` of yt-dlp is a sidecar."""
 
 
 class SourceVideo(NamedTuple):
@@ -35,18 +35,17 @@ class SourceVideo(NamedTuple):
     name: str
     """Its path relative to the folder that was searched."""
     place: str
-    """Where it lies, for people: its path, or its address."""
+    """Its path or address, for messages."""
     sidecar: Path | None = None
-    """The JSON file that lies beside it."""
+    """The JSON file next to it."""
 
 
 def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], list[Rejected]]:
-    """The files to look at, in the order of their identifiers, and what is none at all.
+    """Find the video files, sorted by identifier, and reject unsafe ones.
 
-    A folder is searched for files with a video's ending; a file that is named is taken whatever its name. What is no
-    regular file, a link that leads out of its folder, and a name that differs from another only in case or in how its
-    letters are encoded are refused here, before anything opens them. What was brought from an address has the
-    identifiers that it would have in a folder here.
+    Folders are searched for files with a video suffix; a file given directly is taken whatever its name. Rejected
+    before anything opens them: files that are not regular, links out of their folder, and names that differ from
+    another only in case or Unicode form. Files fetched from an address get the same identifiers as in a local folder.
 
     Raises:
         InputError: A path does not exist.
@@ -54,7 +53,7 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
     found: dict[str, SourceVideo] = {}
     reasons: dict[str, str] = {}
     first_of: dict[str, str] = {}
-    """Names without their endings, by what they are when they are folded."""
+    """Names without suffix, by their case-folded form."""
     for source, refused in _named(inputs):
         name = source.name
         fits = name == name.strip() and len(name) <= LONGEST_NAME and name_problem(name) is None
@@ -84,7 +83,7 @@ def find_videos(inputs: Sequence[Path | Brought]) -> tuple[list[SourceVideo], li
 
 
 def wanted_files(names: Iterable[str]) -> list[str]:
-    """Which files of a folder at an address are brought: videos by their endings, and the sidecars beside them."""
+    """The files to fetch from a remote folder: videos by their suffix, and their sidecars."""
     known = list(names)
     videos = [name for name in known if Path(name).suffix.lower() in VIDEO_SUFFIXES]
     beside = {sidecar for name in videos for sidecar in sidecar_names(name)}
@@ -92,19 +91,19 @@ def wanted_files(names: Iterable[str]) -> list[str]:
 
 
 def sidecar_names(name: str) -> tuple[str, ...]:
-    """What the JSON file beside a video may be called, the likelier first."""
+    """Possible names of a video's sidecar, the most likely first."""
     path = Path(name)
     return str(path.with_suffix(".info.json")), str(path.with_suffix(".json")), f"{path}.json"
 
 
 def _printable(name: str) -> str:
-    """The name itself where it can stand in a table; otherwise with marks in place of what cannot."""
+    """The name with a replacement mark for each character that a table cannot hold."""
     shown = "".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else "�" for c in name)
     return shown.strip()[:LONGEST_NAME] or "�"
 
 
 def _named(inputs: Sequence[Path | Brought]) -> Iterator[tuple[SourceVideo, str | None]]:
-    """Every file that may be a video, still without an identifier, and why it is refused unseen."""
+    """Every file that may be a video, still without an identifier, and the reason if it is refused unread."""
     for source in inputs:
         if isinstance(source, Brought):
             yield from _brought(source)
@@ -152,13 +151,13 @@ def _reason_against(path: Path) -> str | None:
 
 
 def read_sidecar(sidecar: Path) -> dict[str, str]:
-    """What the JSON file beside a video says: `NAME.info.json` of yt-dlp, or `NAME.json`.
+    """Read a sidecar: `NAME.info.json` of yt-dlp, or `NAME.json`.
 
     Returns:
-        Values for `licence`, `source`, `split` and `category`.
+        Values for `licence`, `source`, `split` and `category`, as far as it has them.
 
     Raises:
-        InputError: It is no JSON object, or a value is no text.
+        InputError: The file is not a JSON object, or a value is not a line of text.
     """
     value = read_json(sidecar)
     if not isinstance(value, dict):

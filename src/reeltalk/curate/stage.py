@@ -1,4 +1,7 @@
-"""Curate: the stage as one function. Videos are looked at in child processes; tables are written in one step."""
+"""The curate stage: filters videos, splits them into clips, and writes the tables in one step.
+
+Child processes open and decode the videos. Clips are made from shots by the rule of SVBench's paper or of its script.
+"""
 
 import hashlib
 import json
@@ -39,20 +42,20 @@ def curate(
 ) -> StageReport:
     """Filter videos, split them into clips, and choose their key frames.
 
-    A run that was stopped goes on where it was, since every result is kept under what it was made from. The tables are
-    written together at the end, and are the same bytes however often a run was stopped.
+    An interrupted run continues where it stopped, since finished results are cached. The tables are written together at
+    the end; their bytes do not depend on interruptions.
 
     Args:
-        inputs: Video files, folders to search, and what was brought from addresses.
+        inputs: Video files, folders to search, and files fetched from addresses.
         benchmark: Receives `videos`, `screenings`, `shots`, `frames`, `clips`, `rejected` and contact sheets.
         settings: Filters and rules.
-        executor: Runs what decodes.
-        progress: Told how far the work is.
+        executor: Runs the child processes.
+        progress: Called with the name of the work, done, total and share.
 
     Raises:
         InputError: An input does not exist, or a sidecar is damaged.
         SettingError: Settings contradict each other.
-        BenchmarkError: The benchmark holds what other stages wrote, or cannot be written.
+        BenchmarkError: The benchmark has tables of other stages, or cannot be written.
     """
     detector = settings.detector_settings
     shares = settings.split_shares
@@ -137,7 +140,7 @@ def _clips(candidate: Candidate, settings: CurateSettings) -> list[Clip]:
 def _splits(
     kept: Sequence[Candidate], groups: dict[str, str], shares: dict[str, float], seed: int
 ) -> dict[str, str | None]:
-    """The split of each video: its sidecar's, or drawn by its group, so that near-duplicates stay together."""
+    """The split of each video: that of its sidecar, or one drawn per group, so that near-duplicates stay together."""
     splits: dict[str, str | None] = {}
     drawn: dict[str, str | None] = {}
     for candidate in kept:
@@ -197,7 +200,7 @@ def _screening(candidate: Candidate) -> Screening:
 def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
     stored: dict[str, Json] = settings.model_dump(mode="json")
     if settings.aesthetic_model is not None:
-        # A path is another on each machine; the weights are what counts.
+        # The path differs between machines; the weights count.
         from reeltalk.inference.aesthetics import weights_hash
 
         stored["aesthetic_model"] = weights_hash(settings.aesthetic_model)
@@ -205,7 +208,7 @@ def _stored_settings(settings: CurateSettings) -> dict[str, Json]:
 
 
 def _parents(candidates: Iterable[Candidate], rejected: Iterable[Rejected]) -> dict[str, str]:
-    """What the tables rest on: the hash of every file, what lies beside it, and what was refused before it was read."""
+    """Inputs of the tables: hashes of all files and sidecars, and the reasons of files rejected unread."""
     parents = {row.record_id: row.reason for row in rejected}
     for candidate in candidates:
         parents[candidate.source.id] = candidate.ingested.sha256 if candidate.ingested else "unreadable"
@@ -265,16 +268,16 @@ COMPAT_SKIP_S: Final = 1.5
 
 
 def clips_of(shots: Sequence[Interval], duration_s: float, *, merge_below_s: float, extend_s: float) -> list[Interval]:
-    """Clips as SVBench's paper makes them (arXiv 2502.10810).
+    """Clips by the rule of SVBench's paper (arXiv 2502.10810).
 
-    Shots shorter than `merge_below_s` join a neighbour, shortest first, the neighbour being the shorter of the two and
-    the earlier one where they are equal. What is left reaches `extend_s` further on both sides, within the video.
+    Shots shorter than `merge_below_s` are merged, the shortest first, with the shorter of their neighbours, or with the
+    earlier one if both are equal. Then each clip is extended by `extend_s` on both sides, within the video.
 
     Args:
-        shots: One after another without gaps.
+        shots: Consecutive shots without gaps.
         duration_s: Length of the video.
         merge_below_s: Shortest clip before it is extended.
-        extend_s: How much two neighbouring clips reach into one another, halved.
+        extend_s: Extension on each side; neighbouring clips overlap by twice as much.
     """
     parts = list(shots)
     while len(parts) > 1:
@@ -292,9 +295,9 @@ def clips_of(shots: Sequence[Interval], duration_s: float, *, merge_below_s: flo
 
 
 def clips_of_script(shots: Sequence[Interval], duration_s: float) -> list[Interval]:
-    """Clips as SVBench's script makes them: shots below 1.5 s are left out, bounds are whole seconds.
+    """Clips by SVBench's script: shots below 1.5 s are left out, bounds are whole seconds.
 
-    The script's last clip may end after the video; here it ends with it.
+    The script's last clip may end after the video; here it ends with the video.
     """
     return [
         Interval(start_s=float(math.floor(shot.start_s)), end_s=min(float(math.ceil(shot.end_s)), duration_s))

@@ -18,14 +18,15 @@ from reeltalk.video.shots import CutFinder, SmallFrame, tiny_rgb
 from reeltalk.video.stream import Source, VideoError, open_video, rgb
 
 LOOKED_AT: Final = (1 / 6, 1 / 2, 5 / 6)
-"""Which key frames are judged, as shares of the video's length."""
+"""Positions of the judged key frames, as shares of the video's length."""
 
 
 def ingest(argument: dict[str, Any]) -> dict[str, Any]:
     """Ingest one file.
 
     Args:
-        argument: `path`; `judge`, whether its quality is measured; `pictures`, whether key frames are handed back.
+        argument: `path`; `judge`, true to measure its quality if it lasts `shortest_s`; `pictures`, true to return key
+            frames.
 
     Returns:
         `Ingested` as JSON.
