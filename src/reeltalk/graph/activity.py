@@ -1,8 +1,10 @@
-"""One activity's graph in memory: its events in order, and every object's state and place at every situation.
+"""One activity's graph in memory: its events in order, and the state and place of every object at every situation.
 
-VirtualHome2KG writes a new State of an object, with its Shape, only where something changes: `stateN` holds from
-situation N until the next. So the version at situation k is the greatest N ≤ k. Curated graphs lack the State of most
-objects but name their Shapes, hence states and shapes are kept apart.
+VirtualHome2KG writes a new State of an object, with its Shape, only when something changes: `stateN` holds from
+situation N until the next one. So the version at situation k is the greatest N ≤ k. Curated graphs lack the State of
+most objects but name their Shapes; therefore states and shapes are stored separately.
+
+`activity_facts.toml` adds facts that graphs lack: the usual lengths of actions, and categories by name.
 """
 
 import re
@@ -26,7 +28,7 @@ class Shape(NamedTuple):
 
     @property
     def node(self) -> str:
-        """The name that sorts as in the released graphs."""
+        """Its node name; nodes sort as in the released graphs."""
         return f"state{self.since}_{self.object}"
 
 
@@ -44,7 +46,7 @@ class ActivityEvent:
     index: int
     action: str
     main: str | None = None
-    """Object acted on, as `tv297`."""
+    """The object acted on, for example `tv297`."""
     targets: tuple[str, ...] = ()
     from_room: str | None = None
     to_room: str | None = None
@@ -63,10 +65,10 @@ class ActivityEvent:
 
 @dataclass(frozen=True)
 class ActivityGraph:
-    """What one activity graph says. Made by `read_activity` or `activity_of`."""
+    """The content of one activity graph. Made by `read_activity` or `build_activity`."""
 
     name: str
-    """As the file is named: `Watch_television3_scene1`."""
+    """The file's name without suffix, for example `Watch_television3_scene1`."""
     events: tuple[ActivityEvent, ...]
     triples: tuple[Triple, ...] = field(repr=False)
     values: dict[str, dict[int, tuple[str, ...]]] = field(repr=False)
@@ -75,64 +77,64 @@ class ActivityGraph:
     shapes: dict[str, tuple[int, ...]] = field(repr=False)
     """Versions of every shape that the graph names, ascending, by object."""
     classes: dict[str, str] = field(default_factory=dict, repr=False)
-    """Class by object, where the graph types its objects."""
+    """Class by object, if the graph gives types."""
     attributes: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """What does not change about an object, as `('red',)`, where the graph says so."""
+    """Constant attributes by object, for example `('red',)`, if the graph gives any."""
     category: str | None = None
     begins_s: float | None = None
-    """When its first event begins, in seconds of its video, where the graph says so."""
+    """Start of its first event in seconds of its video, if the graph gives it."""
     warnings: tuple[str, ...] = ()
-    """What is odd about it and does no harm."""
+    """Harmless oddities of the graph."""
 
     @property
     def node(self) -> str:
-        """The activity's own node and the suffix of all others'."""
+        """The activity's node, which is also the suffix of its other nodes."""
         return self.name.lower()
 
     @property
     def scene(self) -> str:
-        """The environment: the suffix of objects' nodes, as `scene1`."""
+        """The environment, for example `scene1`; the suffix of objects' nodes."""
         return self.node.rsplit("_", 1)[-1]
 
     @property
     def situations(self) -> int:
-        """How many situations there are: one before each event and one after the last."""
+        """Number of situations: one before each event and one after the last."""
         return len(self.events) + 1
 
     @property
     def main_objects(self) -> frozenset[str]:
-        """Objects that some event acts on."""
+        """Objects that events act on."""
         return frozenset(event.main for event in self.events if event.main)
 
     @property
     def target_objects(self) -> frozenset[str]:
-        """Objects that some event acts towards."""
+        """Objects that events act towards."""
         return frozenset(target for event in self.events for target in event.targets)
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the first event to the last, or None where an event has no duration."""
+        """Seconds from the start of the first event to the end of the last; None if an event has no duration."""
         durations = [event.duration_s for event in self.events]
         return None if None in durations else sum(duration for duration in durations if duration is not None)
 
     def values_at(self, name: str, situation: int) -> tuple[str, ...]:
-        """State values of an object at a situation, sorted; none where the graph has no state of it by then."""
+        """State values of an object at a situation, sorted; empty if the graph has no state of it by then."""
         versions = self.values.get(name, {})
         since = _latest(sorted(versions), situation)
         return () if since is None else versions[since]
 
     def shape_at(self, name: str, situation: int) -> Shape | None:
-        """The version of an object's shape that holds at a situation."""
+        """The version of an object's shape that holds at a situation; None if there is none yet."""
         since = _latest(self.shapes.get(name, ()), situation)
         return None if since is None else Shape(name, since)
 
     def placed_at(self, name: str, situation: int) -> tuple[Placed, ...]:
-        """Relations of an object at a situation, to current versions of their targets or to any."""
+        """Spatial relations of an object at a situation. Their targets may be older versions of shapes."""
         shape = self.shape_at(name, situation)
         return () if shape is None else self.placed.get(shape, ())
 
     def room_at(self, name: str, situation: int) -> str | None:
-        """The room that an object is in, through whatever it is inside of or on."""
+        """The room of an object, found through the things that it is in or on; None if unknown."""
         seen: set[str] = set()
         while name not in seen:
             seen.add(name)
@@ -146,7 +148,7 @@ class ActivityGraph:
         return None
 
     def event_interval(self, index: int) -> tuple[float, float] | None:
-        """Start and end of an event, in seconds from the activity's start, or None where durations are missing."""
+        """Start and end of an event in seconds from the activity's start; None if durations are missing."""
         durations = [event.duration_s for event in self.events[: index + 1]]
         if None in durations:
             return None
@@ -160,7 +162,7 @@ def _latest(versions: Sequence[int], situation: int) -> int | None:
 
 
 def agent_of(graph: ActivityGraph) -> str:
-    """The person's node; the released graphs have one agent."""
+    """Name of the person. The released graphs have one agent."""
     return next((name for name in graph.shapes if class_of(name) == "character"), AGENT)
 
 
@@ -198,25 +200,25 @@ def _facts() -> _Facts:
 
 
 def released_lengths() -> Mapping[int, int]:
-    """VDAct's 1,000 released scenarios by their number of activities."""
+    """VDAct's 1,000 released scenarios, counted by number of activities."""
     return _facts().lengths
 
 
 def action_time(event: ActivityEvent) -> ActionTime | None:
-    """How long such an event takes on average, or None where its action was not measured.
+    """The usual length of such an event; None if its action was not measured.
 
     Args:
-        event: Its action counts, and whether a walk leads to a room.
+        event: Its action matters, and whether a walk leads to a room.
     """
     to_room = event.action == "walk" and event.main is not None and class_of(event.main) in ROOMS
     return _facts().actions.get(TO_A_ROOM if to_room else event.action)
 
 
 def named_category(name: str) -> str | None:
-    """The category that an activity's name suggests, one of `CATEGORIES`; None where no rule knows a word of it.
+    """The category suggested by an activity's name, one of `CATEGORIES`; None if no rule knows any of its words.
 
     Args:
-        name: As graphs are named, `Watch_television3_scene1`, or plain words.
+        name: A name such as `Watch_television3_scene1`, or plain words.
     """
     words = " ".join(word.lower() for word in _WORD.findall(_SCENE.sub("", name)))
     for category, phrases in _facts().categories.items():
@@ -226,9 +228,9 @@ def named_category(name: str) -> str | None:
 
 
 def category_of(graph: ActivityGraph) -> str | None:
-    """One of `CATEGORIES`: the one that the graph states, or else the one that its name suggests.
+    """The category of an activity, one of `CATEGORIES`: from its graph, otherwise from its name.
 
     Args:
-        graph: VirtualHome2KG's full graphs state the kind of activity, `admire_art`, which is no category.
+        graph: The activity. VirtualHome2KG's full graphs give the kind, as `admire_art`, which is not a category.
     """
     return graph.category if graph.category in CATEGORIES else named_category(graph.name)

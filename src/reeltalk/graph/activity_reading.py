@@ -1,4 +1,7 @@
-"""From triples to an activity in memory; what contradicts itself or dangles is refused with its line."""
+"""Reads activity graphs into memory, from text, a folder, a zip archive, one file or a benchmark.
+
+A graph that contradicts itself or has dangling references is refused; the error names the line.
+"""
 
 import re
 from collections import defaultdict
@@ -325,13 +328,13 @@ def _escaped(part: str) -> str:
 
 
 def graph_texts(source: Path) -> Iterator[tuple[str, str, str]]:
-    """Every graph file as (name of the activity, where it lies, text), in the order of names.
+    """Yield every graph file as (name of the activity, path, text), sorted by name.
 
     Args:
-        source: A folder that is searched, a benchmark, a zip archive, or one file.
+        source: A folder to search, a benchmark, a zip archive, or one file.
 
     Raises:
-        InputError: Nothing there, an unreadable archive, text that is not UTF-8, or two graphs of one name.
+        InputError: There are no graphs, the archive is unreadable, a text is not UTF-8, or two graphs have one name.
     """
     if not source.exists():
         raise InputError("no such file or folder", file=source, hint="give a folder or zip of activity graphs")
@@ -369,14 +372,14 @@ def _members(source: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def read_graphs(source: Path, *, progress: CountProgress | None = None) -> dict[str, ActivityGraph]:
-    """All activity graphs of a folder, archive, file or benchmark by name.
+    """Read all activity graphs of a folder, archive, file or benchmark, by name.
 
     Args:
-        source: See `graph_texts`.
-        progress: Called with how many were read of how many.
+        source: As for `graph_texts`.
+        progress: Called with the number of graphs read and of all graphs.
 
     Raises:
-        InputError: A graph is malformed; names file and line.
+        InputError: A graph is malformed; the message names file and line.
     """
     texts = list(graph_texts(source))
     graphs: dict[str, ActivityGraph] = {}
@@ -388,16 +391,16 @@ def read_graphs(source: Path, *, progress: CountProgress | None = None) -> dict[
 
 
 def graph_of_clip(clip: Clip, known: Container[str]) -> str | None:
-    """The graph that describes a clip: one of its own name, or of the activity that it is a part of a scenario for."""
+    """Name of the graph of a clip: the clip's identifier, or the activity in its `extra`; None if there is no graph."""
     activity = clip.extra.get("activity")
     return next((name for name in (clip.id, activity) if isinstance(name, str) and name in known), None)
 
 
 def read_scenarios(path: Path) -> dict[str, tuple[str, ...]]:
-    """A scenario map: a JSON object of lists of activity names by scenario, in order.
+    """Read a scenario map: a JSON object with a list of activity names, in order, for each scenario.
 
     Raises:
-        InputError: It is no such file; names the place.
+        InputError: The file is malformed; the message says where.
     """
     scenarios = parse(dict[str, tuple[str, ...]], read_json(path), file=path)
     for scenario, activities in scenarios.items():
@@ -409,19 +412,19 @@ def read_scenarios(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_initial_rooms(path: Path) -> dict[str, str]:
-    """The room in which the person starts, by activity: a JSON object of strings.
+    """Read the start rooms of the person by activity: a JSON object of strings.
 
     Raises:
-        InputError: It is no such file; names the place.
+        InputError: The file is malformed; the message says where.
     """
     return parse(dict[str, str], read_json(path), file=path)
 
 
 def require_activities(scenarios: Mapping[str, tuple[str, ...]], known: Container[str], *, file: Path) -> None:
-    """Make sure that every activity of a scenario map is known.
+    """Check that every activity of a scenario map has a graph.
 
     Raises:
-        InputError: One has no graph; names the place.
+        InputError: An activity has no graph; the message says where.
     """
     for scenario, activities in scenarios.items():
         for place, activity in enumerate(activities):
@@ -432,15 +435,15 @@ def require_activities(scenarios: Mapping[str, tuple[str, ...]], known: Containe
 def scenario_graphs(
     scenarios: Mapping[str, tuple[str, ...]], graphs: Mapping[str, ActivityGraph], *, file: Path
 ) -> dict[str, list[ActivityGraph]]:
-    """Each scenario's activities.
+    """The activities of each scenario, in order.
 
     Raises:
-        InputError: A scenario names an activity that has no graph.
+        InputError: A scenario names an activity without a graph.
     """
     require_activities(scenarios, graphs, file=file)
     return {name: [graphs[activity] for activity in activities] for name, activities in scenarios.items()}
 
 
 def dump_scenarios(scenarios: dict[str, tuple[str, ...]]) -> bytes:
-    """A scenario map as JSON, one activity a line."""
+    """A scenario map as JSON with one activity per line."""
     return (json.dumps(scenarios, indent=0, ensure_ascii=False) + "\n").encode()

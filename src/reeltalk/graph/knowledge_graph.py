@@ -1,6 +1,6 @@
-"""Many activity graphs as one store, one named graph for each clip or activity, asked by named SPARQL queries.
+"""A SPARQL store of activity graphs, with one named graph per clip or activity.
 
-The queries are the files of `graph/queries`; each begins with what it answers and which values it takes.
+The named queries are the files in `graph/queries`. Each begins with a comment that describes its answer and parameters.
 """
 
 import re
@@ -15,7 +15,7 @@ from reeltalk.graph.source import graph_texts
 from reeltalk.graph.vocabulary import INSTANCE, NAMESPACES
 
 NODES: Final = frozenset({"object", "activity", "main", "target", "event"})
-"""Values that name a node; all others are literals."""
+"""Parameters that name a node; all others are literals."""
 QUERIES: Final = Path(__file__).parent / "queries"
 
 
@@ -26,7 +26,7 @@ def named_queries() -> Mapping[str, str]:
 
 
 def describe_query(name: str) -> str:
-    """What a query answers and which values it takes: the comment it begins with."""
+    """Description of a query and its parameters, from the comment at its start."""
     lines = named_queries()[name].splitlines()
     return " ".join(line.removeprefix("# ") for line in lines if line.startswith("# "))
 
@@ -43,10 +43,10 @@ class KnowledgeGraph:
 
     @classmethod
     def load(cls, source: Path) -> "KnowledgeGraph":
-        """All graphs of a folder, zip archive, file or benchmark.
+        """Load all graphs of a folder, zip archive, file or benchmark.
 
         Raises:
-            InputError: A file does not follow its format's grammar; names the line.
+            InputError: A file has a syntax error; the message names the line.
         """
         graph = cls()
         for name, where, text in graph_texts(source):
@@ -57,7 +57,7 @@ class KnowledgeGraph:
         """Add a file's triples as the named graph of `name`.
 
         Raises:
-            InputError: It does not follow its format's grammar; names the line.
+            InputError: The text has a syntax error; the message names the line.
         """
         graph = self._engine.NamedNode(graph_iri(name))
         self._store.bulk_extend(
@@ -76,12 +76,12 @@ class KnowledgeGraph:
         """Run a named query.
 
         Args:
-            query: Its name, as `state-at`.
-            graph: Name of the activity or clip to which it is kept; all by default.
-            values: Its values: objects and activities by local name (`tv297_scene1`), numbers as they are.
+            query: Name of the query, for example `state-at`.
+            graph: Restrict the query to this activity or clip; all by default.
+            values: Its parameters: objects and activities by local name (`tv297_scene1`), numbers as they are.
 
         Returns:
-            One row for each answer: names and literals by variable; a variable without value is left out.
+            One row per solution: names and literals by variable. Unbound variables are left out.
 
         Raises:
             SettingError: There is no query or graph of that name, or a value that the query needs is missing.
@@ -105,10 +105,10 @@ class KnowledgeGraph:
         return self._rows(self._store.query(text))
 
     def select(self, sparql: str, *, file: Path | str = "query") -> list[dict[str, str]]:
-        """Run a SELECT query of the user's own.
+        """Run a user's SELECT query.
 
         Raises:
-            InputError: It is not SPARQL; names the line.
+            InputError: The query has a syntax error, cannot be answered, or is not a SELECT query.
         """
         try:
             answer = self._store.query(sparql)
@@ -141,7 +141,7 @@ class KnowledgeGraph:
 
 
 def _free(text: str) -> set[str]:
-    """Values that a query names in its second comment line."""
+    """Parameters that a query lists in its comment line `# Values:`."""
     return set(re.findall(r"\w+", text[text.index("# Values:") :].split("\n", 1)[0].split(";")[0].split("(")[0]))
 
 

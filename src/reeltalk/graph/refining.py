@@ -1,8 +1,8 @@
-"""Template summaries refined into prose by a language model, one file a scenario, resumable.
+"""Refines template summaries into prose with a language model, one file per scenario. An interrupted run continues.
 
-VDAct refined its summaries with gpt-4o-mini (AAAI 2025). The prompt here is our own. Whatever the model writes is
-compared with the graph, and what cannot be grounded is listed beside the text, never dropped or mended in silence.
-The model is passed in as a function, so that graphs need no language-model package.
+VDAct refined its summaries with gpt-4o-mini (AAAI 2025). The prompt here is our own. The text is compared with the
+graph; ungrounded claims are listed next to it and never removed or corrected silently. The model is passed in as a
+function, so this room needs no language-model package.
 """
 
 import json
@@ -27,15 +27,15 @@ SIGNATURE: Final = "refined.json"
 
 @dataclass
 class Refined:
-    """What a run did."""
+    """The result of a run."""
 
     written: int = 0
     kept: int = 0
-    """Texts of an earlier run that were there."""
+    """Existing texts of an earlier run."""
     failed: dict[str, str] = field(default_factory=dict)
     """Reason by scenario."""
     claims: dict[str, list[Claim]] = field(default_factory=dict)
-    """What the graph cannot ground, by scenario."""
+    """Ungrounded claims by scenario."""
 
 
 def refine(
@@ -48,20 +48,20 @@ def refine(
     connections: int = 4,
     progress: CountProgress | None = None,
 ) -> Refined:
-    """Refine every scenario's template summary that has no text in `out` yet.
+    """Refine the template summaries of all scenarios that have no text in `out` yet.
 
     Args:
         scenarios: Activities by scenario.
         initial_rooms: Start rooms by activity.
         out: Folder that receives `ID.txt` as each is answered, and `refined.json`.
-        ask: Turns a template summary into prose; raises a `ReeltalkError` where the model fails.
-        signature: What the texts depend on; a folder holds texts of one signature.
-        connections: Requests at a time.
-        progress: Called with how many are done of how many.
+        ask: Turns a template summary into prose; raises a `ReeltalkError` if the model fails.
+        signature: Everything that the texts depend on. A folder holds texts of one signature.
+        connections: Most simultaneous requests.
+        progress: Called with the number of finished scenarios and of all scenarios.
 
     Raises:
         BenchmarkError: `out` holds texts of another signature.
-        OutageError: The model answers nobody; what it wrote before is in `out`.
+        OutageError: The model server does not answer. Earlier texts are in `out`.
     """
     _claim_folder(out, signature)
     done = Refined()

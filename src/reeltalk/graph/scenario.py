@@ -1,7 +1,12 @@
-"""Scenarios: activities that follow each other under VDAct's constraints (AAAI 2025).
+"""Scenarios: sequences of activities under VDAct's constraints (AAAI 2025).
 
-This module holds the cards of activities, the bounds, and the check of the constraints; `scenario_search.py` composes
-scenarios.
+This module has the cards of activities, the bounds, and the check of the constraints; `scenario_search.py` composes
+scenarios. An estimated length fails only if it leaves the bounds by more than its error; nearer to them the result is
+unknown.
+
+The paper does not say what "more than half of its activities duplicated across other scenarios" compares. In the 1,000
+released scenarios no two share more than half of the longer one's activities, while nearly all activities occur in
+several scenarios. So sharing is counted between two scenarios, relative to the longer one.
 """
 
 import itertools
@@ -23,10 +28,10 @@ from reeltalk.graph.vocabulary import ROOMS, class_of, told_name
 from reeltalk.store.documents import SourceModel, parse, read_json
 
 VIEWS: Final = frozenset({"switching", "fixed"})
-"""Views that VDAct allows: the indoor camera that switches, and a fixed one in a corner of the room."""
+"""Camera views that VDAct allows: the switching indoor camera, and a fixed one in a corner of the room."""
 PAPER_CANDIDATES: Final = 3021
 EVENT_SPREAD_S: Final = 4.4
-"""Standard deviation of the lengths of VDAct's events, for one whose action was not measured."""
+"""Standard deviation of the lengths of VDAct's events, for actions that were not measured."""
 _NUMBER = re.compile(r"\d*(_scene\d+)?$")
 Scenario = tuple[str, ...]
 
@@ -66,7 +71,7 @@ class ComposeSettings(BaseModel):
         """Shares of scenarios by number of activities, within the bounds; they add up to 1.
 
         Raises:
-            SettingError: VDAct released no scenario of as many activities.
+            SettingError: VDAct released no scenario with one of these numbers of activities.
         """
         within = range(self.min_activities, self.max_activities + 1)
         released = released_lengths()
@@ -91,9 +96,9 @@ class ComposeSettings(BaseModel):
 
 @dataclass(frozen=True)
 class ActivityCard:
-    """What composing needs to know of an activity; None is unknown.
+    """Facts about an activity for composing scenarios; None means unknown.
 
-    `measured_s` and `spread_s` are the estimate of the events whose actions were measured, all but `unmeasured`.
+    `measured_s` and `spread_s` estimate the events with measured actions; `unmeasured` counts the others.
     """
 
     name: str
@@ -110,11 +115,11 @@ class ActivityCard:
 
     @cached_property
     def kind(self) -> str:
-        """The activity without its number and environment: `Watch_television3_scene1` is `Watch_television`."""
+        """The name without number and environment: `Watch_television` for `Watch_television3_scene1`."""
         return _NUMBER.sub("", self.name)
 
     def length_s(self, seconds_per_event: float) -> float:
-        """Its duration, estimated from its events where it is not known."""
+        """Its duration in seconds, estimated from its events if unknown."""
         if self.duration_s is not None:
             return self.duration_s
         return self.measured_s + (self.events if self.unmeasured is None else self.unmeasured) * seconds_per_event
@@ -142,12 +147,13 @@ def activity_cards(
     initial_rooms: Mapping[str, str] | None = None,
     table: Path | None = None,
 ) -> dict[str, ActivityCard]:
-    """What graphs say of their activities, completed by tables.
+    """Make the cards of activities from their graphs and from tables.
 
     Args:
-        graphs: By name.
-        initial_rooms: Start rooms, as `living room`, in place of the graphs' own.
-        table: JSON object by activity of `start_room`, `end_room`, `duration_s`, `views`, `category`, each optional.
+        graphs: Graphs by name.
+        initial_rooms: Start rooms by activity, for example `living room`; they replace those of the graphs.
+        table: JSON object with, for each activity, `start_room`, `end_room`, `duration_s`, `views` and `category`, each
+            optional.
 
     Raises:
         InputError: The table is malformed.
@@ -175,11 +181,11 @@ def activity_cards(
 
 
 def _end_room(graph: ActivityGraph, start: str | None) -> str | None:
-    """Where the person is at the end: by the last event, their own state, or what they last walked to."""
+    """Room of the person at the end: from the last event, the person's state, or the last walk."""
     agent, last = agent_of(graph), graph.situations - 1
     if graph.events and (room := graph.events[-1].to_room):
         return told_name(room)
-    # Curated graphs hold no state of the person, only shapes from when something was near: these may be out of date.
+    # Curated graphs have no state of the person, only shapes from moments when something was near, perhaps outdated.
     if agent in graph.values and (room := graph.room_at(agent, last)):
         return told_name(room)
     for event in reversed(graph.events):
@@ -191,13 +197,13 @@ def _end_room(graph: ActivityGraph, start: str | None) -> str | None:
 
 
 def adjacent_pairs(scenario: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Each two activities that follow each other."""
+    """Pairs of consecutive activities."""
     return itertools.pairwise(scenario)
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """How scenarios stand to one constraint."""
+    """How many scenarios keep one constraint."""
 
     name: str
     basis: Literal["checked", "estimated", "not checkable"]
@@ -205,11 +211,11 @@ class Constraint:
     fails: int
     unknown: int
     examples: tuple[str, ...] = ()
-    """Scenarios that fail it, a few."""
+    """A few scenarios that fail it."""
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """The result as one line of text."""
         if self.basis == "not checkable":
             return f"{self.name}: not checkable, {self.unknown:,} scenarios lack what it needs"
         text = f"{self.name}: {self.holds:,} hold, {self.fails:,} do not"
@@ -221,7 +227,7 @@ class Constraint:
 
 EXAMPLES_SHOWN: Final = 5
 CERTAIN: Final = 2.326
-"""Standard errors beyond the bounds at which an estimated length fails: the normal distribution's 99 % point."""
+"""Standard errors beyond the bounds at which an estimated length fails: 99 % point of the normal distribution."""
 ERRORS_TOGETHER: Final = 1.25
 """Factor on the error of independent events, measured on VDAct's 1,000: events share a walker and a house."""
 
@@ -229,11 +235,11 @@ ERRORS_TOGETHER: Final = 1.25
 def check_scenarios(
     scenarios: Mapping[str, Scenario], known: Mapping[str, ActivityCard], settings: ComposeSettings
 ) -> list[Constraint]:
-    """Every constraint of the paper, over a set of scenarios.
+    """Check every constraint of the paper over a set of scenarios.
 
     Args:
         scenarios: Activities by scenario.
-        known: Card of every activity that occurs.
+        known: Cards of all activities that occur.
         settings: The bounds.
     """
     firsts = Counter(scenario[0] for scenario in scenarios.values())
@@ -308,7 +314,7 @@ def check_scenarios(
 
 
 def _most_shared(scenarios: Mapping[str, Scenario]) -> dict[str, float]:
-    """The largest share of activities that a scenario has in common with another, relative to the longer."""
+    """By scenario, the largest share of activities in common with another one, relative to the longer of the two."""
     by_activity = defaultdict(list)
     for name, scenario in scenarios.items():
         for activity in set(scenario):

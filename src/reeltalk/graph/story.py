@@ -1,4 +1,8 @@
-"""Activities that follow each other, as one run of events in the time of their video."""
+"""A scenario as one sequence of events in the time of its video, and as joined RDF graphs.
+
+Each activity keeps a named graph of its own, so there is one named graph per clip. The `nextActivity` links and the
+start times of the activities are in the scenario's named graph.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -12,9 +16,9 @@ from reeltalk.schema.intervals import Interval
 
 
 def starts_s(graphs: Sequence[ActivityGraph]) -> list[float] | None:
-    """The moment at which each activity begins, in seconds from the start; None where a length is unknown.
+    """Start of each activity in seconds of the video; None if a length is unknown.
 
-    A graph that says itself when it begins is believed; others follow each other without a gap.
+    A graph's own start time counts if it has one; otherwise activities follow each other without gaps.
     """
     starts, end_s = [], 0.0
     for graph in graphs:
@@ -26,10 +30,10 @@ def starts_s(graphs: Sequence[ActivityGraph]) -> list[float] | None:
 
 
 def beginning_quads(name: str, begins_s: float) -> str:
-    """N-Quads in an activity's own named graph that say when it begins in its video.
+    """N-Quads for an activity's named graph with its start time.
 
     Args:
-        name: The activity, as `Drink_milk3_scene2`.
+        name: The activity, for example `Drink_milk3_scene2`.
         begins_s: Seconds from the start of the video.
     """
     own = f"<{graph_iri(name)}>"
@@ -45,7 +49,7 @@ def _begins(node: str, begins_s: float) -> tuple[str, str]:
 
 
 def scenario_quads(name: str, graphs: Sequence[ActivityGraph]) -> str:
-    """N-Quads of the scenario's own named graph: `nextActivity`, and each activity's beginning where it is known.
+    """N-Quads for the scenario's named graph: `nextActivity` links, and start times if they are known.
 
     Args:
         name: The scenario.
@@ -63,25 +67,25 @@ def scenario_quads(name: str, graphs: Sequence[ActivityGraph]) -> str:
 
 @dataclass(frozen=True)
 class StoryEvent:
-    """An event in the run of all."""
+    """An event in a story."""
 
     order: int
-    """Place among all events, from 0."""
+    """Index among all events of the story, from 0."""
     part: int
-    """Which activity it belongs to, from 0."""
+    """Index of its activity, from 0."""
     index: int
-    """Place in its activity, from 0."""
+    """Index in its activity, from 0."""
     action: str
     main: str | None
     targets: tuple[str, ...]
     from_room: str | None
     to_room: str | None
     interval: Interval | None
-    """When it happens, in seconds of the video; None where a graph before it has no times."""
+    """Its time in seconds of the video; None if an activity of the story has no times."""
 
     @property
     def signature(self) -> tuple[str, str, tuple[str, ...]]:
-        """What it is, whichever object of a class it acts on."""
+        """Action, class of the main object, classes of the targets."""
         return self.action, class_of(self.main or ""), tuple(class_of(target) for target in self.targets)
 
 
@@ -90,8 +94,8 @@ class Story:
 
     Args:
         graphs: Its activities in order.
-        begins_s: When each begins in its video, unless its graph says that itself; one after the other from 0 where
-            neither is known.
+        begins_s: Start of each activity in seconds of the video, for graphs without a start time of their own. By
+            default activities follow each other from 0.
     """
 
     def __init__(self, graphs: Sequence[ActivityGraph], *, begins_s: Sequence[float] | None = None) -> None:
@@ -131,18 +135,18 @@ class Story:
 
     @property
     def interval(self) -> Interval | None:
-        """From the start of the first activity to the end of the last, or None where times are not known."""
+        """From the start of the first event to the end of the last; None if times are unknown."""
         first, last = (self.events[0].interval, self.events[-1].interval) if self.events else (None, None)
         return Interval(start_s=first.start_s, end_s=last.end_s) if first and last else None
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the start to the end, or None where they are not known."""
+        """Length in seconds; None if times are unknown."""
         return self.interval.duration_s if self.interval else None
 
     @cached_property
     def attributes(self) -> dict[str, tuple[str, ...]]:
-        """What does not change about an object or the person."""
+        """Constant attributes by object, including the person."""
         found: dict[str, tuple[str, ...]] = {}
         for graph in self.graphs:
             found.update(graph.attributes)
@@ -154,11 +158,11 @@ class Story:
         return agent_of(self.graphs[0])
 
     def support_before(self, event: StoryEvent, name: str) -> tuple[str, bool] | None:
-        """What an object rests on or in before an event, and whether it is in it; None where it is not known."""
+        """The support of an object before an event, as (name, True if inside it); None if unknown or ambiguous."""
         return self._support(event.part, name, event.index)
 
     def support_after(self, event: StoryEvent, name: str) -> tuple[str, bool] | None:
-        """What an object rests on or in after an event."""
+        """The support of an object after an event, as in `support_before`."""
         return self._support(event.part, name, event.index + 1)
 
     def _support(self, part: int, name: str, situation: int) -> tuple[str, bool] | None:
@@ -167,18 +171,18 @@ class Story:
             for placed in self.graphs[part].placed_at(name, situation)
             if placed.kind in ("inside", "on") and class_of(placed.target.object) not in ROOMS
         ]
-        # More than one support, as in some released graphs, is not an answer.
+        # Some released graphs give more than one support; that is no answer.
         return found[0] if len(found) == 1 else None
 
     def posture_before(self, event: StoryEvent) -> str:
-        """`standing`, `sitting`, `lying` or `lying` after a fall: what the last such event led to."""
+        """Posture of the person before an event: `standing`, `sitting` or `lying`."""
         for earlier in reversed(self.events[: event.order]):
             if earlier.action in POSTURES:
                 return POSTURES[earlier.action]
         return "standing"
 
     def values_at_end(self, name: str) -> tuple[str, ...]:
-        """State values of an object after everything: of the last activity that says anything of it."""
+        """State values of an object at the end, from the last activity that has any."""
         for graph in reversed(self.graphs):
             if name in graph.values:
                 return graph.values_at(name, graph.situations - 1)
@@ -195,4 +199,4 @@ POSTURES = {
     "fallsit": "lying",
     "climb": "standing",
 }
-"""The posture in which an action leaves the person."""
+"""Posture of the person after an action."""

@@ -1,6 +1,6 @@
-"""Typed answers: reads what an answer says by the type of its key, and compares it with what is due.
+"""Reads the value in a free-text answer by the type of its key, and compares it with the key.
 
-Neither a language model nor the video takes part: only the question, the key, and a closed vocabulary.
+It needs only the question, the key and a closed vocabulary; neither a language model nor the video.
 """
 
 import re
@@ -23,7 +23,7 @@ from reeltalk.schema.dialogue import AnswerKey
 RULES: Final = "v1"
 """Version of the rules; raised whenever they change."""
 UNREAD: Final = "no value read"
-"""The explanation of an answer without a value begins with this."""
+"""Prefix of the explanation if no value could be read."""
 _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]] = {
     "room": answer_values.read_room,
     "object": answer_values.read_thing,
@@ -40,7 +40,7 @@ _READERS: Final[Mapping[str, Callable[[list[str], str, AnswerKey], ReadValues]]]
     "refusal": answer_claims.read_refusal,
 }
 _PLAIN: Final = frozenset({"action", "order", "yes_no", "refusal"})
-"""Types in which *no* in the midst of an answer takes nothing back."""
+"""Types for which *no* inside an answer does not take anything back."""
 _ELSE: Final = re.compile(
     r"\bor (?:\w+ ){0,4}?(?:not|else|elsewhere|another|other|different)\b(?! (?:time|hand))|\bif not\b"
 )
@@ -52,19 +52,19 @@ class AnswerReading:
     """The result of reading an answer."""
 
     said: tuple[str, ...]
-    """The values that it gives; none where none could be read."""
+    """The values in the answer; empty if none could be read."""
     right: bool
     why: str
-    """In words: what was read, what is due, and what is wrong with it."""
+    """Explanation: the values read, the expected values, and the fault."""
 
     @property
     def unread(self) -> bool:
-        """True where no value could be read."""
+        """True if no value could be read."""
         return not self.said
 
 
 def rules_signature() -> str:
-    """Version of the rules and hash of the vocabulary, as `v1-1a2b3c4d`."""
+    """Version of the rules and hash of the vocabulary, for example `v1-1a2b3c4d`."""
     return f"{RULES}-{lexicon().signature}"
 
 
@@ -72,9 +72,9 @@ def read_answer(question: str, key: AnswerKey, answer: str) -> AnswerReading:
     """Read an answer by the type of its key.
 
     Args:
-        question: As it was asked.
-        key: What is due.
-        answer: As it was given, of any length.
+        question: The question.
+        key: The expected answer.
+        answer: The answer, of any length.
     """
     due = " and ".join(key.values)
     if is_unable(normalise_answer(strip_wrapping(answer))):

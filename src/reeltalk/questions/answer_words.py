@@ -1,6 +1,6 @@
-"""The words of an answer: what is said in the end, and which things, rooms, persons and acts it names.
+"""Analyses the words of an answer: its final statement, and the things, rooms, persons and acts that it names.
 
-The vocabulary is closed: the classes and actions of household graphs, with the synonyms of `answer_words.toml`.
+The vocabulary is closed: the classes and actions of household graphs, with the synonyms in `answer_words.toml`.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from reeltalk.graph.vocabulary import PLAIN_CLASSES
 
 WORDS: Final = Path(__file__).parent / "answer_words.toml"
 LONGEST: Final = 20_000
-"""Characters of an answer that are looked at."""
+"""Most characters of an answer that are read."""
 MOST_WORDS: Final = 300
-"""Words and marks of an answer that are read; a value that stands behind them is not found."""
+"""Most words and punctuation marks of an answer that are read. A later value is not found."""
 LONGEST_NAME: Final = 4
-"""Words of a name."""
+"""Most words of a name."""
 LONGEST_CLAUSE: Final = 40
-"""Words of a clause before or behind a name that are looked at."""
+"""Most words of a clause before or after a name that are read."""
 PARTICLES: Final = frozenset("up down on off out away back over in".split())
 PUNCTUATION: Final = frozenset(".,;:!?()/")
 BEFORE_NOUNS: Final = frozenset("the a an his her their my your".split())
@@ -42,7 +42,7 @@ class Mention:
     """Values that it can mean."""
     start: int
     end: int
-    """Its words, as positions in the answer; a particle that stands apart from its verb is not among them."""
+    """Positions of its words in the answer, half-open; without a particle that is separated from its verb."""
     particle: str | None = None
 
 
@@ -51,18 +51,18 @@ class Lexicon:
     """The meanings of words."""
 
     names: Mapping[str, Mapping[tuple[str, ...], frozenset[str]]]
-    """By kind of name and words."""
+    """Values by kind of name and words."""
     verbs: Mapping[str, frozenset[str]]
-    """Base forms by form."""
+    """Base forms by inflected form."""
     actions: Mapping[tuple[str, str | None], frozenset[str]]
     """Actions by base form and particle."""
     phrases: Mapping[tuple[str, ...], frozenset[str]]
-    """Actions by verb and noun, as `take a seat`; the verb is a base form."""
+    """Actions by phrases such as `take a seat`; the verb is a base form."""
     either: frozenset[str]
     numbers: Mapping[str, int]
     hedges: re.Pattern[str]
     refusals: re.Pattern[str]
-    """Phrases for something that is not shown or cannot be known."""
+    """Matches phrases for something that is not shown or cannot be known."""
     signature: str
 
 
@@ -186,7 +186,7 @@ _TOKEN: Final = re.compile(r"\d{1,3}(?::\d{2})+|\d+(?:\.\d+)?|[a-z]+|[.,;:!?()/]
 
 
 def strip_wrapping(answer: str) -> str:
-    """An answer without its wrapping: JSON with one text, markup, `Answer:`, bullets."""
+    """The answer without JSON around a single text, markup, a label such as `Answer:`, and bullets."""
     text = unicodedata.normalize("NFKC", answer[:LONGEST]).strip()
     if text.startswith("```"):
         text = re.sub(r"^```[a-z]*\s*|\s*```$", "", text)
@@ -209,7 +209,7 @@ def strip_wrapping(answer: str) -> str:
 
 
 def normalise_answer(text: str) -> str:
-    """In lower case, without short forms, hyphens and hedges."""
+    """The text in lower case, without contractions, hyphens and repeated spaces."""
     text = text.lower().replace("’", "'")
     for pattern, put in _CONTRACTED:
         text = pattern.sub(put, text)
@@ -217,7 +217,7 @@ def normalise_answer(text: str) -> str:
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Words, numbers and punctuation of a text that is `normalise_answer`, the first of them where there are many."""
+    """Words, numbers and punctuation of a text from `normalise_answer`, at most `MOST_WORDS`."""
     return _TOKEN.findall(text[: 12 * MOST_WORDS])[:MOST_WORDS]
 
 
@@ -246,17 +246,17 @@ _ASKS: Final = re.compile(r"(?:does|do|did|is|are|was|were|has|have|can|could|wh
 
 
 def is_unable(text: str) -> bool:
-    """True where an answer tells that its model sees no video; `text` is `normalise_answer`."""
+    """True if an answer, from `normalise_answer`, says that the model sees no video."""
     return _UNABLE.search(text) is not None
 
 
 def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
-    """The `normalise_answer` text of an answer without echoes of the question, its own questions, and retractions.
+    """The normalised text of an answer without the repeated question, its own questions, and retracted parts.
 
     Args:
-        answer: As it was given.
-        question: As it was asked.
-        hedged: Keep hedges, as *it is hard to say*.
+        answer: The answer.
+        question: The question.
+        hedged: Keep hedges such as *it is hard to say*.
     """
     text, asked = normalise_answer(strip_wrapping(answer)), normalise_answer(question)
     bare = asked.rstrip("?.! ")
@@ -277,11 +277,11 @@ def final_statement(answer: str, question: str, *, hedged: bool = False) -> str:
 
 
 def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:
-    """Names of some kinds, the longest first where several begin at one word.
+    """Find names of some kinds. At each word the longest match counts.
 
     Args:
         tokens: Words of an answer.
-        kinds: Kinds of names; nouns and rooms are told apart by their longest match.
+        kinds: Kinds of names to find; of equal matches the first kind counts.
     """
     known = lexicon().names
     found: list[Mention] = []
@@ -303,11 +303,11 @@ def names_in(tokens: Sequence[str], *kinds: str) -> list[Mention]:
 
 
 def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Mention]:
-    """Verbs that name actions, with the particles that belong to them.
+    """Find verbs that name actions, with their particles.
 
     Args:
         tokens: Words of an answer.
-        nouns: Names in it; a word of theirs is no verb.
+        nouns: Names in it; their words are not verbs.
     """
     known = lexicon()
     named = {place for noun in nouns for place in range(noun.start, noun.end)}
@@ -344,7 +344,7 @@ def verbs_in(tokens: Sequence[str], nouns: Sequence[Mention] = ()) -> list[Menti
 
 
 def _particle(tokens: Sequence[str], at: int, named: set[int]) -> str | None:
-    """The particle of a verb: right behind it, or behind its object and before nothing that it could govern."""
+    """The particle of a verb: right after it, or after its object if nothing follows that it could govern."""
     if tokens[at + 1 : at + 3] == ["back", "up"]:
         return "up"
     if at + 1 < len(tokens) and tokens[at + 1] in PARTICLES:
@@ -404,7 +404,7 @@ def clause_start(tokens: Sequence[str], at: int) -> int:
 
 
 def clause_end(tokens: Sequence[str], at: int) -> int:
-    """Behind the last word of the clause of a word."""
+    """Index after the last word of a clause."""
     place, limit = at, min(len(tokens), at + LONGEST_CLAUSE)
     while place < limit and tokens[place] not in _BREAKS:
         place += 1
@@ -412,7 +412,7 @@ def clause_end(tokens: Sequence[str], at: int) -> int:
 
 
 def is_denied_before(tokens: Sequence[str], mention: Mention) -> bool:
-    """True where something before a name in its clause says that it is not so."""
+    """True if a word before a name in its clause negates it."""
     start = clause_start(tokens, mention.start)
     before = tokens[start : mention.start]
     for n, word in enumerate(before):
@@ -425,7 +425,7 @@ def is_denied_before(tokens: Sequence[str], mention: Mention) -> bool:
 
 
 def is_denied_after(tokens: Sequence[str], mention: Mention, others: Sequence[Mention]) -> bool:
-    """True where a name is the subject of a clause that denies it, as `the sponge is not used`."""
+    """True if a name is the subject of a clause that denies it, for example `the sponge is not used`."""
     end = clause_end(tokens, mention.end)
     after = list(tokens[mention.end : end])
     if {"wrong", "incorrect", "false"} & set(after[:4]):

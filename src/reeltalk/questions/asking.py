@@ -1,4 +1,7 @@
-"""Dialogues about a benchmark's videos, written from their graphs and checked by SPARQL before they are stored."""
+"""Writes dialogues and proactive tasks about a benchmark's videos from their graphs.
+
+SPARQL checks every question before anything is stored.
+"""
 
 import random
 from collections import Counter, defaultdict
@@ -36,17 +39,17 @@ class WrittenDialogues:
     forms: dict[str, int]
     """Surface forms that occur, by split."""
     checked: int
-    """Turns that SPARQL answered again; all agree, or nothing is written."""
+    """Turns that SPARQL answered again. All agree, otherwise nothing is written."""
     without_graphs: int
-    """Videos that are left out, having no clip with a graph."""
+    """Videos left out because no clip has a graph."""
 
 
 def stories(benchmark: Benchmark, *, limit: int | None = None) -> Iterator[tuple[Video, list[Clip], dict[str, str]]]:
-    """Each video with its clips in order and their graphs as N-Quads by name; none where a video has no graphs.
+    """Yield each video with its clips in order and their graphs as N-Quads by name; both empty without graphs.
 
     Args:
-        benchmark: Where they lie.
-        limit: Stop after this many videos; all by default.
+        benchmark: The benchmark.
+        limit: Most videos; all by default.
 
     Raises:
         InputError: A table is damaged.
@@ -76,15 +79,15 @@ def write_question_dialogues(
 
     Args:
         benchmark: Receives the table of dialogues.
-        per_video: Dialogues a video; VDAct has 3.
-        turns: Turns a dialogue; VDAct's have 10 to 15.
-        seed: Decides what is asked.
-        overwrite: Replace the dialogues that are there.
-        progress: Called with videos done of videos.
+        per_video: Dialogues per video; VDAct has 3.
+        turns: Turns per dialogue; VDAct has 10 to 15.
+        seed: Chooses the questions.
+        overwrite: Replace existing dialogues.
+        progress: Called with the number of finished videos and of all videos.
 
     Raises:
-        BenchmarkError: The benchmark has dialogues already, no graphs, or a split that has no forms.
-        BrokenInvariantError: SPARQL finds another answer to a question; nothing is written then.
+        BenchmarkError: The benchmark has dialogues already, or no graphs, or a split without surface forms.
+        BrokenInvariantError: SPARQL finds another answer to a question; nothing is written.
     """
     settings = {"per_video": per_video, "turns": turns, "seed": seed}
     entry = benchmark.manifest.files.get(DIALOGUES.file_name)
@@ -148,5 +151,73 @@ def write_question_dialogues(
         answer_types=dict(answer_types.most_common()),
         forms={split: len(found) for split, found in sorted(forms.items())},
         checked=checked,
+        without_graphs=without,
+    )
+
+
+PROACTIVE_STAGE: Final = "proactive write"
+
+
+@dataclass(frozen=True)
+class WrittenTasks:
+    """What was written."""
+
+    tasks: int
+    moments: int
+    kinds: dict[str, int]
+    """Tasks by kind."""
+    without_graphs: int
+    """Videos left out because they have no graphs with times."""
+
+
+def write_tasks(
+    benchmark: Benchmark,
+    *,
+    per_kind: int = 1,
+    seed: int = 17,
+    overwrite: bool = False,
+    progress: CountProgress | None = None,
+) -> WrittenTasks:
+    """Write proactive tasks about every video that has graphs with times.
+
+    Args:
+        benchmark: Receives the table of tasks.
+        per_kind: Most tasks of a kind per video.
+        seed: Chooses the events to watch for.
+        overwrite: Replace existing tasks.
+        progress: Called with the number of finished videos and of all videos.
+
+    Raises:
+        BenchmarkError: The benchmark has tasks already, or no graphs with times, or a split without surface forms.
+    """
+    if benchmark.rows(PROACTIVE) and not overwrite:
+        raise BenchmarkError(f"{benchmark.path} holds {benchmark.rows(PROACTIVE):,} tasks; pass --overwrite")
+    rows: list[ProactiveTask] = []
+    without, total = 0, benchmark.rows(VIDEOS)
+    for done, (video, clips, texts) in enumerate(stories(benchmark), 1):
+        split = video.split or SPLITS[0]
+        if split not in SPLITS:
+            # Forms are divided among these; another split would share its forms with one of them.
+            raise BenchmarkError(
+                f"video '{video.id}' is of split {split!r}; forms are divided among {', '.join(SPLITS)}"
+            )
+        graphs = [read_activity(text, file=benchmark.path / GRAPHS / f"{n}.nq", name=n) for n, text in texts.items()]
+        begins = [clip.interval.start_s for clip in clips if clip.interval is not None]
+        story = Story(graphs, begins_s=begins if len(begins) == len(clips) else None)
+        found = tasks_of(story, video.id, split, seed, until_s=video.duration_s, per_kind=per_kind) if graphs else []
+        without += not found
+        rows += found
+        if progress is not None:
+            progress(done, total)
+    if not rows:
+        raise BenchmarkError(
+            f"{benchmark.path} has no video with graphs that tell when things happen; 'reeltalk world film' makes some"
+        )
+    with benchmark.writing(stage=PROACTIVE_STAGE, settings={"per_kind": per_kind, "seed": seed}) as writer:
+        writer.add(PROACTIVE, rows)
+    return WrittenTasks(
+        tasks=len(rows),
+        moments=sum(len(row.moments) for row in rows),
+        kinds=dict(Counter(row.kind for row in rows)),
         without_graphs=without,
     )

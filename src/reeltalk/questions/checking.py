@@ -1,7 +1,8 @@
-"""Answers questions again, by SPARQL: an independent path to what `questions.py` found in memory.
+"""Answers questions again with SPARQL, independently of the code in `questions.py` that wrote them.
 
-A scenario's graphs go into a store; one query ranks all events by their activities' order (`nextActivity`) and their
-situations. Then each kind of question has a query of its own, which shares no code with the one that wrote it.
+A scenario's graphs are loaded into a store. One query ranks all events by the order of their activities
+(`nextActivity`) and by their situations. Each kind of question has a query of its own, which shares no code with the
+writer.
 """
 
 import re
@@ -63,12 +64,12 @@ def linked_checks() -> Mapping[str, str]:
 _LITERAL: Final = frozenset({"signature", "part", "value", "class"})
 _NUMBER: Final = frozenset({"event", "other", "boundary"})
 _NO_EVENT: Final = {"posture": "standing", "linked_posture": "standing"}
-"""What holds where no event decides it."""
+"""The answer if no event decides it."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A question that SPARQL answers otherwise."""
+    """A question for which SPARQL finds another answer."""
 
     question: str
     kind: str
@@ -77,7 +78,7 @@ class Disagreement:
 
 
 class Checker:
-    """One scenario's graphs, ready to be asked.
+    """A SPARQL store with the graphs of one scenario.
 
     Args:
         graphs: N-Quads or N-Triples by activity, in order.

@@ -1,7 +1,8 @@
-"""Questions from facts: what a scenario's graphs can answer, with exact answers, evidence and distractors.
+"""All questions that a scenario's graphs can answer, with exact answers, evidence and distractors.
 
-Each kind of question finds its facts in a `Story`; `wording.py` puts them into words. What the graphs cannot answer
-becomes a refusal item, never a guess. `checking.py` answers every question again by SPARQL.
+Each kind of question finds its facts in a `Story`; those about rooms, persons, times and refusals are here. Something
+that the graphs do not know becomes a refusal question, never a guess. `wording.py` puts questions into words, and
+`checking.py` answers them again with SPARQL.
 """
 
 import random
@@ -232,11 +233,11 @@ def refusals(story: Story, draw: random.Random) -> Iterator[Question]:
 
 
 def questions(story: Story, *, seed: int = 0) -> list[Question]:
-    """All that a story's graphs can answer, in a fixed order.
+    """All questions that a story's graphs can answer, in a fixed order.
 
     Args:
         story: The scenario.
-        seed: Decides which of the things that are not done are asked for.
+        seed: Chooses the absent things and acts to ask for.
     """
     draw = random.Random(f"questions {seed}")
     return [question for maker in _MAKERS for question in maker(story, draw)]

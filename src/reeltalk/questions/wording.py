@@ -1,7 +1,7 @@
-"""Questions put into words: surface forms, the dialogue they make, and the turns of a benchmark.
+"""Puts questions into words with surface forms, and makes dialogues and turns of them.
 
-Forms (`forms.toml`) are divided among the splits, so that no form of train occurs in test. Facts come from
-`questions.py`, which knows nothing of how they are asked for.
+The forms (`forms.toml`) are divided among the splits, so that no form of train occurs in test. The questions come from
+`questions.py`.
 """
 
 import random
@@ -31,22 +31,22 @@ LINKED_FORMS: Final = Path(__file__).parent / "linked_forms.toml"
 LESSON_FORMS: Final = Path(__file__).parent / "lesson_forms.toml"
 SPLITS: Final = ("train", "dev", "test")
 LESSONS: Final = "lessons"
-"""In place of a split: the forms of train, and more of them that no benchmark uses, to teach a model from nothing."""
+"""Used instead of a split: the forms of train and more forms that no benchmark uses, for training from scratch."""
 FOLLOW_UP_SHARE: Final = 0.45
-"""How often a turn rests on the one before, where it can; reference is among the most frequent types of VDAct."""
+"""Probability that a turn refers to the one before if it can. Reference is a frequent type in VDAct."""
 MOST_OF_A_KIND: Final = 2
-"""Questions of one kind in a dialogue."""
+"""Most questions of one kind in a dialogue."""
 
 
 class Otherwise(BaseModel):
-    """Labels of some wordings of a kind that ask for something else than the others; None where they are the same."""
+    """Other labels for some wordings of a kind; None for labels that do not differ."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     words: tuple[str, ...] = ()
-    """Wordings that hold one of these; all where there are none."""
+    """It applies to wordings that contain one of these; to all if empty."""
     names_object: bool | None = None
-    """Only wordings that name an object, or that name none; either where None."""
+    """True: only wordings that name an object; False: only those that name none; None: both."""
     types: tuple[str, ...] | None = None
     target: tuple[str, ...] | None = None
     content: tuple[str, ...] | None = None
@@ -54,7 +54,7 @@ class Otherwise(BaseModel):
 
 
 class Form(BaseModel):
-    """The surface forms of one kind, and the labels of its questions, after the vocabularies' definitions."""
+    """The surface forms of one kind, and the labels of its questions by the definitions of the vocabularies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -84,13 +84,13 @@ def linked_forms() -> Mapping[str, Form]:
 
 @cache
 def lesson_forms() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """More surface forms, `forms` and `ref` by kind, written without a look at those of dev and test."""
+    """Additional surface forms, `forms` and `ref` by kind, written without looking at those of dev and test."""
     raw: dict[str, dict[str, list[str]]] = tomllib.loads(LESSON_FORMS.read_text(encoding="utf-8"))
     return raw
 
 
 def form_of(kind: str) -> Form:
-    """What is known of a kind of question, about one scene or two."""
+    """Forms and labels of a kind of question, about one scene or two."""
     return forms()[kind] if kind in forms() else linked_forms()[kind]
 
 
@@ -100,7 +100,7 @@ def _read(path: Path) -> dict[str, Form]:
 
 
 def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
-    """The forms that a split, or `LESSONS`, may use, each with its name, as `where_put/ref/3`."""
+    """The forms that a split, or `LESSONS`, may use, each with its name, for example `where_put/ref/3`."""
     given = form_of(kind).ref if ref else form_of(kind).forms
     part = "ref" if ref else "forms"
     own = SPLITS[0] if split == LESSONS else split
@@ -112,7 +112,7 @@ def forms_of(kind: str, split: str, *, ref: bool) -> list[tuple[str, str]]:
 
 
 def split_of_form(number: int) -> str:
-    """The split that may use the form with this place in its list."""
+    """The split that may use the form with this index in its list."""
     return {2: "dev", 3: "test"}.get(number % 4, "train")
 
 
@@ -127,23 +127,23 @@ class WordedQuestion:
     text: str
     answer: str
     rests: bool
-    """True where it rests on the turn before."""
+    """True if it refers to the turn before."""
 
 
 def write_dialogue(
     story: Story, *, split: str, seed: int, turns: int = 10, asked_at_s: float | None = None
 ) -> tuple[list[Turn], list[WordedQuestion]]:
-    """One dialogue about a scenario.
+    """Write one dialogue about a scenario.
 
     Args:
         story: The scenario.
-        split: Whose surface forms are used.
-        seed: Decides what is asked and how.
-        turns: How many turns; fewer where the story does not give as many.
-        asked_at_s: The moment of the questions; the end of the video by default.
+        split: The split whose surface forms are used.
+        seed: Chooses questions and wordings.
+        turns: Number of turns; fewer if the story does not give as many.
+        asked_at_s: Time of the questions in seconds; the end of the video by default.
 
     Returns:
-        The turns, and how each came about.
+        The turns, and the worded question behind each.
     """
     draw = random.Random(f"dialogue {seed}")
     pool = questions(story, seed=seed)
@@ -169,12 +169,12 @@ def write_dialogue(
 
 
 def identity(question: Question) -> str:
-    """Tells a question apart from others of its kind."""
+    """An identifier that is unique among the questions of its kind."""
     return repr(sorted(question.params.items()))
 
 
 def rests_on(question: Question, last: Question) -> bool:
-    """True where *it* or *that* in a question can mean what the turn before was about."""
+    """True if *it* or *that* in a question can mean the subject of the turn before."""
     if question.anchor is None:
         return False
     return question.anchor == (last.focus_event if isinstance(question.anchor, int) else last.focus_object)
@@ -186,11 +186,11 @@ def word_question(
     """Put a question and its answer into words.
 
     Args:
-        question: What is asked.
-        split: Whose surface forms are used.
+        question: The question.
+        split: The split whose surface forms are used.
         draw: Chooses among them.
-        first: True in the first turn of a dialogue, where nobody was spoken of yet.
-        rests: Use a form that rests on the turn before.
+        first: True in the first turn of a dialogue, so that the person is named.
+        rests: Use a form that refers to the turn before.
     """
     name, template = draw.choice(forms_of(question.kind, split, ref=rests))
     spec = form_of(question.kind)
@@ -201,7 +201,7 @@ def word_question(
 
 
 def fill_form(template: str, slots: Mapping[str, str], *, named: bool) -> str:
-    """Fill in the slots; the person is named once where `named`, and a pronoun otherwise."""
+    """Fill in the slots. With `named` the first mention of the person is a noun, the others are pronouns."""
     mentioned = not named
 
     def put(match: re.Match[str]) -> str:
@@ -224,9 +224,9 @@ def turn_of(asked: WordedQuestion, story: Story, draw: random.Random, *, asked_a
 
     Args:
         asked: The question in words.
-        story: Where it comes from.
-        draw: Orders the options.
-        asked_at_s: The moment of the question.
+        story: The story that it is about.
+        draw: Shuffles the options.
+        asked_at_s: Time of the question in seconds.
     """
     question = asked.question
     shown = [event.interval for event in question.evidence if event.interval is not None]
@@ -264,9 +264,9 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
     """VDAct's question types and CogME's tags of a question.
 
     Args:
-        question: What is asked.
-        template: The surface form that asks for it.
-        rests: The question rests on the turn before.
+        question: The question.
+        template: Its surface form.
+        rests: True if it refers to the turn before.
     """
     spec = form_of(question.kind)
     types, target, content, thinking = spec.types, spec.target, spec.content, spec.thinking
@@ -287,11 +287,11 @@ def question_labels(question: Question, template: str, *, rests: bool) -> dict[s
 
 
 def names_object(template: str, slots: Mapping[str, str]) -> bool:
-    """True where a surface form, filled in, names a thing; a room is none.
+    """True if a filled-in surface form names an object. Rooms do not count.
 
     Args:
         template: The surface form.
-        slots: What fills it.
+        slots: Words for its slots.
     """
     used = {slot.lower() for slot in re.findall(r"\{(\w+)\}", template)} & slots.keys()
     return bool(used & _THINGS) or any(_THING.search(slots[slot]) for slot in used if slot.startswith(_ACTS))
@@ -300,12 +300,12 @@ def names_object(template: str, slots: Mapping[str, str]) -> bool:
 _THINGS: Final = frozenset({"o", "t", "absent"})
 """Slots that hold an object."""
 _ACTS: Final = ("do", "other")
-"""How slots begin that hold an act, perhaps on an object."""
+"""Prefixes of slots that hold an act, perhaps on an object."""
 _THING: Final = re.compile(rf"\bthe (?!(?:{'|'.join(map(plain_name, sorted(ROOMS)))}|splits)$)")
 
 
 def _name(what: str | int | None, story: Story) -> str | None:
-    """An object's name, or that of the event with this place in a story: the same in every story that holds it."""
+    """An object's name, or an event's as ACTIVITY#INDEX; the same in every story that contains it."""
     if not isinstance(what, int):
         return what
     event = story.events[what]
@@ -313,7 +313,7 @@ def _name(what: str | int | None, story: Story) -> str | None:
 
 
 def _merged(intervals: Sequence[Interval]) -> tuple[Interval, ...]:
-    """Intervals in order, those that touch as one."""
+    """Intervals in order, with touching ones merged."""
     merged: list[Interval] = []
     for interval in sorted(intervals, key=lambda i: i.start_s):
         if merged and interval.start_s <= merged[-1].end_s + 1e-6:
