@@ -113,7 +113,9 @@ def model_checklist(
     return Unwritten(found.reason, (*earlier, *found.replies)) if isinstance(found, Unwritten) else found
 
 
-def _tried_out(judge: PromptedModel, asked: Asked[ChecklistReply], answer: str) -> Checklist | Unwritten | list[str]:
+def _tried_out(
+    judge: PromptedModel, asked: RecordResult[ChecklistReply], answer: str
+) -> Checklist | Unwritten | list[str]:
     """The checklist, or the reason why there is none, or the items that the reference answer fails."""
     if asked.record is None:
         return unwritten_from(asked)

@@ -55,16 +55,6 @@ class LeakSettings(BaseModel):
     """Share of a question's words that an earlier turn must have to answer it."""
 
 
-@lru_cache(maxsize=65_536)
-def at_least(successes: int, trials: int) -> float:
-    """Probability that a fair coin shows heads so many times or more: the exact binomial tail."""
-    ways = term = math.comb(trials, successes)
-    for k in range(successes, trials):
-        term = term * (trials - k) // (k + 1)
-        ways += term
-    return float(ways / 2**trials)
-
-
 def history_before(conversation: Conversation, index: int) -> list[tuple[str, str]]:
     """The questions and preferred references before a turn."""
     return [(turn.question, turn.references[0] if turn.references else "") for turn in conversation.turns[:index]]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.metrics.matching import assign
+from reeltalk.metrics.identity import assign_pairs
 from reeltalk.schema.knowledge import Box, Share
 from reeltalk.video.appearance import Appearance, similarities
 

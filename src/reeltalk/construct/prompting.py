@@ -22,8 +22,8 @@ from reeltalk.construct import replies
 from reeltalk.construct.wording import normalise, topic_words
 from reeltalk.construct.writers import Language, Unwritten
 from reeltalk.errors import shorten
-from reeltalk.llm import Asked, Message, Model, Prompt, ask_for
-from reeltalk.llm.prompt_folder import PromptGroup, Prompts, our_prompts, prompts_in
+from reeltalk.llm import Message, Model, Prompt, RecordResult, ask_for
+from reeltalk.llm.prompts import PromptGroup, Prompts, our_prompts, prompts_in
 from reeltalk.llm.structured import REPAIR
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
@@ -169,7 +169,7 @@ class PromptedModel:
         parts: Mapping[str, str] | None = None,
         before: Sequence[Message] = (),
         check: Callable[[T], str | None] | None = None,
-    ) -> Asked[T]:
+    ) -> RecordResult[T]:
         """Ask for a record. If the reply cannot be used, ask once more.
 
         Args:
@@ -230,12 +230,12 @@ def number_turns(turns: Sequence[Turn]) -> str:
     )
 
 
-def record_or_unwritten(asked: Asked[T]) -> T | Unwritten:
+def record_or_unwritten(asked: RecordResult[T]) -> T | Unwritten:
     """The record, or the reason why there is none with the raw replies."""
     return unwritten_from(asked) if asked.record is None else asked.record
 
 
-def unwritten_from(asked: Asked[T]) -> Unwritten:
+def unwritten_from(asked: RecordResult[T]) -> Unwritten:
     """The reason why there is no record, with the raw replies."""
     return Unwritten("; then ".join(asked.reasons), asked.replies)
 

@@ -13,7 +13,7 @@ from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
 from reeltalk.graph.activity import ActivityEvent, ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.metrics.counting import count_benchmark, format_counts
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories

@@ -12,7 +12,6 @@ from reeltalk.construct.leakage import (
     HABIT,
     HISTORY,
     LeakSettings,
-    at_least,
     leaks,
     limit_leak_share,
 )

@@ -18,15 +18,15 @@ from reeltalk.inference.linear_tagger import known_vocabularies
 from reeltalk.inference.tagger_training import Example, Fitted, Reads, train
 from reeltalk.metrics.draws import Statistic, draw_videos
 from reeltalk.metrics.tag_agreement import (
-    Bin,
     Bools,
-    Reviewed,
+    ReliabilityBin,
+    ReviewedShare,
     TagAgreement,
     brier_score,
     jaccard,
     mean_kappa,
-    mean_of,
-    reliability,
+    mean_statistic,
+    reliability_bins,
     review_curve,
     tag_agreement,
 )
@@ -113,8 +113,8 @@ class Measures:
     """Brier score over all tags; None for a tagger without probabilities."""
     brier_of_frequencies: float | None
     """Brier score of a baseline that predicts the frequency of each tag."""
-    reliability: tuple[Bin, ...]
-    review: tuple[Reviewed, ...]
+    reliability: tuple[ReliabilityBin, ...]
+    review: tuple[ReviewedShare, ...]
     """Effect of reviewing the most doubtful turns; empty for a tagger without probabilities."""
 
     def to_json(self) -> dict[str, Any]:
@@ -160,11 +160,11 @@ def measure_tagger(
     exact["all"] = (truth == found).all(axis=1)
     said = [pair for pair in both if pair[2].probabilities]
     brier = brier_base = None
-    bins: tuple[Bin, ...] = ()
-    curve: tuple[Reviewed, ...] = ()
+    bins: tuple[ReliabilityBin, ...] = ()
+    curve: tuple[ReviewedShare, ...] = ()
     if len(said) == len(both):
         values = np.array([[made.probabilities[name][tag] for name, tag in names] for _, _, made in both])
-        brier, bins = brier_score(truth, values), tuple(reliability(truth, values))
+        brier, bins = brier_score(truth, values), tuple(reliability_bins(truth, values))
         brier_base = brier_score(truth, np.broadcast_to(truth.mean(axis=0), truth.shape))
         order = sorted(range(len(both)), key=lambda place: (both[place][2].margin or 0.0, place))
         curve = tuple(review_curve(truth, found, order))
@@ -175,8 +175,8 @@ def measure_tagger(
         len(pairs) - len(both),
         by_tag,
         mean_kappa(truth, found),
-        {k: mean_of(v.astype(np.float64), draws) for k, v in exact.items()},
-        {name: mean_of(jaccard(truth[:, part], found[:, part]), draws) for name, part in columns.items()},
+        {k: mean_statistic(v.astype(np.float64), draws) for k, v in exact.items()},
+        {name: mean_statistic(jaccard(truth[:, part], found[:, part]), draws) for name, part in columns.items()},
         brier,
         brier_base,
         bins,
