@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, named_queries
-from reeltalk.graph.source import read_graphs
+from reeltalk.graph.reading import read_graphs
 from reeltalk.graph.telling import initial_room, tell_activity
 
 OWN = """

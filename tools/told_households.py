@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.graph.telling import initial_room, tell_scenario
 from reeltalk.schema.ids import ClipId, VideoId

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
-from reeltalk.graph.source import graph_of_clip, read_graphs
+from reeltalk.graph.reading import graph_of_clip, read_graphs
 from reeltalk.graph.statistics import (
     DialogueCounter,
     DialogueCounts,

@@ -143,11 +143,11 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
             raise SettingError("--prompts: the graph asks no model; choose one as --writer")
         found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
     else:
-        from reeltalk.construct.prompting import PromptedModel, prompt_group, prompts
+        from reeltalk.construct.prompting import PromptedModel, construction_prompts, prompts
         from reeltalk.stages.prompt_folders import check_folder
         from reeltalk.stages.writing_models import opened_models
 
-        check_folder(asking.prompts, prompt_group(language))
+        check_folder(asking.prompts, construction_prompts(language))
         own = prompts(language, asking.prompts)
         with opened_models(opened, writer, asking, tell=say) as models:
             model = PromptedModel(models.open(writer, sees_images=False), language, own)

@@ -57,15 +57,15 @@ def curate(
         Replace the folder that is there.
     """
     from reeltalk.graph.curation import curate_triples
-    from reeltalk.graph.rdf import ntriples, parse
-    from reeltalk.graph.source import graph_texts
+    from reeltalk.graph.rdf import ntriples, parse_rdf
+    from reeltalk.graph.reading import graph_texts
     from reeltalk.store.atomic import writing_directory
 
     texts = list(graph_texts(graphs))
     before = after = 0
     with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
         for done, (name, where, text) in enumerate(texts, 1):
-            full = parse(text, file=where)
+            full = parse_rdf(text, file=where)
             kept = curate_triples(full, timed=not released)
             (folder / f"{name}.nt").write_text(ntriples(kept), encoding="utf-8")
             before, after = before + len(full), after + len(kept)
@@ -239,7 +239,7 @@ def tell(
     lines = 0
     with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
         for done, (name, activities) in enumerate(by_scenario.items(), 1):
-            text = telling.tell(activities, rooms)
+            text = telling.tell_scenario(activities, rooms)
             lines += text.count("\n")
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             bar.show("telling", done, len(by_scenario), done / len(by_scenario))
@@ -380,14 +380,14 @@ def questions(
     """
     if proactive:
         return _write_tasks(benchmark, per_kind=per_kind, seed=seed, overwrite=overwrite)
-    from reeltalk.questions.asking import write_dialogues
+    from reeltalk.questions.asking import write_question_dialogues
     from reeltalk.store.benchmark import Benchmark
 
     for option, value in (("--per-video", per_video), ("--turns", turns)):
         if value < 1:
             raise SettingError(f"{option} {value}: at least one is needed")
     with Bar() as bar:
-        done = write_dialogues(
+        done = write_question_dialogues(
             Benchmark.open(benchmark),
             per_video=per_video,
             turns=turns,
@@ -405,7 +405,7 @@ def questions(
 
 
 def _write_tasks(benchmark: Path, *, per_kind: int, seed: int, overwrite: bool) -> int:
-    from reeltalk.questions.instructing import write_tasks
+    from reeltalk.questions.asking import write_tasks
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(**{"per-kind": per_kind})
@@ -487,17 +487,16 @@ def _compose(
     *,
     overwrite: bool,
 ) -> int:
-    from reeltalk.graph.scenario import PAPER_CANDIDATES
-    from reeltalk.graph.scenario_constraints import check
+    from reeltalk.graph.reading import dump_scenarios
+    from reeltalk.graph.scenario import PAPER_CANDIDATES, check_scenarios
     from reeltalk.graph.scenario_search import compose as run
-    from reeltalk.graph.source import write_scenarios
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
     cards = _cards(graphs, initial_rooms, activities)
     with Bar() as bar:
         done = run(cards, settings, progress=lambda n, total: bar.show("composing: round", n, total, n / total))
-    write_bytes(out, write_scenarios(done.sampled))
+    write_bytes(out, dump_scenarios(done.sampled))
     print(f"{len(cards):,} activities")
     for reason, count in done.unusable.items():
         print(f"  left out, {reason}: {count:,}")
@@ -513,7 +512,7 @@ def _compose(
         print(f"estimated: the durations of {done.estimated:,} activities, from the mean times of their actions")
         if done.unmeasured:
             print(f"  events of other actions, at {settings.seconds_per_event:g} s each: {done.unmeasured:,}")
-    for constraint in check(done.candidates, cards, settings):
+    for constraint in check_scenarios(done.candidates, cards, settings):
         print(f"candidates, {constraint.line}")
     _show_lengths(done.sampled, cards, settings)
     print(f"{len(done.candidates):,} candidates ({PAPER_CANDIDATES:,} in the paper), {len(done.sampled):,} in {out}")
@@ -524,7 +523,7 @@ def _show_lengths(
     scenarios: "dict[str, tuple[str, ...]]", cards: "dict[str, ActivityCard]", settings: ComposeSettings
 ) -> None:
     """How many activities, events and seconds the scenarios have, beside VDAct's."""
-    from reeltalk.graph.activity_facts import released_lengths
+    from reeltalk.graph.activity import released_lengths
     from reeltalk.graph.statistics import PAPER_SCENARIO, PAPER_SCENARIO_S
 
     if not scenarios:
@@ -544,19 +543,19 @@ def _show_lengths(
 
 
 def _cards(graphs: Path, initial_rooms: Path | None, activities: Path | None) -> "dict[str, ActivityCard]":
-    from reeltalk.graph.scenario import cards
-    from reeltalk.graph.source import read_initial_rooms
+    from reeltalk.graph.reading import read_initial_rooms
+    from reeltalk.graph.scenario import activity_cards
 
     rooms = read_initial_rooms(initial_rooms) if initial_rooms else None
-    return cards(read_known(graphs), initial_rooms=rooms, table=activities)
+    return activity_cards(read_known(graphs), initial_rooms=rooms, table=activities)
 
 
 def _check_scenarios(scenarios: Path, cards: "dict[str, ActivityCard]", settings: ComposeSettings) -> int:
-    from reeltalk.graph.scenario_constraints import check as find
-    from reeltalk.graph.source import known_activities, read_scenarios
+    from reeltalk.graph.reading import read_scenarios, require_activities
+    from reeltalk.graph.scenario import check_scenarios as find
 
     given = read_scenarios(scenarios)
-    known_activities(given, cards, file=scenarios)
+    require_activities(given, cards, file=scenarios)
     found = find(given, cards, settings)
     for constraint in found:
         print(constraint.line)
@@ -564,9 +563,9 @@ def _check_scenarios(scenarios: Path, cards: "dict[str, ActivityCard]", settings
 
 
 def _join(join: Path, graphs: Path, out: Path, *, videos: Path | None, overwrite: bool) -> int:
-    from reeltalk.graph.joining import links, starts_s
-    from reeltalk.graph.rdf import parse, quads_of
-    from reeltalk.graph.source import graph_texts, read_scenarios, scenario_graphs
+    from reeltalk.graph.rdf import parse_rdf, quads_of
+    from reeltalk.graph.reading import graph_texts, read_scenarios, scenario_graphs
+    from reeltalk.graph.story import scenario_quads, starts_s
     from reeltalk.store.atomic import writing_directory
 
     given = read_scenarios(join)
@@ -577,8 +576,8 @@ def _join(join: Path, graphs: Path, out: Path, *, videos: Path | None, overwrite
     times: dict[str, list[float] | None] = {}
     with writing_directory(out, overwrite=overwrite) as folder, Bar() as bar:
         for done, (name, activities) in enumerate(joined.items(), 1):
-            quads = [quads_of(parse(texts[a.name][1], file=texts[a.name][0]), name=a.name) for a in activities]
-            (folder / f"{name}.nq").write_text("".join(quads) + links(name, activities), encoding="utf-8")
+            quads = [quads_of(parse_rdf(texts[a.name][1], file=texts[a.name][0]), name=a.name) for a in activities]
+            (folder / f"{name}.nq").write_text("".join(quads) + scenario_quads(name, activities), encoding="utf-8")
             times[name] = starts_s(activities)
             missing = [a.name for a in activities if videos is not None and a.name not in films]
             if missing:
@@ -609,7 +608,7 @@ def _join_videos(parts: dict[str, list[str]], folder: Path) -> dict[str, list[fl
 
 def read_known(graphs: Path) -> "dict[str, ActivityGraph]":
     """All activity graphs by name, with progress and a warning where one is odd."""
-    from reeltalk.graph.source import read_graphs
+    from reeltalk.graph.reading import read_graphs
 
     with Bar() as bar:
         known = read_graphs(graphs, progress=lambda done, total: bar.show("reading graphs", done, total, done / total))
@@ -625,7 +624,7 @@ def read_by_scenario(
     graphs: Path, scenarios: Path | None, initial_rooms: Path | None
 ) -> "tuple[dict[str, list[ActivityGraph]], dict[str, str]]":
     """Activities by scenario, and start rooms."""
-    from reeltalk.graph.source import read_initial_rooms, read_scenarios, scenario_graphs
+    from reeltalk.graph.reading import read_initial_rooms, read_scenarios, scenario_graphs
     from reeltalk.graph.telling import initial_room
 
     known = read_known(graphs)

@@ -287,7 +287,7 @@ def _count(sources: Sequence[Path], scenarios: Path | None, out: Path | None) ->
         raise SettingError(f"{source} is a run; its leaderboard is written as json, csv, latex or markdown")
     from reeltalk.cli.graphs import read_known
     from reeltalk.graph import statistics as st
-    from reeltalk.graph.source import read_scenarios, scenario_graphs
+    from reeltalk.graph.reading import read_scenarios, scenario_graphs
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import DIALOGUES, VIDEOS
 

@@ -114,6 +114,19 @@ def propose(
     dry_run
         Say what would be tagged; write nothing and ask no model.
     """
+    modes = [name for name, given in (("--measure", measure), ("--doubts", doubts), ("--apply", apply)) if given]
+    if len(modes) > 1 or (modes and dry_run):
+        raise SettingError(f"{modes[0]} is given alone; leave out {modes[1] if len(modes) > 1 else '--dry-run'}")
+    if (split is not None or limit is not None) and modes not in (["--measure"], ["--doubts"]):
+        raise SettingError("--split and --limit are for --measure and --doubts")
+    if (out is not None or overwrite) and modes not in (["--measure"], ["--doubts"]):
+        raise SettingError("--out and --overwrite are for --measure and --doubts")
+    if measure:
+        return _measure(benchmark, options, limits, out, split=split, limit=limit, overwrite=overwrite)
+    if doubts:
+        return _list_doubts(benchmark, limit, out, overwrite=overwrite)
+    if apply is not None:
+        return _apply(benchmark, apply)
     from reeltalk.construct.tagging.stage import tag as run_stage
     from reeltalk.construct.tagging.stage import turns_to_tag
     from reeltalk.store.benchmark import Benchmark
@@ -206,7 +219,8 @@ def _measure(
 ) -> int:
     from itertools import islice
 
-    from reeltalk.construct.tagging.learning import format_measures, measure_tagger
+    from reeltalk.construct.tagging.learning import format_measures
+    from reeltalk.construct.tagging.learning import measure_tagger as compare
     from reeltalk.construct.tagging.turns import read_turns
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
@@ -221,7 +235,7 @@ def _measure(
         raise BenchmarkError(f"{benchmark} has no turns{of} with tags that a person or a rule gave to compare with")
     with _tagger(opened, options, limits) as tagger, Bar() as bar:
         made = tagger.tag(turns, bar.show)
-    found = measure_tagger(turns, made, tagger=tagger.signature)
+    found = compare(turns, made, tagger=tagger.signature)
     for line in format_measures(found):
         print(line)
     if out is not None:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker
 from reeltalk.questions.wording import SPLITS

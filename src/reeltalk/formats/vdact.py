@@ -35,7 +35,7 @@ from reeltalk.formats.export_losses import (
     without_ours,
 )
 from reeltalk.graph.rdf import quads_from_triples, triples_from_quads
-from reeltalk.graph.source import graph_of_clip
+from reeltalk.graph.reading import graph_of_clip
 from reeltalk.schema.answers import Answer
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.ids import ClipId, DialogueId, VideoId

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import InputError, SettingError
-from reeltalk.graph.rdf import engine, graph_iri, parse
-from reeltalk.graph.source import graph_texts
+from reeltalk.graph.rdf import engine, graph_iri, parse_rdf
+from reeltalk.graph.reading import graph_texts
 from reeltalk.graph.vocabulary import INSTANCE, NAMESPACES
 
 NODES: Final = frozenset({"object", "activity", "main", "target", "event"})
@@ -62,7 +62,7 @@ class KnowledgeGraph:
         graph = self._engine.NamedNode(graph_iri(name))
         self._store.bulk_extend(
             self._engine.Quad(triple.subject, triple.predicate, triple.object, graph)
-            for triple in parse(text, file=file)
+            for triple in parse_rdf(text, file=file)
         )
 
     def __len__(self) -> int:

@@ -29,7 +29,7 @@ _CANONICAL = re.compile("|".join(re.escape(iri) for iri in PSEUDO_PREFIXES.value
 _TO_PSEUDO: Final = {iri: pseudo for pseudo, iri in PSEUDO_PREFIXES.items()}
 
 SUFFIXES: Final = (".nt", ".nq", ".ttl", ".rdf", ".owl", ".xml")
-"""Ends of the names of files that `parse` reads."""
+"""Ends of the names of files that `parse_rdf` reads."""
 
 
 class Triple(NamedTuple):
@@ -63,7 +63,7 @@ def graph_name(file: Path | str) -> str:
     return name
 
 
-def parse(text: str, *, file: Path | str) -> "list[pyoxigraph.Triple]":
+def parse_rdf(text: str, *, file: Path | str) -> "list[pyoxigraph.Triple]":
     """The triples of a file in its order; its name's end decides the format.
 
     Raises:

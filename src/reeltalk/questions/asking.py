@@ -11,8 +11,7 @@ from itertools import islice
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError
-from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.source import graph_of_clip
+from reeltalk.graph.reading import graph_of_clip, read_activity
 from reeltalk.graph.story import Story
 from reeltalk.progress import CountProgress
 from reeltalk.questions.checking import Checker
@@ -21,8 +20,9 @@ from reeltalk.questions.wording import SPLITS, write_dialogue
 from reeltalk.schema.dialogue import Dialogue
 from reeltalk.schema.ids import DialogueId, derive_id
 from reeltalk.schema.media import Clip, Video
+from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import GRAPHS, Benchmark
-from reeltalk.store.tables import CLIPS, DIALOGUES, VIDEOS
+from reeltalk.store.tables import CLIPS, DIALOGUES, PROACTIVE, VIDEOS
 
 STAGE: Final = "graph questions"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import InputError
-from reeltalk.graph.rdf import engine, graph_iri, parse
+from reeltalk.graph.rdf import engine, graph_iri, parse_rdf
 from reeltalk.graph.vocabulary import INSTANCE, ONTOLOGY
 from reeltalk.schema.dialogue import Turn
 
@@ -91,7 +91,7 @@ class Checker:
             graph = self._engine.NamedNode(graph_iri(name))
             self._store.extend(
                 self._engine.Quad(triple.subject, triple.predicate, triple.object, graph)
-                for triple in parse(text, file=f"{name}.nq")
+                for triple in parse_rdf(text, file=f"{name}.nq")
             )
         self._join(list(graphs))
         scenes = {match[1] for name in graphs if (match := re.search(r"_(scene\d+)$", name.lower()))}

@@ -13,7 +13,7 @@ from reeltalk.graph import phrases
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.graph.vocabulary import ROOMS, class_of, plain_name
 from reeltalk.questions.question import LASTING, PLACINGS, Question, event_key, object_slots, only_object
-from reeltalk.questions.questions_of_scenes import rooms_known
+from reeltalk.questions.questions import rooms_known
 from reeltalk.questions.questions_of_things import STATE_WORDS
 
 DULL: Final = frozenset({"walk", "stand", "turnTo"})

@@ -6,8 +6,10 @@ that the graphs do not know becomes a refusal question, never a guess. `wording.
 """
 
 import random
+from collections.abc import Iterator
 from typing import Final
 
+from reeltalk.graph import phrases
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import class_of, plain_name
 from reeltalk.questions.question import (
@@ -26,10 +28,10 @@ from reeltalk.questions.questions_of_acts import (
     acts_counted,
     acts_done,
     order_of_acts,
+    other_actions,
     postures,
     reasons_for_acts,
 )
-from reeltalk.questions.questions_of_scenes import how_long, looks_of_the_person, refusals, rooms_asked
 from reeltalk.questions.questions_of_things import (
     cleaning,
     first_and_last_things,

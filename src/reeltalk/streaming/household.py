@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.phrases import VERBS
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import AGENT, class_of, plain_name
 from reeltalk.inference.mini_pictures import fitted

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk import __version__
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
-from reeltalk.graph.rdf import parse, quads_of
+from reeltalk.graph.rdf import parse_rdf, quads_of
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.scenario import ActivityCard, ComposeSettings
 from reeltalk.graph.scenario_search import compose
 from reeltalk.graph.telling import initial_room, tell_scenario
@@ -326,7 +326,7 @@ def clip_graphs(
         if index + 1 < len(clips):
             node, following = f"<{INSTANCE}{clip.lower()}>", f"<{INSTANCE}{clips[index + 1].lower()}>"
             full += f"{node} <{ONTOLOGY}nextActivity> {following} .\n"
-        graphs.append(quads_of(curate_triples(parse(full, file=f"{clip}.nt")), name=clip))
+        graphs.append(quads_of(curate_triples(parse_rdf(full, file=f"{clip}.nt")), name=clip))
     return graphs
 
 

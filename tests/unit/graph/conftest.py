@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.source import read_graphs, read_initial_rooms, read_scenarios, scenario_graphs
+from reeltalk.graph.reading import read_graphs, read_initial_rooms, read_scenarios, scenario_graphs
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from sample_graphs import EX, LAMP, NAME, ONTOLOGY, event, line, placed, read
 
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.rdf import graph_name, ntriples, parse
+from reeltalk.graph.rdf import graph_name, ntriples, parse_rdf
+from reeltalk.graph.reading import read_activity
 
 
 def test_the_state_at_a_situation_is_the_latest_that_begins_by_then() -> None:
@@ -84,7 +84,7 @@ def test_every_format_reads_alike(samples: Path) -> None:
     text = path.read_text(encoding="utf-8")
     name = graph_name(path)
     graph = read_activity(text, file=path, name=name)
-    triples = parse(text, file=path)
+    triples = parse_rdf(text, file=path)
     for suffix, rdf_format in (("ttl", pyoxigraph.RdfFormat.TURTLE), ("rdf", pyoxigraph.RdfFormat.RDF_XML)):
         written = pyoxigraph.serialize(triples, format=rdf_format)
         assert written is not None

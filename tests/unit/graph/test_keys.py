@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from told_households import told
 
-from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.phrases import phrase
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
 from reeltalk.questions.keys import answer_key

@@ -13,7 +13,6 @@ from sample_videos import Numbered
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.grounding import ungrounded
 from reeltalk.graph.knowledge_graph import KnowledgeGraph, describe_query, named_queries
@@ -119,7 +118,7 @@ def test_the_query_command_prints_json(samples: Path, capsys: pytest.CaptureFixt
 def test_curating_the_released_graphs_changes_nothing(shared: Path) -> None:
     """They are curated already, so the rule that was read off them must keep every triple."""
     for name, where, text in list(graph_texts(shared / "data/vdact/kg_activity.zip"))[::10]:
-        triples = parse(text, file=where)
+        triples = parse_rdf(text, file=where)
         assert curate_triples(triples, timed=False) == triples, name
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, linked_checks
 from reeltalk.questions.keys import answer_key

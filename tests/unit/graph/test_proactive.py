@@ -9,12 +9,12 @@ from told_households import told
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.graph.vocabulary import plain_name
 from reeltalk.metrics.agree import agrees
 from reeltalk.questions.asking import stories as stories_of
-from reeltalk.questions.instructing import write_tasks
+from reeltalk.questions.asking import write_tasks
 from reeltalk.questions.proactive import ANY_OF, KINDS, LATEST_S, PASSING, proactive_forms, proactive_forms_of, tasks_of
 from reeltalk.questions.wording import SPLITS
 from reeltalk.schema.ids import VideoId

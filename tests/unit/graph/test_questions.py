@@ -11,8 +11,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
-from reeltalk.graph.source import graph_texts
+from reeltalk.graph.reading import graph_texts, read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.checking import Checker, checks
 from reeltalk.questions.questions import questions

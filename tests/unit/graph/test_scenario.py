@@ -16,7 +16,6 @@ from reeltalk.graph.activity import ActivityGraph, released_lengths
 from reeltalk.graph.reading import read_scenarios
 from reeltalk.graph.scenario import VIEWS, ActivityCard, ComposeSettings, activity_cards, check_scenarios
 from reeltalk.graph.scenario_search import Composed, apportion, compose
-from reeltalk.graph.source import read_scenarios
 from reeltalk.graph.statistics import GraphCounts, count_scenario, mean_counts
 
 ROOMS = ("kitchen", "bedroom", "bathroom")

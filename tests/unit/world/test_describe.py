@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.stage import curate
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story, StoryEvent
 from reeltalk.parallel import LocalExecutor
 from reeltalk.questions.asking import stories

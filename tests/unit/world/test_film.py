@@ -12,7 +12,6 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
-from reeltalk.graph.activity_reading import activity_of
 from reeltalk.graph.curation import curate_triples
 from reeltalk.graph.rdf import parse_rdf, short_triples
 from reeltalk.graph.reading import build_activity, read_graphs
@@ -88,7 +87,7 @@ def test_curating_full_graphs_keeps_a_twentieth() -> None:
     house = build_house(2)
     full, kept = [], []
     for name, category, steps in performed(2, list(activities())[::5]):
-        triples = parse(activity_triples(house, name, category, steps), file="full.nt")
+        triples = parse_rdf(activity_triples(house, name, category, steps), file="full.nt")
         released = list(short_triples(curate_triples(triples, timed=False)))
         full.append(count_triples(short_triples(triples)))
         kept.append(count_triples(released))

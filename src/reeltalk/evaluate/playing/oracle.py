@@ -15,7 +15,7 @@ from reeltalk.evaluate.playing.player import Pictures, Said, Seen
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.graph import phrases
 from reeltalk.graph.activity import ActivityGraph
-from reeltalk.graph.activity_reading import read_activity
+from reeltalk.graph.reading import read_activity
 from reeltalk.graph.story import Story
 from reeltalk.questions.asking import stories
 from reeltalk.questions.checking import Checker, checks, linked_checks

@@ -3,16 +3,24 @@
 A graph that contradicts itself or has dangling references is refused; the error names the line.
 """
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from reeltalk.errors import InputError
 from reeltalk.graph.activity import ActivityEvent, ActivityGraph, Placed, Shape
-from reeltalk.graph.rdf import Triple, parse, short_triples
+from reeltalk.graph.rdf import SUFFIXES, Triple, graph_name, parse_rdf, short_triples
 from reeltalk.graph.vocabulary import HOLDING, SPATIAL
+from reeltalk.progress import CountProgress
+from reeltalk.schema.media import Clip
+from reeltalk.store.archives import is_zip, read_zip
+from reeltalk.store.benchmark import GRAPHS, Benchmark
+from reeltalk.store.documents import parse, read_json, read_text
+from reeltalk.store.foreign import visible_files
+from reeltalk.store.manifest import MANIFEST
 
 _VERSION = re.compile(r"(?:shape_)?state(\d+)_(.+)")
 _EVENT = re.compile(r"event(\d+)_(.+)")
