@@ -24,16 +24,14 @@ import openai
 from numpy.typing import NDArray
 
 from chat_server import ChatServer
-from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
-from reeltalk.evaluate.opening import Asking, served
+from reeltalk.evaluate.models import ModelConfig, create_model
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.play import NoScreening, play
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.evaluate.stage import Judging, Played
+from reeltalk.evaluate.settings import FramePolicy, FrameSettings, PlaySettings
+from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Budget, Endpoint, ReplyStore
 from reeltalk.llm.model import Message
@@ -138,7 +136,7 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._player, name)
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         if not seen.step.turn_index:
             self.last_began_s = time.monotonic()
         return await self._player.answer(seen, pictures)
@@ -179,10 +177,10 @@ def through_reeltalk(load: Load, folder: Path, endpoint: Endpoint, begin: Callab
     def once(scripts: list[Script], run: Path) -> float:
         with RunFolder(run, {}) as made, ReplyStore(made.replies) as store:
             frames = frames_of(load, folder) if load.policy != "none" else None
-            asking = Asking(endpoint, connections=load.connections)
-            model = served("bench", asking, store, Budget(), frames.jpeg if frames else None)
+            asking = ModelConfig(endpoint, connections=load.connections)
+            model = create_model("bench", asking, store, Budget(), frames.jpeg if frames else None)
             player = Watched(ChatPlayer(model, PROMPT))
-            stage = Played(made.logs, Judging(JudgeSettings()), None, at_a_time=load.connections)
+            stage = EvaluationRunner(made.logs, JudgingSetup(JudgeSettings()), None, at_a_time=load.connections)
             settings = PlaySettings(frames=load.settings)
             evaluation = stage.run(scripts, player, settings, frames, logged=model.model)
         turns = sum(len(script.steps) for script in scripts)
@@ -208,12 +206,12 @@ class Writing:
         self._chat = ChatPlayer(self, PROMPT)  # type: ignore[arg-type]
         self.asked: list[list[Message]] = []
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         messages = self._chat.conversation(seen)
         self.asked.append(
             [Message(m.role, m.text, tuple([await pictures.jpeg(i) for i in m.images])) for m in messages]
         )
-        return Said(seen.step.turn.references[0])
+        return Response(seen.step.turn.references[0])
 
 
 async def conversations(load: Load, folder: Path) -> list[list[list[Message]]]:
@@ -222,8 +220,8 @@ async def conversations(load: Load, folder: Path) -> list[list[list[Message]]]:
     settings = PlaySettings(frames=load.settings)
     for script in scripts_of(load):
         player = Writing()
-        screening: Any = await frames_of(load, folder).open(script) if load.policy != "none" else NoScreening()
-        async for _ in play(script, player, screening, screening, settings):
+        screening: Any = await frames_of(load, folder).open(script) if load.policy != "none" else NoFrameSource()
+        async for _ in play_script(script, player, screening, screening, settings):
             pass
         found.append(player.asked)
     return found

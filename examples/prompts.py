@@ -8,16 +8,16 @@ from pathlib import Path
 
 from reeltalk import Run
 from reeltalk.stages import JudgeModelSettings, JudgeSettings, judge
-from reeltalk.stages.prompt_folders import export, listed
+from reeltalk.stages.prompt_folders import export_prompts, list_prompts
 
 
 def main(run: str, folder: str, out: str, model: str, base_url: str) -> None:
     """Judge by LAVE, asked in words of your own; the signature says that they are yours."""
     prompts = Path(folder)
-    export(prompts, ["judge/lave"])
+    export_prompts(prompts, ["judge/lave"])
     for file in prompts.rglob("lave*.md"):
         file.write_text(file.read_text(encoding="utf-8") + "\nThe video shows a household.\n", encoding="utf-8")
-    print(*(one.line for one in listed(prompts) if one.own), sep="\n")
+    print(*(one.line for one in list_prompts(prompts) if one.own), sep="\n")
     done = judge(
         Run.open(run),
         out=out,

@@ -6,18 +6,17 @@ python examples/stream.py kitchen.mp4 mini
 import sys
 from pathlib import Path
 
-from reeltalk.evaluate.opened_mini import bounded, opened_mini
-from reeltalk.evaluate.talking.address import video_address
-from reeltalk.evaluate.talking.watching import Watching
+from reeltalk.evaluate.chat.playback import Playback, video_address
+from reeltalk.evaluate.models import bounded_memory, create_mini
 
 ASK_EVERY_S = 20.0
 
 
 def main(video: str, model: str = "mini") -> None:
     """Ask every twenty seconds of the video what happens; memory stays bounded."""
-    stream = opened_mini(model, policy=bounded(None), max_words=12).stream()
+    stream = create_mini(model, policy=bounded_memory(None), max_words=12).stream()
     due_s = ASK_EVERY_S
-    with Watching(video_address(video), fps=1.0, speed=0, longest_side_px=320) as watching:
+    with Playback(video_address(video), fps=1.0, speed=0, longest_side_px=320) as watching:
         while not watching.ended:
             frame = watching.upcoming(wait_s=1.0)
             if frame is None or not watching.take(frame):

@@ -31,10 +31,9 @@ def count_modules(argv: list[str]) -> tuple[list[str], int]:
             return
         if code.co_name in NOT_ENTERED:
             return
-        # A class body runs like a function when its module is imported.
-        if {"__module__", "__qualname__"} <= set(code.co_names):
-            return
-        entered.setdefault(_name(code.co_filename))
+        name = _name(code.co_filename)
+        if name not in entered and not _is_import(frame):
+            entered[name] = None
 
     sys.argv = ["reeltalk", *argv]
     threading.setprofile(see)
@@ -48,6 +47,19 @@ def count_modules(argv: list[str]) -> tuple[list[str], int]:
         sys.setprofile(None)
         threading.setprofile(None)
     return list(entered), done
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Whether a call only makes a module: its constants, its classes, and what these call."""
+    caller: FrameType | None = frame
+    while caller is not None:
+        code = caller.f_code
+        if SOURCE in code.co_filename:
+            # A class body runs like a function when its module is imported.
+            if code.co_name == "<module>" or {"__module__", "__qualname__"} <= set(code.co_names):
+                return True
+        caller = caller.f_back
+    return False
 
 
 def _name(path: str) -> str:

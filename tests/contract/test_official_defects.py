@@ -22,11 +22,10 @@ from reeltalk.construct.writers import ChainJudgement
 from reeltalk.curate.stage import clips_of, clips_of_script
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets
-from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.player import Past, Seen, ShownFrame
-from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.playing.play import HistoryTurn, ShownFrame, TurnInput
+from reeltalk.evaluate.playing.script import Step, make_scripts
+from reeltalk.evaluate.settings import FrameSettings, PlaySettings
 from reeltalk.formats import mt_video_bench, vdact
 from reeltalk.formats.mt_video_bench_layout import event_of
 from reeltalk.judge.checklist import ChecklistJudge, official_replies, self_check
@@ -406,8 +405,8 @@ def test_defect_11_the_quality_script_and_the_averaging_are_missing() -> None:
 def conversation() -> list[Message]:
     frames = tuple(ShownFrame(float(second), f"frame {second}".encode()) for second in range(3))
     step = Step("dialogue", "d", 1, Turn(question="And what is in it?"), None)
-    past = (Past("What does she hold?", "A cup."),)
-    seen = Seen("And what is in it?", past, frames, (), None, (), step, "v")
+    past = (HistoryTurn("What does she hold?", "A cup."),)
+    seen = TurnInput("And what is in it?", past, frames, (), None, (), step, "v")
     return ChatPlayer(Scripted("Tea."), answer_prompt("mt-video-bench")).conversation(seen)
 
 
@@ -451,9 +450,9 @@ def test_defect_15_defaults_that_skip_everything_and_flags_that_are_always_true(
         id=DialogueId("d"), video_id=VideoId("v"), task="summary", turns=(Turn(question="Q?", references=("A.",)),)
     )
     content = Content(videos=[Video(id=VideoId("v"))], dialogues=[dialogue])
-    assert len(scripts(content, Choice())) == 1
+    assert len(make_scripts(content, PlaySettings())) == 1
     with pytest.raises(SettingError, match="no dialogue has task 'sumary'"):
-        scripts(content, Choice(tasks=("sumary",)))
+        make_scripts(content, PlaySettings(tasks=("sumary",)))
     evaluate = ["evaluate", "bench", "--model", "m", "--out", "run"]
     for flag, meant in (("--subtitles", True), ("--no-subtitles", False), ("--subtitles=False", False)):
         _, bound, _ = app.parse_args([*evaluate, flag], exit_on_error=False, print_error=False)

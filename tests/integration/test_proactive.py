@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scripted_server import Body, count_images, serve
 
 from reeltalk.cli import run
-from reeltalk.evaluate.playing.at_hand import media_of
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.proactive.scoring import score
-from reeltalk.evaluate.proactive.settings import ProactiveSettings
-from reeltalk.evaluate.proactive.stage import chosen_tasks
-from reeltalk.evaluate.proactive.stage import run as play_tasks
-from reeltalk.evaluate.proactive.watching import StreamWatcher
+from reeltalk.evaluate.playing.script import media_of
+from reeltalk.evaluate.proactive.scoring import score_sessions
+from reeltalk.evaluate.proactive.stage import choose_tasks, play_tasks
+from reeltalk.evaluate.proactive.watchers import StreamWatcher
+from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import Spoken
 from reeltalk.schema.stream import ProactiveTask
 from reeltalk.store.benchmark import Benchmark
@@ -129,7 +128,7 @@ class Knowing:
 
 def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path, full: bool) -> None:
     benchmark = Benchmark.open(filmed)
-    tasks = chosen_tasks(benchmark, split="all" if full else "test")
+    tasks = choose_tasks(benchmark, split="all" if full else "test")
     settings = ProactiveSettings(fps=2, longest_side_px=64)
     server = FrameServer(media_of(benchmark, benchmark.content()), settings.frames, tmp_path / "frames")
     with EventLog(tmp_path / "events.jsonl") as log:
@@ -137,7 +136,7 @@ def test_an_oracle_is_right_and_in_time(filmed: Path, tmp_path: Path, full: bool
         done = play_tasks(tasks, watcher, server, log)
     assert (done.played, done.failed) == (len(tasks), 0)
     assert done.replies == sum(len(task.moments) for task in tasks)
-    scores = score(read_event_log(tmp_path / "events.jsonl", {t.id: t for t in tasks}), tasks)
+    scores = score_sessions(read_event_log(tmp_path / "events.jsonl", {t.id: t for t in tasks}), tasks)
     found = {row.metric: row.value for row in scores.summary}
     assert found["missed"] == 0
     assert found["false_alarms_per_hour"] == 0

@@ -11,8 +11,7 @@ from reeltalk.construct.graph_writer import GraphWriter
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
-from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.settings import FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.parallel import LocalExecutor

@@ -17,11 +17,16 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from reeltalk.benchmarks.walkthrough import Steps, construction_summary, curation_summary, played, write_site
+from reeltalk.benchmarks.walkthrough import (
+    Steps,
+    construction_summary,
+    curation_summary,
+    evaluate_or_resume,
+    write_site,
+)
 from reeltalk.construct.settings import ConstructSettings
 from reeltalk.curate.settings import CurateSettings
-from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.settings import FrameSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.pages.cover import Cover, Part
 from reeltalk.pages.looking import looking_of, without_controls, worth_interval
@@ -138,15 +143,13 @@ def build(out: Path, household: Household = SMALL, *, tell: Tell, progress: Prog
         for model in household.players:
             name = f"{model.removeprefix('baseline:')}-{play.mode}"
             at = steps.begin(f"play to {name.replace('-', ' in mode ')}, and judge")
-            run = played(
-                benchmark,
-                out / "runs" / name,
+            config = RunConfig(
                 model=model,
                 play=play,
                 judging=household.judging,
                 controls=household.controls.get(model, ()) if play.mode in household.controlled else (),
-                progress=at,
             )
+            run = evaluate_or_resume(benchmark, out / "runs" / name, config, progress=at)
             steps.say(run_summary(run))
             groups.setdefault(play.mode, []).append(run)
 

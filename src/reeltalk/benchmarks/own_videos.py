@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import Final, Literal
 
 from reeltalk.analysis.columns import title_of
-from reeltalk.benchmarks.walkthrough import Steps, construction_summary, curation_summary, played, write_site
+from reeltalk.benchmarks.walkthrough import (
+    Steps,
+    construction_summary,
+    curation_summary,
+    evaluate_or_resume,
+    write_site,
+)
 from reeltalk.construct.settings import AskSettings, ConstructSettings
 from reeltalk.curate.filters import broken_bounds
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
+from reeltalk.evaluate.settings import FrameSettings, LimitSettings, ModelSettings, PlaySettings, RunConfig
 from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
 from reeltalk.llm import Endpoint
 from reeltalk.llm.preflight import preflight
@@ -216,17 +221,15 @@ def build(videos: Sequence[Path], out: Path, asked: Asked, *, tell: Tell, progre
         for model in group.players:
             name = f"{model.removeprefix('baseline:').replace('/', '-')}-{group.name}"
             at = steps.begin(f"play to {model} in group {group.name}, and judge")
-            run = played(
-                benchmark,
-                out / "runs" / name,
+            config = RunConfig(
                 model=model,
                 play=group.play,
                 judging=asked.judging,
                 asking=asked.answering,
                 judge_model=asked.judge_model,
                 limits=asked.limits,
-                progress=at,
             )
+            run = evaluate_or_resume(benchmark, out / "runs" / name, config, progress=at)
             groups.setdefault(group.name, []).append(run)
 
     at = steps.begin("write the report")

@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
-from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.evaluate.settings import RunConfig
+from reeltalk.evaluate.signing import run_request
 from reeltalk.pages.cover import Cover, write_cover
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.progress import Progress, Tell
 from reeltalk.schema.dialogue import Dialogue, QAChain
-from reeltalk.schema.runs import Control
 from reeltalk.stages import evaluate, report
-from reeltalk.stages.finishing import report_of, with_controls
-from reeltalk.stages.prompt_folders import judging_request
+from reeltalk.stages.run import add_controls, report_of
 from reeltalk.store.atomic import write_bytes, writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.documents import read_json
@@ -61,51 +59,24 @@ class Steps:
         self._tell(f"  {line}")
 
 
-def played(
-    benchmark: Benchmark,
-    out: Path,
-    *,
-    model: str,
-    play: PlaySettings,
-    judging: JudgeSettings,
-    progress: Progress,
-    controls: Sequence[Control] = (),
-    asking: ModelSettings | None = None,
-    judge_model: JudgeModelSettings | None = None,
-    limits: LimitSettings | None = None,
-) -> Run:
-    """A run: the one that is there where it is whole and of these settings, else played, or gone on with.
+def evaluate_or_resume(benchmark: Benchmark, out: Path, config: RunConfig, *, progress: Progress) -> Run:
+    """Make a run; one that is whole and has the same settings is taken as it is, and an unfinished one goes on.
+
+    Args:
+        benchmark: The benchmark that is played.
+        out: Folder of the run. A run with other settings is replaced.
+        config: Settings of the run.
+        progress: Called after each turn.
 
     Raises:
         ReeltalkError: As `reeltalk.stages.evaluate`.
     """
-    asking, judge_model = asking or ModelSettings(), judge_model or JudgeModelSettings()
-    wanted = {
-        "benchmark": benchmark.manifest.content_hash,
-        "model": model,
-        "play": play.model_dump(mode="json"),
-        "judging": judging_request(judging),
-        "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
-        "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
-    }
     before = read_json(out / REQUEST) if (out / REQUEST).is_file() else {}
-    is_same = isinstance(before, dict) and all(before.get(name) == value for name, value in wanted.items())
-    if is_same and (out / INFO).is_file() and set(controls) <= set((run := read_run(out)).controls()):
-        if not with_controls(report_of(run)).can_retry:
+    is_same = bool(before == run_request(config, benchmark.manifest.content_hash, None))
+    if is_same and (out / INFO).is_file() and set(config.controls) <= set((run := read_run(out)).controls()):
+        if not add_controls(report_of(run)).can_retry:
             return run
-    return evaluate(
-        benchmark,
-        model=model,
-        out=out,
-        play=play,
-        judging=judging,
-        asking=asking,
-        judge_model=judge_model,
-        limits=limits,
-        controls=controls,
-        overwrite=bool(before) and not is_same,
-        progress=progress,
-    ).run
+    return evaluate(benchmark, config, out=out, overwrite=bool(before) and not is_same, progress=progress).run
 
 
 def write_site(

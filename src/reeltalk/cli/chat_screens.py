@@ -15,8 +15,8 @@ from reeltalk.cli.line_editor import LineEditor
 from reeltalk.cli.terminal import say
 
 if TYPE_CHECKING:
-    from reeltalk.evaluate.talking.conversation import Status
-    from reeltalk.evaluate.talking.lines import TypedLines
+    from reeltalk.evaluate.chat.conversation import Status
+    from reeltalk.evaluate.chat.lines import TypedLines
 
 PROMPT: Final = "> "
 LOOK_S: Final = 0.25
@@ -164,11 +164,11 @@ def clock(at_s: float) -> str:
 
 def told_status(status: "Status") -> str:
     """A status as one line."""
-    from reeltalk.evaluate.talking.conversation import told_bytes
+    from reeltalk.evaluate.chat.conversation import format_bytes
 
     frames = f"{status.frames:,} frame{'' if status.frames == 1 else 's'} seen"
     dropped = f" ({status.dropped:,} dropped)" if status.dropped else ""
-    return f"{clock(status.at_s)}  {status.doing}  {frames}{dropped}  memory {told_bytes(status.memory_bytes)}"
+    return f"{clock(status.at_s)}  {status.doing}  {frames}{dropped}  memory {format_bytes(status.memory_bytes)}"
 
 
 def shown(text: str) -> str:

@@ -16,8 +16,8 @@ from reeltalk.schema.settings import Count
 
 if TYPE_CHECKING:
     from reeltalk.cli.chat_screens import TerminalScreen
-    from reeltalk.evaluate.talking.conversation import Conversation
-    from reeltalk.evaluate.talking.lines import TypedLines
+    from reeltalk.evaluate.chat.conversation import Conversation
+    from reeltalk.evaluate.chat.lines import TypedLines
 
 MOST_FPS: Final = 60.0
 MOST_SPEED: Final = 100.0
@@ -77,16 +77,13 @@ def chat(
         Replace the log that is there.
     """
     from reeltalk.cli.chat_screens import PlainScreen, is_terminal
-    from reeltalk.evaluate.opening import check_player
+    from reeltalk.evaluate.chat.conversation import Conversation, ConversationLog, TalkSettings
+    from reeltalk.evaluate.chat.lines import ScriptedLines, TypedLines
+    from reeltalk.evaluate.chat.playback import Playback, video_address
+    from reeltalk.evaluate.chat.stream_models import create_stream_model
+    from reeltalk.evaluate.models import ModelConfig, check_player
     from reeltalk.evaluate.playing.chat import answer_prompt
-    from reeltalk.evaluate.talking.address import video_address
-    from reeltalk.evaluate.talking.conversation import Conversation, TalkSettings
-    from reeltalk.evaluate.talking.event_log import EventLog
-    from reeltalk.evaluate.talking.lines import ScriptedLines, TypedLines
-    from reeltalk.evaluate.talking.opened import opened_streaming_model
-    from reeltalk.evaluate.talking.watching import Watching
     from reeltalk.llm import Budget
-    from reeltalk.stages.asking import endpoint_of
 
     _check(fps=fps, speed=speed, threshold=threshold, until=until)
     check_player(model, answering)
@@ -102,17 +99,17 @@ def chat(
     else:
         lines = ScriptedLines(piped)
     settings = TalkSettings(threshold, pause_to_answer, until, stay=interactive)
-    kept = EventLog(log, overwrite=overwrite)
+    kept = ConversationLog(log, overwrite=overwrite)
     with (
-        opened_streaming_model(
+        create_stream_model(
             model,
-            endpoint_of(answering, limits),
+            ModelConfig.for_answers(answering, limits),
             budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
             replies=limits.replies,
             prompt=answer_prompt(prompt).text,
             memory_frames=memory_frames,
         ) as opened,
-        Watching(address, fps=fps, speed=speed, longest_side_px=longest_side) as watching,
+        Playback(address, fps=fps, speed=speed, longest_side_px=longest_side) as watching,
         kept as events,
     ):
         if isinstance(lines, TypedLines) and interactive:

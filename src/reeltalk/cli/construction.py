@@ -144,12 +144,12 @@ def _write_rubrics(benchmark: Path, writer: str, settings: ConstructSettings, as
         found = write_rubrics(opened, lambda turn, _: graph_rubric(turn), writer=writer)
     else:
         from reeltalk.construct.prompting import PromptedModel, construction_prompts, prompts
+        from reeltalk.stages.constructing import open_models
         from reeltalk.stages.prompt_folders import check_folder
-        from reeltalk.stages.writing_models import opened_models
 
         check_folder(asking.prompts, construction_prompts(language))
         own = prompts(language, asking.prompts)
-        with opened_models(opened, writer, asking, tell=say) as models:
+        with open_models(opened, writer, asking, tell=say) as models:
             model = PromptedModel(models.open(writer, sees_images=False), language, own)
 
             def write(turn: "Turn", history: "Sequence[Turn]") -> "TurnRubric | Unwritten | None":

@@ -22,7 +22,8 @@ from reeltalk.cli.evaluation_options import (
 from reeltalk.cli.options import DELETE_REPLIES, HOW, OUT, OVERWRITE, PLAN
 from reeltalk.cli.terminal import Bar, print_run, say
 from reeltalk.errors import SettingError
-from reeltalk.schema.settings import check_counts
+from reeltalk.evaluate.settings import RunConfig
+from reeltalk.schema.settings import check_counts, settings_of
 
 
 def evaluate(
@@ -98,54 +99,41 @@ def evaluate(
     delete_replies
         With --overwrite, delete these replies, so that all is asked anew.
     """
-    if plan:
-        return _plan(
-            benchmark,
-            model=model,
-            preset=preset,
-            limit=limit,
-            answers_format=answers_format,
-            skip_missing=skip_missing,
-            controls=controls,
-            latency_s=latency_s,
-            judge_latency_s=judge_latency_s,
-            playing=playing,
-            judging=judging,
-            answering=answering,
-            judge_model=judge_model,
-            limits=limits,
-        )
-    if latency_s is not None or judge_latency_s is not None:
-        raise SettingError("--latency-s and --judge-latency-s are for --plan")
-    if out is None:
-        raise SettingError("evaluate needs --out, the folder of the run")
     from reeltalk.benchmarks import PRESETS
     from reeltalk.stages.evaluating import evaluate as run_stage
     from reeltalk.store.benchmark import Benchmark
 
     check_counts(limit=limit, workers=workers, processes=processes)
     design = PRESETS[preset] if preset is not None else None
-    play = playing.settings(design.play if design else None)
-    judge = judging.settings(design.judging if design else None, seed=playing.seed)
+    config = settings_of(
+        RunConfig,
+        model=model,
+        preset=design,
+        play=playing.settings(design.play if design else None),
+        judging=judging.settings(design.judging if design else None, seed=playing.seed),
+        asking=answering,
+        judge_model=judge_model,
+        limits=limits,
+        limit=limit,
+        answers_format=answers_format,
+        skip_missing=skip_missing,
+        workers=workers,
+        processes=processes,
+        controls=controls_named(controls),
+    )
+    if plan:
+        return _plan(benchmark, config, latency_s=latency_s, judge_latency_s=judge_latency_s)
+    if latency_s is not None or judge_latency_s is not None:
+        raise SettingError("--latency-s and --judge-latency-s are for --plan")
+    if out is None:
+        raise SettingError("evaluate needs --out, the folder of the run")
     opened = Benchmark.open(benchmark)
     with Bar() as bar:
         done = run_stage(
             opened,
-            model=model,
+            config,
             out=out,
-            preset=design,
-            play=play,
-            judging=judge,
-            asking=answering,
-            judge_model=judge_model,
-            limits=limits,
-            limit=limit,
             train=Benchmark.open(train) if train else None,
-            answers_format=answers_format,
-            skip_missing=skip_missing,
-            workers=workers,
-            processes=processes,
-            controls=controls_named(controls),
             overwrite=overwrite,
             delete_replies=delete_replies,
             progress=bar.show,
@@ -154,56 +142,24 @@ def evaluate(
     return print_run(done)
 
 
-def _plan(
-    benchmark: Path,
-    *,
-    model: str,
-    preset: PRESET_NAMES | None,
-    limit: int | None,
-    answers_format: str | None,
-    skip_missing: bool,
-    controls: tuple[str, ...],
-    latency_s: float | None,
-    judge_latency_s: float | None,
-    playing: Playing,
-    judging: JudgingOptions,
-    answering: Answering,
-    judge_model: JudgeModel,
-    limits: Limits,
-) -> int:
-    from reeltalk.benchmarks import PRESETS
-    from reeltalk.evaluate.forecast import lines
+def _plan(benchmark: Path, config: RunConfig, *, latency_s: float | None, judge_latency_s: float | None) -> int:
+    from reeltalk.evaluate.dry_run import forecast_lines
     from reeltalk.llm.budget import prices_of
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.store.benchmark import Benchmark
 
-    check_counts(limit=limit)
-    design = PRESETS[preset] if preset is not None else None
-    play = playing.settings(design.play if design else None)
-    judge = judging.settings(design.judging if design else None, seed=playing.seed)
-    prices = prices_of(answering.price_in, answering.price_out, "--price")
+    asking, judge_model = config.asking, config.judge_model
+    prices = prices_of(asking.price_in, asking.price_out, "--price")
     judge_prices = prices_of(judge_model.judge_price_in, judge_model.judge_price_out, "--judge-price")
-    found = plan_evaluation(
-        Benchmark.open(benchmark),
-        model=model,
-        play=play,
-        judging=judge,
-        asking=answering,
-        judge_model=judge_model,
-        limit=limit,
-        answers_format=answers_format,
-        skip_missing=skip_missing,
-        controls=controls_named(controls),
-        tell=say,
-    )
-    for line in lines(
+    found = plan_evaluation(Benchmark.open(benchmark), config, tell=say)
+    for line in forecast_lines(
         found,
         prices=prices,
         judge_prices=judge_prices,
-        connections=limits.connections,
+        connections=config.limits.connections,
         latency_s=latency_s,
         judge_latency_s=judge_latency_s,
-        image_tokens=answering.image_tokens,
+        image_tokens=asking.image_tokens,
     ):
         print(line)
     return 0

@@ -86,7 +86,7 @@ class PlayOptions(BaseModel):
             given["history"] = "none"
         if given.get("mode") == "streaming" and "units" not in given:
             given["units"] = ()
-        from reeltalk.evaluate.frame_settings import FrameSettings
+        from reeltalk.evaluate.settings import FrameSettings
 
         made: PlaySettings = settings_of(PlaySettings, **(own | given), frames=settings_of(FrameSettings, **frames))
         return made

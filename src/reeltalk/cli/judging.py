@@ -106,7 +106,7 @@ def _attack(
     *,
     overwrite: bool,
 ) -> int:
-    from reeltalk.stages.attacking import attack as run_stage
+    from reeltalk.stages.calibrating import attack as run_stage
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.documents import write_json
 

@@ -10,7 +10,7 @@ from reeltalk.cli.evaluation_options import ANSWERING, LIMITS, Answering, Limits
 from reeltalk.cli.options import FRAMES, OUT, OVERWRITE, SELECT
 from reeltalk.cli.terminal import Bar, refuse_existing, say
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.proactive.settings import ProactiveSettings
+from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.schema.settings import check_counts, settings_of
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ def run(
         )
     if thresholds != THRESHOLDS:
         raise SettingError("--thresholds are for --tune")
-    from reeltalk.evaluate.opening import check_player
-    from reeltalk.evaluate.proactive.opening import check_rule, opened_watcher
-    from reeltalk.evaluate.proactive.stage import run as play_tasks
+    from reeltalk.evaluate.models import ModelConfig, check_player
+    from reeltalk.evaluate.proactive.stage import play_tasks
     from reeltalk.evaluate.proactive.tuning import read_tuned
+    from reeltalk.evaluate.proactive.watchers import check_rule, create_watcher
     from reeltalk.evaluate.run_folder import RunFolder
-    from reeltalk.stages.asking import asking_within, endpoint_of
+    from reeltalk.stages.run import open_replies
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import EventLog
 
@@ -146,13 +146,13 @@ def run(
     with (
         RunFolder(out, request, overwrite=overwrite) as folder,
         Bar() as bar,
-        asking_within(folder, limits) as (store, budget),
+        open_replies(folder, limits) as (store, budget),
     ):
         server = _server(opened, tasks, settings, folder)
-        watcher = opened_watcher(
+        watcher = create_watcher(
             model,
             settings,
-            asking=endpoint_of(answering, limits),
+            asking=ModelConfig.for_answers(answering, limits),
             store=store,
             budget=budget,
             picture=server.jpeg,
@@ -194,9 +194,9 @@ def _tune(
     limit: int | None,
     overwrite: bool,
 ) -> int:
-    from reeltalk.evaluate.proactive.opening import streaming_model
     from reeltalk.evaluate.proactive.tuning import MEASURE, TUNED, Tuning
     from reeltalk.evaluate.proactive.tuning import tune as pick
+    from reeltalk.evaluate.proactive.watchers import streaming_model
     from reeltalk.evaluate.run_folder import RunFolder
     from reeltalk.store.benchmark import Benchmark
 
@@ -268,8 +268,7 @@ def score(
     overwrite
         Replace the file that is there.
     """
-    from reeltalk.evaluate.proactive.scoring import score as compute
-    from reeltalk.evaluate.proactive.table import rendered, written
+    from reeltalk.evaluate.proactive.scoring import score_sessions, scores_json, scores_table
     from reeltalk.store.atomic import write_bytes
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.event_log import read_event_log
@@ -283,10 +282,10 @@ def score(
     known = {task.id: task for task in opened.read(PROACTIVE)}
     files = [path / EVENTS if path.is_dir() else path for path in logs]
     sessions = [session for path in files for session in read_event_log(path, known)]
-    scores = compute(sessions, tasks)
-    print(rendered(scores))
+    scores = score_sessions(sessions, tasks)
+    print(scores_table(scores))
     if out is not None:
-        write_bytes(out, written(scores))
+        write_bytes(out, scores_json(scores))
     return _unscored(scores, len(tasks))
 
 
@@ -326,17 +325,17 @@ def _signed(settings: ProactiveSettings) -> tuple[tuple[str, str], ...]:
 
 
 def _tasks(benchmark: "Benchmark", split: str | None, kinds: str, limit: int | None) -> "list[ProactiveTask]":
-    from reeltalk.evaluate.proactive.stage import chosen_tasks
+    from reeltalk.evaluate.proactive.stage import choose_tasks
 
     check_counts(limit=limit)
-    return chosen_tasks(benchmark, split=split, kinds=_names(kinds), limit=limit)
+    return choose_tasks(benchmark, split=split, kinds=_names(kinds), limit=limit)
 
 
 def _server(
     benchmark: "Benchmark", tasks: "Sequence[ProactiveTask]", settings: ProactiveSettings, folder: "RunFolder"
 ) -> "FrameServer":
-    from reeltalk.evaluate.playing.at_hand import media_of
     from reeltalk.evaluate.playing.frames import FrameServer
+    from reeltalk.evaluate.playing.script import media_of
 
     media = media_of(benchmark, benchmark.content())
     missing = sorted({str(task.video_id) for task in tasks if media(task.video_id) is None})

@@ -46,7 +46,7 @@ def prompts(
     if source is not None and clone is not None:
         if out is None or names or prompts is not None:
             raise SettingError("--from takes --clone and --out only")
-        adopted = prompt_folders.adopt(source, clone, out)
+        adopted = prompt_folders.adopt_prompts(source, clone, out)
         for name, file in adopted.items():
             print(f"{name}: from {file}")
         print(f"{len(adopted):,} prompts: {out}")
@@ -54,13 +54,13 @@ def prompts(
     if out is not None:
         if prompts is not None:
             raise SettingError("--prompts lists a folder; leave it out to write one with --out")
-        print(f"{prompt_folders.export(out, names):,} prompts: {out}")
+        print(f"{prompt_folders.export_prompts(out, names):,} prompts: {out}")
         return 0
     if names:
         if len(names) > 1 or prompts is not None:
             raise SettingError("name one prompt to show it, or give --out FOLDER to write several")
         print(prompt_folders.prompt_file(names[0]).rstrip("\n"))
         return 0
-    for one in prompt_folders.listed(prompts):
+    for one in prompt_folders.list_prompts(prompts):
         print(one.line)
     return 0

@@ -80,7 +80,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     accept
         Take files that were edited by hand as they are now. Content with errors and releases are refused.
     """
-    from reeltalk.stages.layouts import told_counts
+    from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.failures import check_run
     from reeltalk.store.runs import INFO
@@ -103,7 +103,7 @@ def validate(benchmark: Path, /, *, limit: int = 50, accept: Annotated[bool, ACC
     if len(findings) > limit:
         print(f"… and {len(findings) - limit:,} more; --limit shows them")
     errors = sum(finding.severity == "error" for finding in findings)
-    print(f"{benchmark}: {told_counts(opened.manifest)}; {errors:,} errors, {len(findings) - errors:,} warnings")
+    print(f"{benchmark}: {describe_counts(opened.manifest)}; {errors:,} errors, {len(findings) - errors:,} warnings")
     return 1 if errors else 0
 
 
@@ -123,13 +123,13 @@ def freeze(benchmark: Path, release: Path, /, *, version: str, title: str | None
     title
         Title of the card; the benchmark's name by default.
     """
-    from reeltalk.stages.layouts import told_counts
+    from reeltalk.stages.layouts import describe_counts
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.release import CARD
     from reeltalk.store.release import freeze as write_release
 
     frozen = write_release(Benchmark.open(benchmark), release, version=version, title=title)
-    print(f"release {version} of {told_counts(frozen.manifest)}: {release / CARD}")
+    print(f"release {version} of {describe_counts(frozen.manifest)}: {release / CARD}")
     return 0
 
 
@@ -226,15 +226,19 @@ def export(
 
 def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: HarnessOptions, *, lies_at: Path) -> None:
     """Write a benchmark as a task into an empty folder that will be at `lies_at`, and print what was written."""
-    from reeltalk.evaluate.harnesses.asked import asked_turns
-    from reeltalk.evaluate.harnesses.films import write_films
     from reeltalk.evaluate.harnesses.lmms_eval import write_lmms_eval
-    from reeltalk.evaluate.harnesses.task import HarnessTask, signature_of, task_name, title_of
+    from reeltalk.evaluate.harnesses.task import (
+        HarnessTask,
+        list_asked_turns,
+        task_name,
+        task_signature,
+        task_title,
+        write_videos,
+    )
     from reeltalk.evaluate.harnesses.vlmevalkit import write_vlmevalkit
-    from reeltalk.evaluate.playing.at_hand import media_of
     from reeltalk.evaluate.playing.chat import answer_prompt
-    from reeltalk.evaluate.playing.modes import Choice, scripts
-    from reeltalk.evaluate.playing.subtitles import lines_spoken
+    from reeltalk.evaluate.playing.script import make_scripts, media_of
+    from reeltalk.evaluate.playing.subtitles import spoken_lines
     from reeltalk.evaluate.settings import PlaySettings
     from reeltalk.store.benchmark import Benchmark
 
@@ -249,24 +253,24 @@ def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: Ha
         history="none" if options.mode == "single" else "golden",
         subtitles=options.subtitles,
     )
-    choice = Choice(mode=play.mode, split=play.split, tasks=play.tasks, limit=options.limit)
-    turns = asked_turns(scripts(content, choice), play, subtitles=lines_spoken(content) if play.subtitles else None)
+    chosen = make_scripts(content, play, limit=options.limit)
+    turns = list_asked_turns(chosen, play, subtitles=spoken_lines(content) if play.subtitles else None)
     films = None
     if not options.no_videos:
         videos = {str(video.id): video for video in content.videos}
         with Bar() as bar:
-            films = write_films(turns, videos, media_of(opened, content), folder, progress=bar.show)
+            films = write_videos(turns, videos, media_of(opened, content), folder, progress=bar.show)
     task = HarnessTask(
         name=name,
-        title=title_of(opened.manifest.name),
+        title=task_title(opened.manifest.name),
         turns=turns,
         films=films,
-        signature=signature_of(
-            f"{title_of(opened.manifest.name)}.{play.mode}",
+        signature=task_signature(
+            f"{task_title(opened.manifest.name)}.{play.mode}",
             opened.manifest.content_hash,
             (
                 ("mode", play.mode),
-                ("history", play.told),
+                ("history", play.shown_history),
                 ("prompt", answer_prompt(play.prompt, play.answer_style).signature),
                 ("subtitles", "yes" if play.subtitles else "no"),
                 ("videos", "none" if films is None else "until-asked"),
@@ -278,7 +282,7 @@ def _write_harness_task(harness: str, benchmark: Path, folder: Path, options: Ha
     else:
         write_vlmevalkit(task, folder)
     told = len({turn.turn.video_id for turn in turns})
-    print(f"task {name}: {len(turns):,} turns about {told:,} videos, history {play.told}")
+    print(f"task {name}: {len(turns):,} turns about {told:,} videos, history {play.shown_history}")
     if films is not None:
         print(
             f"videos: {films.cut:,} files end at a question ({films.encoded:,} of them encoded anew), "

@@ -9,7 +9,7 @@ from reeltalk.errors import BenchmarkError
 
 if TYPE_CHECKING:
     from reeltalk.schema.outcomes import StageReport
-    from reeltalk.stages.finishing import RunReport
+    from reeltalk.stages.run import RunReport
 
 
 def say(message: str) -> None:

@@ -48,7 +48,7 @@ def length_group(duration_s: float | None, bounds_s: Sequence[float] = LENGTHS_S
     return f"{below:g} s and more"
 
 
-def latency(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | None]) -> list[Measure]:
+def latency_measures(turns: Sequence[AnsweredTurn], durations_s: Mapping[str, float | None]) -> list[Measure]:
     """Seconds, tokens, frames and memory of one model's answers, where they were measured.
 
     A question without a moment is asked at the end of its video.

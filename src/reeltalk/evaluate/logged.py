@@ -48,7 +48,7 @@ class Notes(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged:
+class LoggedScore:
     """What the log shows of the judging of a sample."""
 
     values: Mapping[str, float | None]
@@ -56,15 +56,15 @@ class Judged:
     explanation: str = ""
 
 
-Play = Callable[[str, Notes], Awaitable[None]]
-Judging = Callable[[str, Notes], Awaitable[Judged | None]]
+PlaySample = Callable[[str, Notes], Awaitable[None]]
+JudgeSample = Callable[[str, Notes], Awaitable[LoggedScore | None]]
 
 
 def run_samples(
     name: str,
     samples: Sequence[LoggedSample],
-    play: Play,
-    judging: Judging | None,
+    play: PlaySample,
+    judging: JudgeSample | None,
     *,
     models: Mapping[str, Any],
     log_dir: Path,
@@ -122,7 +122,7 @@ def run_samples(
     @scorer(name=SOURCE, metrics=[])  # type: ignore[untyped-decorator]
     def judged() -> Any:
         async def score(state: TaskState, target: Target) -> Any:
-            found: Judged | None = await guarded(judging, state)
+            found: LoggedScore | None = await guarded(judging, state)
             if found is None:
                 return None
             # A key that the first sample lacks is dropped, and None averages as 0.

@@ -1,29 +1,71 @@
-"""Model providers of ours that inspect_ai finds by entry point: `--model reeltalk-transformers/PATH`.
+"""Model providers of ours that inspect_ai finds by entry point: `reeltalk-transformers` and `reeltalk-streaming`.
 
 `inspect eval … --model reeltalk-transformers/checkpoints/smolvlm -M device=cpu` plays a checkpoint on disk with
-pictures, which inspect_ai's own `hf` provider cannot. Tools are not offered to it. `reeltalk-streaming` stands in
-`streaming_provider`, and is registered with this one.
+pictures, which inspect_ai's own `hf` provider cannot. `--model reeltalk-streaming/FOLDER` or `reeltalk-streaming/mini`
+asks a model that follows streams as an ordinary model: streams of recent conversations are kept, and a conversation
+that goes on costs its new frames and its question. Tools are offered to neither.
 """
 
+import asyncio
+import base64
+import binascii
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, ModelUsage, modelapi
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from reeltalk.errors import SettingError
-from reeltalk.evaluate.inspect_messages import message_of
-from reeltalk.evaluate.playing.local_model import LocalModel
-from reeltalk.evaluate.streaming_provider import StreamingAPI
+from reeltalk.errors import InputError, ModelError, SettingError
+from reeltalk.evaluate.chat.stream_cache import StreamCache
+from reeltalk.evaluate.playing.local_models import LocalModel
+from reeltalk.inference.stream import Stream
 from reeltalk.inference.video_model import LocalVideoModel
+from reeltalk.llm.model import Message
 
-__all__ = ["StreamingAPI", "TransformersAPI"]
 
-NAME: Final = "reeltalk-transformers"
+def message_of(message: ChatMessage, provider: str) -> Message:
+    """One of our messages; its pictures stand before its text.
+
+    Args:
+        message: Of inspect_ai; pictures are `data:` addresses or files.
+        provider: Who takes it, for errors.
+
+    Raises:
+        SettingError: It is of a role, or holds something, that the provider does not take.
+        InputError: A picture cannot be read.
+    """
+    if message.role not in ("system", "user", "assistant"):
+        raise SettingError(f"{provider} takes no messages of role {message.role!r}")
+    if isinstance(message.content, str):
+        return Message(message.role, message.content)
+    texts, images = [], []
+    for part in message.content:
+        if part.type == "text":
+            texts.append(part.text)
+        elif part.type == "image":
+            images.append(_jpeg(part.image))
+        else:
+            raise SettingError(f"{provider} takes text and images, not {part.type}; send a video as its frames")
+    return Message(message.role, "\n".join(texts), tuple(images))
+
+
+def _jpeg(address: str) -> bytes:
+    head, _, body = address.partition(",")
+    try:
+        if head.startswith("data:") and head.endswith(";base64"):
+            return base64.b64decode(body, validate=True)
+        return Path(address).read_bytes()
+    except (binascii.Error, OSError) as error:
+        raise InputError(f"a picture cannot be read: {error}", file=address[:80]) from error
+
+
+TRANSFORMERS: Final = "reeltalk-transformers"
 MAX_NEW_TOKENS: Final = 256
 
 
-@modelapi(name=NAME)
+@modelapi(name=TRANSFORMERS)
 class TransformersAPI(ModelAPI):
     """A checkpoint on disk.
 
@@ -56,7 +98,9 @@ class TransformersAPI(ModelAPI):
         if device not in ("auto", "cpu", "cuda"):
             raise SettingError(f"device {device!r}: there are auto, cpu and cuda")
         if more:
-            raise SettingError(f"{NAME} knows no model argument {sorted(more)[0]!r}; it knows device and as_video")
+            raise SettingError(
+                f"{TRANSFORMERS} knows no model argument {sorted(more)[0]!r}; it knows device and as_video"
+            )
         seed: dict[str, Any] = {"seed": config.seed} if config.seed is not None else {}
         self._model = LocalModel(
             LocalVideoModel(
@@ -85,8 +129,8 @@ class TransformersAPI(ModelAPI):
             ModelError: There is no reply to be had.
         """
         if tools:
-            raise SettingError(f"{NAME} uses no tools")
-        reply = await self._model.ask([message_of(message, NAME) for message in input])
+            raise SettingError(f"{TRANSFORMERS} uses no tools")
+        reply = await self._model.ask([message_of(message, TRANSFORMERS) for message in input])
         output = ModelOutput.from_content(
             self.model_name, reply.text, stop_reason="max_tokens" if reply.cut_off else "stop"
         )
@@ -106,3 +150,129 @@ class TransformersAPI(ModelAPI):
     def connection_key(self) -> str:
         """The folder."""
         return str(self.model_name)
+
+
+STREAMING: Final = "reeltalk-streaming"
+KEPT_MB: Final = 4096
+
+
+@modelapi(name=STREAMING)
+class StreamingAPI(ModelAPI):
+    """A model that follows streams.
+
+    Args:
+        model_name: Folder of a checkpoint, or `mini`.
+        base_url: Has no effect.
+        api_key: Has no effect.
+        config: `max_tokens` counts; decoding is greedy.
+        device: `auto`, `cpu` or `cuda`; of a checkpoint.
+        fps: Frames a second, from which the times of frames follow.
+        kept_mb: Memory that streams of earlier conversations may take together.
+        memory_frames: Frames that a stream keeps at most; as the model has it by default.
+
+    Raises:
+        MissingExtraError: What is needed to run it is not installed.
+        InputError: The folder holds no model that can be loaded.
+        SettingError: A model argument has no sensible value.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig | None = None,
+        device: str = "auto",
+        fps: float = 1.0,
+        kept_mb: int = KEPT_MB,
+        memory_frames: int | None = None,
+        **more: Any,
+    ) -> None:
+        config = config or GenerateConfig()
+        super().__init__(model_name, base_url, api_key, [], config)
+        if more:
+            raise SettingError(
+                f"{STREAMING} knows no model argument {sorted(more)[0]!r}; it knows device, fps, kept_mb and "
+                "memory_frames"
+            )
+        if device not in ("auto", "cpu", "cuda"):
+            raise SettingError(f"device {device!r}: there are auto, cpu and cuda")
+        if not 0 < fps <= 1000:
+            raise SettingError(f"fps {fps!r}: give more than 0")
+        if memory_frames is not None and memory_frames < 2:
+            raise SettingError(f"memory_frames {memory_frames!r}: keep 2 or more")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="streams")
+        begin = _opened(model_name, device, config.max_tokens or MAX_NEW_TOKENS, memory_frames)
+        self._streams = StreamCache(begin, fps=fps, most_bytes=kept_mb * 1_000_000)
+
+    async def generate(
+        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
+    ) -> ModelOutput:
+        """One reply.
+
+        Args:
+            input: The conversation; pictures are `data:` addresses, and stand for frames in the order of time.
+            tools: None may be offered.
+            tool_choice: Has no effect.
+            config: Has no effect; what counts was given when the model was opened.
+
+        Raises:
+            SettingError: Tools are offered.
+            InputError: A picture cannot be read.
+            ModelError: There is no reply to be had.
+        """
+        if tools:
+            raise SettingError(f"{STREAMING} uses no tools")
+        messages = [message_of(message, STREAMING) for message in input]
+        began_s = time.monotonic()
+        try:
+            answered = await asyncio.get_running_loop().run_in_executor(self._thread, self._streams.answer, messages)
+        except RuntimeError as error:
+            raise ModelError(f"{self.model_name} is closed: {error}") from error
+        spoken = answered.spoken
+        output = ModelOutput.from_content(
+            self.model_name, spoken.text, stop_reason="max_tokens" if spoken.cut_off else "stop"
+        )
+        output.usage = ModelUsage(
+            input_tokens=spoken.prompt_tokens,
+            output_tokens=spoken.completion_tokens,
+            total_tokens=spoken.prompt_tokens + spoken.completion_tokens,
+        )
+        output.time = time.monotonic() - began_s
+        output.metadata = {"new_frames": answered.new_frames, "kept_events": answered.kept_events}
+        return output
+
+    async def aclose(self) -> None:
+        """Let the reply that is being written end, and no other begin."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def max_connections(self) -> int:
+        """One: it answers one conversation at a time."""
+        return 1
+
+    def connection_key(self) -> str:
+        """The folder."""
+        return str(self.model_name)
+
+
+def _opened(name: str, device: str, max_new_tokens: int, memory_frames: int | None) -> Any:
+    """What begins a stream with a system message."""
+    if name == "mini":
+        from reeltalk.evaluate.models import bounded_memory, create_mini
+
+        mini = create_mini(policy=bounded_memory(memory_frames))
+
+        def begin(system: str) -> Stream:
+            # It knows no system messages: it was trained on one task.
+            return mini.stream()
+
+        return begin
+    from reeltalk.inference.streaming_model import StreamingVideoModel
+
+    model = StreamingVideoModel(
+        Path(name),
+        device=device,  # type: ignore[arg-type]
+        max_new_tokens=max_new_tokens,
+        memory_frames=memory_frames,
+    )
+    return model.stream

@@ -1,18 +1,91 @@
-"""Settings of `score`, `evaluate` and `judge`: what is played and judged, whom one asks, within what limits.
+"""Settings of a run: what is played and shown, who answers and who judges, and within what limits.
 
-Imports nothing heavy.
+`RunConfig` holds all settings of `evaluate`. The other models are parts of it, or settings of one other command.
+Nothing heavy is imported here.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from reeltalk.evaluate.frame_settings import FrameSettings
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, JudgeModelSettings, JudgeSettings
 from reeltalk.llm.model import Effort, Temperature
-from reeltalk.schema.runs import Control
+from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.server_address import ServerAddress
-from reeltalk.schema.settings import Count, Money
+from reeltalk.schema.settings import Count, Money, settings_of
+
+FramePolicy = Literal["uniform", "fps", "per-clip", "first-turn", "none"]
+
+
+class FrameSettings(BaseModel):
+    """Which frames a turn sees and how large they are; all of it can move a score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    policy: FramePolicy = "uniform"
+    """`uniform`: spread anew over what may be seen at each turn; `fps`: a fixed rate, sent as it comes; `per-clip`:
+    whole seconds of each clip when a turn comes to it (SVBench); `first-turn`: once, with the first turn (VDAct);
+    `none`: no frames."""
+    frames: Annotated[int, Field(ge=1, le=100_000)] = 16
+    """How many: of a turn (`uniform`), of a script at most (`fps`), of a clip (`per-clip`), or all (`first-turn`)."""
+    fps: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
+    """Frames per second of `fps`, before it is thinned to `frames`."""
+    longest_side_px: Annotated[int, Field(ge=16, le=8192)] | None = 720
+    """Frames are made smaller where their longer side has more pixels; None shows them as they are."""
+    square_px: Annotated[int, Field(ge=16, le=8192)] | None = None
+    """Frames are brought to exactly this width and height, whatever their shape, as InternVL's 448; goes before
+    `longest_side_px`."""
+    quality: Annotated[int, Field(ge=1, le=100)] = 90
+    """Quality of the JPEG files."""
+
+    @property
+    def size(self) -> str:
+        """The limit of the size as a word: `square448`, `720`, or `full`."""
+        if self.square_px is not None:
+            return f"square{self.square_px}"
+        return "full" if self.longest_side_px is None else str(self.longest_side_px)
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """What of it can move a score, by name; what the policy does not use is left out."""
+        if self.policy == "none":
+            return (("policy", self.policy),)
+        rate = (("fps", f"{self.fps:g}"),) if self.policy == "fps" else ()
+        return (
+            ("policy", self.policy),
+            ("frames", str(self.frames)),
+            *rate,
+            ("size", self.size),
+            ("quality", str(self.quality)),
+        )
+
+
+THRESHOLD: Final = 0.5
+MOST_FRAMES: Final = 100_000
+
+
+class ProactiveSettings(BaseModel):
+    """What can move what a model says, and when; each is part of the signature."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    fps: Annotated[float, Field(gt=0, le=60, allow_inf_nan=False)] = 1.0
+    """Frames a second of the video's clock."""
+    longest_side_px: Annotated[int, Field(ge=16, le=8192)] = 448
+    """Frames are made smaller where their longer side has more pixels."""
+    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = THRESHOLD
+    """A model that tells how ready it is speaks from this readiness on."""
+    refractory_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0
+    """After a reply it is silent for so long."""
+
+    @property
+    def frames(self) -> FrameSettings:
+        """Which frames are served."""
+        return FrameSettings(policy="fps", frames=MOST_FRAMES, fps=self.fps, longest_side_px=self.longest_side_px)
+
 
 AnswerStyle = Literal["free", "short"]
 History = Literal["golden", "predicted", "predicted-all", "none", "corrupted"]
@@ -77,14 +150,14 @@ class PlaySettings(BaseModel):
         return self
 
     @property
-    def told(self) -> History:
+    def shown_history(self) -> History:
         """The history that is told; none in mode `single`."""
         return "none" if self.mode == "single" else self.history
 
     @property
     def signature(self) -> tuple[tuple[str, str], ...]:
         """What can move an answer beside the model, by name."""
-        told = f"corrupted-{self.corrupt_turn}" if self.told == "corrupted" else self.told
+        told = f"corrupted-{self.corrupt_turn}" if self.shown_history == "corrupted" else self.shown_history
         parts = [("mode", self.mode), ("history", told)]
         parts += [("rounds", self.rounds)] if self.rounds != "all" else []
         parts += [("rejump", str(self.rejump))] if self.rejump is not None else []
@@ -191,3 +264,146 @@ class RetrySettings(BaseModel):
     """Videos that are decoded at a time."""
     processes: Count | None = None
     """Processes that share the dialogues, by video."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published design."""
+
+    name: str
+    paper: str
+    play: PlaySettings
+    judging: JudgeSettings
+    also: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Further published values of a setting, by its path, as `frames.frames`."""
+    ours: tuple[str, ...] = ()
+    """Settings that the paper leaves open, where ours is a choice; another value is no deviation."""
+
+    def deviations(self, play: PlaySettings, judging: JudgeSettings) -> tuple[str, ...]:
+        """Settings whose values are not the published ones.
+
+        Args:
+            play: How dialogues are played.
+            judging: How answers are judged.
+        """
+        pairs = (*_pairs("", self.play, play), *_pairs("", self.judging, judging))
+        return tuple(
+            path
+            for path, published, chosen in pairs
+            if chosen != published and path not in (*self.ours, *FREE) and chosen not in self.also.get(path, ())
+        )
+
+    def signed(self, play: PlaySettings, judging: JudgeSettings) -> tuple[tuple[str, str], ...]:
+        """The preset's part of a signature: its name, and what was modified.
+
+        Args:
+            play: How dialogues are played.
+            judging: How answers are judged.
+        """
+        modified = self.deviations(play, judging)
+        return (("preset", f"{self.name} modified ({','.join(modified)})" if modified else self.name),)
+
+
+FREE: Final = ("units", "split", "tasks", "seed", "compat", "language", "option_order", "null_units", "control")
+"""What says which part of a benchmark is played, has its own place in a signature, or moves no number of a model."""
+
+
+def _pairs(prefix: str, published: Any, chosen: Any) -> list[tuple[str, Any, Any]]:
+    found: list[tuple[str, Any, Any]] = []
+    for name in type(published).model_fields:
+        one, other = getattr(published, name), getattr(chosen, name)
+        if hasattr(one, "model_fields_set"):
+            found += _pairs(f"{prefix}{name}.", one, other)
+        else:
+            found.append((f"{prefix}{name}", one, other))
+    return found
+
+
+class RunConfig(BaseModel):
+    """All settings of a run of `evaluate`: who answers and who judges, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    model: str
+    """Who answers, as on the command line: the name of a model at an address, `inspect:PROVIDER/MODEL`,
+    `transformers:FOLDER`, `mini`, `python:MODULE:CLASS`, `answers:PATH`, `human:PATH`, `baseline:NAME`, `oracle` or
+    `summary:MODEL`."""
+    preset: Preset | None = None
+    """A published design, as `reeltalk.benchmarks.SVBENCH`. Its settings apply where `play` or `judging` is not given;
+    its name, with what was modified, is part of the signatures."""
+    play: PlaySettings = PlaySettings()
+    """How dialogues are played."""
+    judging: JudgeSettings = JUDGED_BY_DEFAULT
+    """How answers are judged; by default by keys or options where turns have some, and by text metrics."""
+    asking: ModelSettings = ModelSettings()
+    """How the model that answers is asked."""
+    judge_model: JudgeModelSettings = JudgeModelSettings()
+    """Who judges, for protocols that need a model."""
+    limits: LimitSettings = LimitSettings()
+    """Requests at a time, and hard limits of requests, tokens and money."""
+    limit: int | None = None
+    """Play the first dialogues or paths only."""
+    answers_format: str | None = None
+    """Layout of `answers:PATH` or `human:PATH`, where it is no benchmark."""
+    skip_missing: bool = False
+    """Leave out dialogues whose video is not available here."""
+    workers: int = 2
+    """Videos that are decoded at a time."""
+    processes: int = 1
+    """Processes that share the dialogues, by video, where one process cannot ask as often as a server answers. The
+    results are the same with any number."""
+    controls: tuple[Control, ...] = ()
+    """Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a run below
+    `controls` in the folder of the run, and `report` says what looking at the video is worth."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _begin_with_preset(cls, values: Any) -> Any:
+        preset = values.get("preset") if isinstance(values, dict) else None
+        return {"play": preset.play, "judging": preset.judging} | values if isinstance(preset, Preset) else values
+
+    @field_validator("controls", mode="before")
+    @classmethod
+    def _check_controls(cls, names: Any) -> Any:
+        for name in names:
+            if name not in CONTROLS:
+                raise ValueError(f"no control '{name}'; known are {', '.join(CONTROLS)}")
+        return tuple(dict.fromkeys(names))
+
+    @model_validator(mode="after")
+    def _controls_are_of_a_run(self) -> Self:
+        if self.controls and self.play.control is not None:
+            raise ValueError(
+                f"the run itself is control {self.play.control}; play it without, and its controls beside it"
+            )
+        return self
+
+    def under(self, control: Control | None) -> "RunConfig":
+        """The same run with other pictures; unchanged where `control` is None."""
+        if control is None:
+            return self
+        return self.model_copy(update={"play": self.play.model_copy(update={"control": control})})
+
+    def without_preflight(self) -> "RunConfig":
+        """The same run, whose server was tried already."""
+        return self.model_copy(update={"limits": self.limits.model_copy(update={"preflight": False})})
+
+
+def config_of(config: RunConfig | None, settings: Mapping[str, Any]) -> RunConfig:
+    """The settings of a run, given as one value or by name.
+
+    Args:
+        config: The settings; None where they are given by name.
+        settings: Fields of `RunConfig`; None leaves the default.
+
+    Raises:
+        TypeError: Both are given, or a field has another name.
+        SettingError: A value cannot be used.
+    """
+    if config is not None:
+        if settings:
+            raise TypeError(f"give a RunConfig or settings by name, not both: {', '.join(settings)}")
+        return config
+    if unknown := [name for name in settings if name not in RunConfig.model_fields]:
+        raise TypeError(f"there is no setting {unknown[0]!r} of a run; there are {', '.join(RunConfig.model_fields)}")
+    return settings_of(RunConfig, **{name: value for name, value in settings.items() if value is not None})

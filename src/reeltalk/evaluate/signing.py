@@ -1,15 +1,22 @@
-"""Short hashes for signatures: of the questions, of the frames that were shown, and of the fields that a judge read.
+"""What identifies a run: the request that its folder keeps, and the parts of its signatures, some of them short hashes.
 
-A field is part of a hash if the number can move with it. `extra`, which no judge reads, and the order of rows are not.
+`run_request` decides whether a folder holds the run that is asked for; `run_signature` says what can change its
+numbers. A field is part of a hash if the number can change with it. The order of rows and `extra`, which no judge
+reads, are not part of it.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from reeltalk.evaluate.playing.histories import WrongAnswers
+from reeltalk.evaluate.models import CreatedPlayer
+from reeltalk.evaluate.playing.play import Subtitles, WrongAnswers
 from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluate.settings import RunConfig
+from reeltalk.judge.asking import judge_prompt_group
 from reeltalk.judge.judge import READ_OF_TURNS, READ_OF_UNITS, Judge, JudgeUnit, fields_read_by
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.llm.prompts import prompts_in
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.scoring import plain, short_hash
 
@@ -19,6 +26,81 @@ ASKED: Final = (
 """Fields of a turn that whoever answers can be told, or that intervals and groups rest on."""
 GROUPED: Final = ("labels", "task")
 """Fields by which judged numbers are broken down; some protocols read them too."""
+
+
+def run_request(config: RunConfig, benchmark: str, train: str | None) -> dict[str, Any]:
+    """All that decides what a run asks: `request.json`. A folder with the same request holds the same run.
+
+    Args:
+        config: Settings of the run.
+        benchmark: Hash of the benchmark's content.
+        train: Hash of the benchmark that baselines learn from, where it is another one.
+    """
+    return {
+        "benchmark": benchmark,
+        "model": config.model,
+        "preset": config.preset.name if config.preset else None,
+        "play": config.play.model_dump(mode="json"),
+        "judging": judging_request(config.judging),
+        "answering": config.asking.model_dump(
+            mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}
+        ),
+        "judge": judge_request(config.judge_model),
+        "limit": config.limit,
+        "train": train,
+    }
+
+
+def judging_request(settings: JudgeSettings) -> dict[str, Any]:
+    """All settings that decide what a judge is asked; of a folder of prompts the texts, wherever it is.
+
+    Args:
+        settings: Protocols and metrics.
+    """
+    found: dict[str, Any] = settings.model_dump(mode="json", exclude={"prompts"})
+    if settings.prompts is not None:
+        prompts = prompts_in(settings.prompts, judge_prompt_group())
+        found["prompts"] = short_hash([(name, prompts[name].sha256) for name in prompts.replaced])
+    return found
+
+
+def judge_request(settings: JudgeModelSettings) -> dict[str, Any]:
+    """All settings of the judge's model that decide what it is asked.
+
+    Args:
+        settings: Who judges.
+    """
+    return settings.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"})
+
+
+def run_signature(
+    config: RunConfig,
+    scripts: Sequence[Script],
+    turns: Sequence[AnsweredTurn],
+    player: CreatedPlayer,
+    *,
+    wrong: WrongAnswers | None,
+    subtitles: Subtitles | None,
+) -> tuple[tuple[str, str], ...]:
+    """How the answers of a run came about: the parts of its signatures that do not depend on a judge or metric.
+
+    Args:
+        config: Settings of the run.
+        scripts: What was played.
+        turns: The turns with their answers, one for each step, in the same order.
+        player: Who answered.
+        wrong: Gives the answers that corrupted histories hold; None where histories are not corrupted.
+        subtitles: Gives the lines that were spoken; None where they were not shown.
+    """
+    play = config.play
+    return (
+        *(config.preset.signed(play, config.judging) if config.preset else ()),
+        *play.signature,
+        *((("planted", planted_hash(scripts, wrong, play.corrupt_turn)),) if wrong is not None else ()),
+        ("shown", shown_hash(scripts, turns, subtitles=subtitles)),
+        *player.player.signature,
+        *((("knows", scripts_hash(scripts, player.knows)),) if player.knows is not None else ()),
+    )
 
 
 def asked_hash(turns: Iterable[AnsweredTurn]) -> str:

@@ -1,23 +1,27 @@
-"""The stage: play scripts to whatever answers, judge the answers, and write the run.
-
-A run's folder holds what was asked so far (`replies.sqlite`, `frames/`) from the first moment, so that a run that was
-stopped goes on; `run.json` appears last and says that all the rest is whole.
-"""
+"""Play scripts and judge their answers, several at a time; results are collected per script, then put in order."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from reeltalk.errors import InputError, ReeltalkError
-from reeltalk.evaluate.evaluation import Collected, Evaluation, Null
-from reeltalk.evaluate.logged import Judged, LoggedSample, Notes, run_samples
+from reeltalk.evaluate.logged import LoggedSample, LoggedScore, Notes, run_samples
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, answered_turn, check_histories, play
-from reeltalk.evaluate.playing.player import Player, Said
+from reeltalk.evaluate.playing.play import (
+    FrameSource,
+    NoFrameSource,
+    Player,
+    Response,
+    Subtitles,
+    WrongAnswers,
+    answered_turn,
+    check_histories,
+    play_script,
+)
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.embedding import SentenceEmbedder
@@ -32,8 +36,89 @@ from reeltalk.schema.answers import AnsweredTurn, AnswerState
 from reeltalk.schema.scoring import JudgedScore
 
 
+@dataclass
+class NullUnits:
+    """Units with empty answers, and what a protocol gave for them."""
+
+    units: list[JudgeUnit] = field(default_factory=list)
+    scores: list[JudgedScore] = field(default_factory=list)
+
+
+@dataclass
+class Evaluation:
+    """What came of playing and judging, in memory."""
+
+    turns: list[AnsweredTurn] = field(default_factory=list)
+    """In the order of the scripts."""
+    scores: dict[str, list[JudgedScore]] = field(default_factory=dict)
+    """Rows by protocol."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Turns by what became of them."""
+    null: dict[str, NullUnits] = field(default_factory=dict)
+    """Empty answers by protocol."""
+
+
+@dataclass
+class Collected:
+    """What came of some scripts, in whatever order they ended."""
+
+    turns: dict[str, list[AnsweredTurn]] = field(default_factory=dict)
+    """By script."""
+    rows: dict[str, dict[str, list[JudgedScore]]] = field(default_factory=dict)
+    """By script, then by protocol."""
+    null: dict[str, list[NullUnits]] = field(default_factory=dict)
+    """By protocol; each of one unit."""
+
+    @classmethod
+    def joined(cls, parts: Iterable["Collected"]) -> "Collected":
+        """What came of the scripts of several processes. No two of them have a script, or a unit, in common."""
+        whole = cls()
+        for part in parts:
+            whole.turns |= part.turns
+            whole.rows |= part.rows
+            for judge, found in part.null.items():
+                whole.null.setdefault(judge, []).extend(found)
+        return whole
+
+    def evaluation(self, names: Sequence[str], protocols: Sequence[str]) -> Evaluation:
+        """All of it in order, the same however it came about.
+
+        Args:
+            names: Of the scripts, in their order.
+            protocols: Names of those that judged, in their order.
+        """
+        evaluation = Evaluation(scores={protocol: [] for protocol in protocols})
+        for name in names:
+            evaluation.turns += self.turns[name]
+            for protocol, rows in self.rows.get(name, {}).items():
+                evaluation.scores[protocol] += rows
+        for protocol in protocols:
+            if (found := self.null.get(protocol)) is None:
+                continue
+            # In the order of the names, for units are judged in whatever order they end.
+            kept = evaluation.null[protocol] = NullUnits()
+            for null in sorted(found, key=lambda null: _place(null.units[0])):
+                kept.units += null.units
+                kept.scores += null.scores
+        evaluation.counts.update(map(state_name, evaluation.turns))
+        return evaluation
+
+
+def state_name(turn: AnsweredTurn) -> str:
+    """The state that a turn is counted under: one that failed in the history alone is counted with the failed ones.
+
+    Args:
+        turn: Any turn.
+    """
+    return AnswerState.FAILED.value if turn.has_failed else turn.state.value
+
+
+def _place(unit: JudgeUnit) -> reference_checks.UnitKey:
+    return unit.kind, unit.id
+
+
 @dataclass(frozen=True)
-class Judging:
+class JudgingSetup:
     """By what answers are judged."""
 
     settings: JudgeSettings
@@ -60,7 +145,7 @@ class Judging:
         return (("judge", self.name(judge)), *judge.signature, *sent)
 
 
-class Played:
+class EvaluationRunner:
     """Plays and judges scripts, several at a time.
 
     Args:
@@ -75,7 +160,7 @@ class Played:
     def __init__(
         self,
         logs: Path,
-        judging: Judging,
+        judging: JudgingSetup,
         background: Background | None,
         *,
         at_a_time: int,
@@ -123,7 +208,7 @@ class Played:
         by_id = {script.id: script for script in scripts}
         self._due = sum(len(script.steps) for script in scripts)
         if self._nulled is None:
-            self._nulled = nulled_of(scripts, self._judging.settings)
+            self._nulled = sample_null_units(scripts, self._judging.settings)
 
         async def play_one(name: str, notes: Notes) -> None:
             script = by_id[name]
@@ -132,13 +217,13 @@ class Played:
                 screening = await self._screening(script, player, frames)
             except InputError as error:
                 # A video that cannot be shown costs its own turns, not the run.
-                said = Said(None, str(error))
+                said = Response(None, str(error))
                 done += [answered_turn(script, step, player.name, said) for step in script.steps]
                 self._count("playing", len(script.steps))
                 return
             pictures: Any = screening
             async with aclosing(
-                play(script, player, screening, pictures, settings, wrong=wrong, subtitles=subtitles)
+                play_script(script, player, screening, pictures, settings, wrong=wrong, subtitles=subtitles)
             ) as turns:
                 for number, _ in enumerate(script.steps, start=1):
                     async with notes.turn(f"turn {number}"):
@@ -196,8 +281,8 @@ class Played:
     ) -> None:
         models = {role: model for role, model in (("player", logged), ("judge", self._judging.logged)) if model}
 
-        async def judge_one(name: str, notes: Notes) -> Judged | None:
-            found = await self._judged(name)
+        async def judge_one(name: str, notes: Notes) -> LoggedScore | None:
+            found = await self._judge_script(name)
             if self._recalled:
                 self._count("judging", len(self.collected.turns[name]))
             return found
@@ -227,7 +312,7 @@ class Played:
         if not wanted or unit.model == reference_checks.NULL_MODEL or (judge.name, place) in self._null_begun:
             return
         self._null_begun.add((judge.name, place))
-        nothing = Null([reference_checks.with_empty_answers(unit)])
+        nothing = NullUnits([reference_checks.with_empty_answers(unit)])
         self.collected.null.setdefault(judge.name, []).append(nothing)
         nothing.scores += await judge.judge(nothing.units[0], self._judging.model)
 
@@ -235,9 +320,9 @@ class Played:
         self._done += turns
         self._progress(what, self._done, self._due, self._done / max(self._due, 1))
 
-    async def _screening(self, script: Script, player: Player, frames: FrameServer | None) -> Screening:
+    async def _screening(self, script: Script, player: Player, frames: FrameServer | None) -> FrameSource:
         if frames is None or not player.sees_frames:
-            return NoScreening()
+            return NoFrameSource()
         try:
             return await frames.open(script)
         except asyncio.CancelledError:
@@ -245,7 +330,7 @@ class Played:
             frames.stop()
             raise
 
-    async def _judged(self, name: str) -> Judged:
+    async def _judge_script(self, name: str) -> LoggedScore:
         values: dict[str, float | None] = {judge.name: None for judge in self._judging.judges}
         lines: list[str] = []
         units = group_units(self.collected.turns[name], self._background)
@@ -260,13 +345,13 @@ class Played:
             headline = next(iter(judge.measures(judged, rows)), None)
             values[judge.name] = headline.value if headline is not None else None
             lines += [_line(row) for row in rows]
-        return Judged(values, "\n".join(lines))
+        return LoggedScore(values, "\n".join(lines))
 
     def _evaluation(self, names: Sequence[str]) -> Evaluation:
         return self.collected.evaluation(names, [judge.name for judge in self._judging.judges])
 
 
-def nulled_of(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
+def sample_null_units(scripts: Sequence[Script], judging: JudgeSettings) -> frozenset[reference_checks.UnitKey]:
     """The units of some scripts whose empty answers a model judges.
 
     Args:

@@ -1,34 +1,161 @@
-"""All tables of a run: from turns and scores to values with intervals and signatures, the null row among them."""
+"""All tables of a run, from turns and scores: values with intervals and signatures, groups, curves, the null row."""
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from reeltalk import __version__
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.evaluation import Evaluation, Null
-from reeltalk.evaluate.latency import latency
-from reeltalk.evaluate.score import Scored, score
+from reeltalk.evaluate.latency import latency_measures
+from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash
-from reeltalk.evaluate.stage import Judging
-from reeltalk.evaluate.summary import Parts, Tables, summarise
+from reeltalk.evaluate.stage import Evaluation, JudgingSetup, NullUnits
 from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import JudgeUnit
-from reeltalk.judge.measures import Measure
-from reeltalk.judge.protocol import find_protocol
+from reeltalk.judge.measures import Measure, group_measure
+from reeltalk.judge.protocol import find_protocol, measure_info
 from reeltalk.judge.turns import cascade
 from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.metrics.tokenise import languages_by_item
+from reeltalk.metrics.uncertainty import INTERVAL, measure_interval
 from reeltalk.schema.answers import AnsweredTurn, AnswerState
-from reeltalk.schema.runs import ItemScores, ModelInfo, RunInfo
-from reeltalk.schema.scoring import JudgedScore, ScoreState
+from reeltalk.schema.runs import CurvePoint, GroupRow, ItemScores, ModelInfo, RunInfo, SummaryRow, quoted
+from reeltalk.schema.scoring import JudgedScore, ScoreState, Signature
+
+TURN: Final = "turn"
+"""Groups of this kind become a curve."""
+UNTOLD: Final = "it was not judged"
+OTHER: Final = "other reasons"
+MOST_REASONS: Final = 20
+"""Reasons that a row tells apart."""
+REASON_CHARS: Final = 200
+Parts = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Tables:
+    """What judging adds to a run."""
+
+    summary: list[SummaryRow] = field(default_factory=list)
+    groups: list[GroupRow] = field(default_factory=list)
+    curves: list[CurvePoint] = field(default_factory=list)
+    items: dict[tuple[str, str], dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    """Scores of each turn by model and item."""
+    metrics: list[str] = field(default_factory=list)
+
+
+def summarise(
+    model: str,
+    measures: Sequence[Measure],
+    *,
+    subject: str,
+    signed: Parts,
+    tables: Tables,
+    reasons: Mapping[str, str] | None = None,
+) -> None:
+    """Add a model's numbers.
+
+    Args:
+        model: Whose they are.
+        measures: Its numbers; one that counts nothing has no row.
+        subject: First word of the signatures.
+        signed: Parts of the signature that say how the answers came about and who judged.
+        tables: What is added to.
+        reasons: Why turns have no score, by item.
+    """
+    for measure in measures:
+        if measure.n + measure.unscored + measure.not_applicable == 0:
+            continue
+        ending = (("ci", INTERVAL), ("v", __version__))
+        parts = (*signed, ("metric", measure.name), *measure.signature, *ending)
+        _add(model, measure, str(Signature(subject=subject, parts=parts)), tables, reasons or {})
+
+
+def _add(model: str, measure: Measure, signature: str, tables: Tables, reasons: Mapping[str, str]) -> None:
+    low, high = _interval(measure)
+    if measure.name not in tables.metrics:
+        tables.metrics.append(measure.name)
+    tables.summary.append(
+        SummaryRow(
+            model=model,
+            metric=measure.name,
+            n=measure.n,
+            videos=measure.videos,
+            signature=signature,
+            unscored=measure.unscored,
+            not_applicable=measure.not_applicable,
+            reasons=_count_reasons(measure, reasons),
+            **quoted(measure.value, low, high, withheld=measure.withheld),
+        )
+    )
+    for entry in measure.entries:
+        if entry.item_id is not None and entry.applies and entry.value is not None:
+            tables.items[model, entry.item_id].setdefault(measure.name, entry.value * measure.scale + measure.offset)
+    for by in measure.by:
+        for group, part in sorted(group_measure(measure, by).items(), key=lambda found: _in_order(found[0])):
+            low, high = _interval(part)
+            if by == TURN and part.value is not None and group.isdigit():
+                tables.curves.append(
+                    CurvePoint(
+                        model=model,
+                        metric=measure.name,
+                        turn_index=int(group) - 1,
+                        n=part.n,
+                        videos=part.videos,
+                        unscored=part.unscored,
+                        **quoted(part.value, low, high, withheld=part.withheld),
+                    )
+                )
+            elif by != TURN:
+                tables.groups.append(
+                    GroupRow(
+                        model=model,
+                        metric=measure.name,
+                        by=by,
+                        group=group,
+                        n=part.n,
+                        videos=part.videos,
+                        unscored=part.unscored,
+                        **quoted(part.value, low, high, withheld=part.withheld),
+                    )
+                )
+
+
+def _count_reasons(measure: Measure, known: Mapping[str, str]) -> dict[str, int]:
+    found = Counter(
+        " ".join((entry.reason or known.get(entry.item_id or "", UNTOLD)).split())[:REASON_CHARS]
+        for entry in measure.entries
+        if entry.applies and entry.value is None
+    )
+    most = dict(found.most_common(MOST_REASONS))
+    rest = found.total() - sum(most.values())
+    return most | ({OTHER: rest} if rest else {})
+
+
+def _interval(measure: Measure) -> tuple[float, float] | tuple[None, None]:
+    if measure.value is None:
+        return None, None
+    info = measure_info(measure.name)
+    found = measure_interval(
+        measure.statistics,
+        measure.clusters,
+        measure.from_sums,
+        info.bounds if info is not None else None,
+        weights=measure.weights,
+    )
+    return (None, None) if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _in_order(group: str) -> tuple[int, str]:
+    return (int(group), "") if group.isdigit() else (1 << 30, group)
 
 
 def tables_of(
     evaluation: Evaluation,
-    judging: Judging,
+    judging: JudgingSetup,
     *,
     subject: str,
     signed: Mapping[str, Parts],
@@ -37,7 +164,7 @@ def tables_of(
     settings: dict[str, Any],
     kind: str = "evaluate",
     progress: Callable[[str], None] = lambda _: None,
-) -> tuple[RunInfo, Scored, Tables]:
+) -> tuple[RunInfo, ScoredAnswers, Tables]:
     """All tables of a run.
 
     Args:
@@ -85,7 +212,7 @@ def tables_of(
             # Judged numbers rest on all turns: those of a model that failed at one compare with those of one that did
             # not.
             data = judged_hash(judged, judge)
-            why = _reasons(own, rows)
+            why = _unscored_turns(own, rows)
             add(model, data, measures, *judging.signature(judge), reasons=why)
             protocol = find_protocol(judge.name)
             if measures and protocol is not None and protocol.right_or_wrong:
@@ -95,12 +222,12 @@ def tables_of(
                 withheld = measures[0].withheld
                 add(model, data, [dataclasses.replace(one, part_withheld=withheld) for one in after], *judge.signature)
         answered = [turn for turn in evaluation.turns if turn.model == model]
-        add(model, asked_hash(answered), latency(answered, durations))
+        add(model, asked_hash(answered), latency_measures(answered, durations))
     models = [_info(answer_set, evaluation.turns) for answer_set in sets]
     if reference_checks.NULL_MODEL not in signed:
         nothing = Tables()
         for judge in judging.judges:
-            null = evaluation.null.get(judge.name, Null())
+            null = evaluation.null.get(judge.name, NullUnits())
             summarise(
                 reference_checks.NULL_MODEL,
                 judge.measures(null.units, null.scores) if null.units else [],
@@ -120,10 +247,10 @@ def tables_of(
                     items=len(turns),
                 )
             )
-    scored = Scored(_no_texts(sets, subject, evaluation), [], [], [], [])
+    scored = ScoredAnswers(_no_texts(sets, subject, evaluation), [], [], [], [])
     if chosen.metrics and any(answer_set.turns for answer_set in sets):
         texts = ScoreSettings(metrics=chosen.metrics, language=chosen.language)
-        scored = score(
+        scored = score_sets(
             [answer_set for answer_set in sets if answer_set.turns],
             texts,
             subject=subject,
@@ -146,7 +273,7 @@ def tables_of(
     return info, scored, tables
 
 
-def _reasons(units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> dict[str, str]:
+def _unscored_turns(units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> dict[str, str]:
     """Why a judge gave no score to a turn, by the turn's item."""
     items = {(unit.id, turn.turn_index): turn.item_id for unit in units for turn in unit.turns}
     found: dict[str, str] = {}
@@ -157,7 +284,7 @@ def _reasons(units: Sequence[JudgeUnit], rows: Sequence[JudgedScore]) -> dict[st
     return found
 
 
-def item_rows(evaluation: Evaluation, scored: Scored, tables: Tables) -> list[ItemScores]:
+def item_rows(evaluation: Evaluation, scored: ScoredAnswers, tables: Tables) -> list[ItemScores]:
     """Every turn's scores by text metrics and judges, in the order of the turns."""
     texts = {(row.model, row.item_id): row.scores for row in scored.items}
     return [

@@ -19,22 +19,27 @@ if TYPE_CHECKING:
     from reeltalk.analysis.comparison import CompareSettings
     from reeltalk.construct.settings import AskSettings, ConstructSettings
     from reeltalk.curate.settings import CurateSettings
-    from reeltalk.evaluate.frame_settings import FrameSettings
-    from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings, RetrySettings, ScoreSettings
+    from reeltalk.evaluate.settings import (
+        FrameSettings,
+        LimitSettings,
+        ModelSettings,
+        PlaySettings,
+        RetrySettings,
+        RunConfig,
+        ScoreSettings,
+    )
     from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
     from reeltalk.pages.settings import ReportSettings
-    from reeltalk.stages.attacking import attack
-    from reeltalk.stages.calibrating import calibrate, write_rating_sheet
+    from reeltalk.stages.calibrating import attack, calibrate, write_rating_sheet
     from reeltalk.stages.constructing import ConstructReport, construct
-    from reeltalk.stages.curating import curate
+    from reeltalk.stages.curating import curate, film
     from reeltalk.stages.evaluating import evaluate
-    from reeltalk.stages.filming import film
-    from reeltalk.stages.finishing import RunReport
     from reeltalk.stages.judging import judge
     from reeltalk.stages.layouts import ExportReport, export_layout, import_layout
     from reeltalk.stages.planning import plan_evaluation
     from reeltalk.stages.reporting import compare, report, runs_table
     from reeltalk.stages.retrying import retry
+    from reeltalk.stages.run import RunReport
     from reeltalk.stages.scoring import score
     from reeltalk.world.settings import FilmSettings
 
@@ -55,6 +60,7 @@ __all__ = [
     "PlaySettings",
     "ReportSettings",
     "RetrySettings",
+    "RunConfig",
     "RunReport",
     "ScoreSettings",
     "attack",
@@ -76,14 +82,14 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "attack": "reeltalk.stages.attacking",
+    "attack": "reeltalk.stages.calibrating",
     "import_layout": "reeltalk.stages.layouts",
     "export_layout": "reeltalk.stages.layouts",
     "ExportReport": "reeltalk.stages.layouts",
     "AskSettings": "reeltalk.construct.settings",
     "ConstructSettings": "reeltalk.construct.settings",
     "CurateSettings": "reeltalk.curate.settings",
-    "FrameSettings": "reeltalk.evaluate.frame_settings",
+    "FrameSettings": "reeltalk.evaluate.settings",
     "JudgeModelSettings": "reeltalk.judge.settings",
     "JudgeSettings": "reeltalk.judge.settings",
     "LimitSettings": "reeltalk.evaluate.settings",
@@ -100,8 +106,9 @@ _HOMES: Final = {
     "construct": "reeltalk.stages.constructing",
     "curate": "reeltalk.stages.curating",
     "evaluate": "reeltalk.stages.evaluating",
-    "film": "reeltalk.stages.filming",
-    "RunReport": "reeltalk.stages.finishing",
+    "film": "reeltalk.stages.curating",
+    "RunConfig": "reeltalk.evaluate.settings",
+    "RunReport": "reeltalk.stages.run",
     "judge": "reeltalk.stages.judging",
     "plan_evaluation": "reeltalk.stages.planning",
     "report": "reeltalk.stages.reporting",

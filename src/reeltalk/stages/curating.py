@@ -1,10 +1,10 @@
-"""Curate: videos become a benchmark of clips."""
+"""Curate and film: a benchmark of clips from videos, or from a simulated household whose every fact is known."""
 
 from pathlib import Path
 
 from reeltalk.curate.settings import CurateSettings
 from reeltalk.curate.sources import sidecar_names, wanted_files
-from reeltalk.curate.stage import curate as compute
+from reeltalk.curate.stage import curate as curate_videos
 from reeltalk.errors import SettingError
 from reeltalk.parallel import Executor, open_executor
 from reeltalk.progress import Progress, unseen
@@ -12,6 +12,8 @@ from reeltalk.schema.outcomes import StageReport
 from reeltalk.store.benchmark import WORK, Benchmark
 from reeltalk.store.remote import is_address
 from reeltalk.store.sources import bring
+from reeltalk.world.film import film as film_scenarios
+from reeltalk.world.settings import FilmSettings
 
 
 def curate(
@@ -55,6 +57,32 @@ def curate(
         else Path(video)
         for video in videos
     ]
-    return compute(
+    return curate_videos(
         inputs, benchmark, settings or CurateSettings(), executor=executor or open_executor(), progress=progress
+    )
+
+
+def film(
+    *,
+    into: Path | str,
+    settings: FilmSettings | None = None,
+    executor: Executor | None = None,
+    progress: Progress = unseen,
+) -> StageReport:
+    """Film scenarios of a household: videos, clips, graphs, template summaries, splits by house.
+
+    Call it again to go on after an interruption. The same settings give the same tables and the same frames.
+
+    Args:
+        into: Folder of the benchmark that appears.
+        settings: Scenarios, houses, pictures, seed.
+        executor: Runs what films; by default processes of this machine, one for each core.
+        progress: Told how far the work is.
+
+    Raises:
+        BenchmarkError: The houses do not give as many scenarios, or the benchmark holds something else.
+    """
+    executor = executor or open_executor()
+    return film_scenarios(
+        Benchmark.create(Path(into)), settings or FilmSettings(), executor=executor, progress=progress
     )

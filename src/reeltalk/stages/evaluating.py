@@ -1,78 +1,77 @@
-"""Evaluate: play a benchmark to whatever answers, judge the answers, and write a run."""
+"""Evaluate: play a benchmark to whatever answers, judge the answers, and write a run, in one process or in several.
+
+`evaluate` makes the run and those of its controls. `play_shard` is what each of several processes does: it plays and
+judges its share of the scripts, and writes the results into a file of its own.
+"""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.opening import check_player
-from reeltalk.evaluate.playing.at_hand import at_hand, media_of
-from reeltalk.evaluate.playing.modes import rejumped, scripts
-from reeltalk.evaluate.playing.subtitles import lines_spoken
-from reeltalk.evaluate.preset import Preset
+from pydantic import BaseModel, ConfigDict
+
+from reeltalk.errors import BenchmarkError, BudgetError, ProcessError, SettingError
+from reeltalk.evaluate.models import CreatedPlayer, check_player, create_player
+from reeltalk.evaluate.playing.frames import FrameServer, pair_videos
+from reeltalk.evaluate.playing.play import WrongAnswers
+from reeltalk.evaluate.playing.script import Script, available_scripts, draw_new_paths, make_scripts, media_of
+from reeltalk.evaluate.playing.subtitles import spoken_lines
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
-from reeltalk.evaluate.settings import LimitSettings, ModelSettings, PlaySettings
-from reeltalk.evaluate.signing import planted_hash, scripts_hash, shown_hash
-from reeltalk.evaluate.stage import nulled_of
-from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
-from reeltalk.llm import Budget, ReplyStore
+from reeltalk.evaluate.settings import PlaySettings, RunConfig, config_of
+from reeltalk.evaluate.signing import run_request, run_signature
+from reeltalk.evaluate.stage import Collected, EvaluationRunner, JudgingSetup, sample_null_units
+from reeltalk.formats.registry import load_format
+from reeltalk.judge import reference_checks
+from reeltalk.llm import Budget, ReplyStore, Spent
 from reeltalk.metrics.uncertainty import wilson
+from reeltalk.parallel.side_by_side import side_by_side
 from reeltalk.progress import Progress, Tell, silent, unseen
-from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.answers import UnitKind
+from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.paths import PathStatistics
+from reeltalk.schema.record import Json
 from reeltalk.schema.runs import CONTROLS, Control
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import check_judging, judging_by, judging_within, named
-from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
-from reeltalk.stages.kept_command import (
-    KeptEvaluation,
+from reeltalk.stages.run import (
+    EvaluationCommand,
+    RunReport,
+    Usage,
+    add_controls,
+    announce_retry,
+    background_of,
     check_deletion,
-    is_to_do,
-    kept,
-    seen_from,
-    tell_again,
-    told_of_whole,
+    check_judging,
+    command_json,
+    describe_whole_run,
+    finish,
+    is_run_needed,
+    open_judging,
+    prefix_progress,
+    report_of,
+    resolve_judging,
     write_command,
 )
-from reeltalk.stages.playing import (
-    PlayingSettings,
-    choice_of,
-    frame_server,
-    opened,
-    others_shown,
-    play_scripts,
-    wrong_answers,
-)
-from reeltalk.stages.prompt_folders import judging_request
-from reeltalk.stages.sharding import check_processes, play_in_processes
+from reeltalk.store.atomic import write_bytes
 from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import CONTROLS_FOLDER, FRAMES, REPLIES, read_run
 
 
 def evaluate(
     benchmark: Benchmark,
+    config: RunConfig | None = None,
     *,
-    model: str,
     out: Path | str,
-    preset: Preset | None = None,
-    play: PlaySettings | None = None,
-    judging: JudgeSettings | None = None,
-    asking: ModelSettings | None = None,
-    judge_model: JudgeModelSettings | None = None,
-    limits: LimitSettings | None = None,
-    limit: int | None = None,
     train: Benchmark | None = None,
-    answers_format: str | None = None,
-    skip_missing: bool = False,
-    workers: int = 2,
-    processes: int = 1,
-    controls: Sequence[Control] = (),
     overwrite: bool = False,
     delete_replies: bool = False,
     progress: Progress = unseen,
     tell: Tell = silent,
+    **settings: Any,
 ) -> RunReport:
     """Play a benchmark's dialogues to a model, judge the answers, and write a run.
 
@@ -82,30 +81,14 @@ def evaluate(
 
     Args:
         benchmark: One with dialogues, chains or paths.
-        model: Who answers, as on the command line: the name of a model at an address, `inspect:PROVIDER/MODEL`,
-            `transformers:FOLDER`, `mini`, `python:MODULE:CLASS`, `answers:PATH`, `human:PATH`, `baseline:NAME`,
-            `oracle` or `summary:MODEL`.
+        config: Who answers and who judges, and how.
         out: Folder of the run.
-        preset: A published design, as `reeltalk.benchmarks.SVBENCH`: its settings hold where none are given, and its
-            name, with what was modified, is part of the signatures.
-        play: How dialogues are played.
-        judging: By what answers are judged; by default by keys or options where turns have some, and text metrics.
-        asking: How the model that answers is asked.
-        judge_model: Who judges, for protocols that need a model.
-        limits: Requests at a time, and hard limits of requests, tokens and money.
-        limit: Play the first dialogues or paths only.
         train: A benchmark that baselines learn from; this one's train split by default.
-        answers_format: Layout of `answers:PATH` or `human:PATH`, where it is no benchmark.
-        skip_missing: Leave out dialogues whose video is not at hand.
-        workers: Videos that are decoded at a time.
-        processes: Processes that share the dialogues, by video, where one cannot ask as often as a server answers. What
-            comes of it is the same with any number.
-        controls: Play the same again with other pictures: `none`, `black`, `shuffled`, `other-video`. Each becomes a
-            run below `out/controls`, and `report` says what it costs.
         overwrite: Replace the run that is there, and those of its controls; replies that it keeps are used again.
         delete_replies: With `overwrite`, delete these replies, so that all is asked anew.
-        progress: Told after each turn.
-        tell: Told in a sentence what cannot be had here.
+        progress: Called after each turn.
+        tell: Receives a sentence about anything that is not available here.
+        **settings: Fields of `RunConfig` by name, in place of `config`; `model` is needed.
 
     Raises:
         SettingError: A setting, model, protocol or metric cannot be used.
@@ -117,170 +100,91 @@ def evaluate(
         MissingExtraError: What is needed to ask the model is not installed.
         ProcessError: One of several processes died; the same call goes on.
     """
-    check_counts(limit=limit, workers=workers, processes=processes)
-    check_processes(processes, model)
-    check_deletion(delete_replies, overwrite, limits)
-    play, limits, out = play or (preset.play if preset else PlaySettings()), limits or LimitSettings(), Path(out)
-    check_player(model, asking or ModelSettings(), kept=(limits.replies or out / REPLIES).is_file())
-    _check_controls(controls, play)
+    config, out = config_of(config, settings), Path(out)
+    check_counts(limit=config.limit, workers=config.workers, processes=config.processes)
+    check_processes(config.processes, config.model)
+    check_deletion(delete_replies, overwrite, config.limits)
+    replies = config.limits.replies or out / REPLIES
+    check_player(config.model, config.asking, kept=replies.is_file())
     # Told at the end: a refusal stands alone, and a run that is long has its last words read.
     hints: list[str] = []
-    evaluating = _Evaluating(
-        benchmark,
-        PlayingSettings(
-            model=model,
-            play=play,
-            judging=judging_within(
-                judging or (preset.judging if preset else None), _turns(benchmark, play, limit), tell=hints.append
-            ),
-            asking=asking or ModelSettings(),
-            judge_model=judge_model or JudgeModelSettings(),
-            limits=limits.model_copy(update={"replies": limits.replies or out / REPLIES}),
-            answers_format=answers_format,
-            workers=workers,
-            metadata={"benchmark": benchmark.manifest.name, "preset": preset.name if preset else "", "model": model},
-        ),
-        preset=preset,
-        limit=limit,
+    chosen = make_scripts(benchmark.content(), config.play, limit=config.limit)
+    turns = (step.turn for script in chosen for step in script.steps)
+    evaluation = _Evaluation(
+        benchmark=benchmark,
+        config=config.model_copy(update={"judging": resolve_judging(config.judging, turns, tell=hints.append)}),
         train=train,
-        skip_missing=skip_missing,
-        processes=processes,
         delete_replies=delete_replies,
-        given=limits,
-        controls=tuple(dict.fromkeys(controls)),
-        frames=out / CONTROLS_FOLDER / FRAMES if controls else None,
-        budget=Budget(limits.max_calls, limits.max_tokens, limits.max_cost),
+        replies=replies,
+        frames=out / CONTROLS_FOLDER / FRAMES if config.controls else None,
+        budget=Budget(config.limits.max_calls, config.limits.max_tokens, config.limits.max_cost),
         tell=tell,
     )
-    places = {control: out / CONTROLS_FOLDER / control for control in evaluating.controls}
-    done = None if overwrite else evaluating.made(None, out)
+    places = {control: out / CONTROLS_FOLDER / control for control in config.controls}
+    done = None if overwrite else evaluation.existing(None, out)
     if done is None or done.can_retry:
-        done = evaluating.run(None, out, overwrite=overwrite, before=done, progress=progress)
+        done = evaluation.run(None, out, overwrite=overwrite, before=done, progress=progress)
     else:
-        write_command(out, evaluating.command(out))
-        to_do = any(is_to_do(evaluating.made(control, place)) for control, place in places.items())
-        tell(f"{out} is whole and stays; its controls go on" if to_do else told_of_whole(done))
+        write_command(out, evaluation.command(out))
+        to_do = any(is_run_needed(evaluation.existing(control, place)) for control, place in places.items())
+        tell(f"{out} is whole and stays; its controls go on" if to_do else describe_whole_run(done))
     for control, place in places.items():
-        before = evaluating.made(control, place)
-        if is_to_do(before):
+        before = evaluation.existing(control, place)
+        if is_run_needed(before):
             tell(f"control {control}: the same again with {CONTROLS[control]}")
-            told = named(progress, f"control {control}")
-            evaluating.run(control, place, overwrite=False, before=before, progress=told)
+            told = prefix_progress(progress, f"control {control}")
+            evaluation.run(control, place, overwrite=False, before=before, progress=told)
     for hint in hints:
         tell(hint)
-    if not controls:
+    if not places:
         return done
     shutil.rmtree(out / CONTROLS_FOLDER / FRAMES, ignore_errors=True)
-    return with_controls(done)
+    return add_controls(done)
 
 
-def _turns(benchmark: Benchmark, play: PlaySettings, limit: int | None) -> Iterator[Turn]:
-    for script in scripts(benchmark.content(), choice_of(play, limit)):
-        yield from (step.turn for step in script.steps)
-
-
-def _check_controls(controls: Sequence[str], play: PlaySettings) -> None:
-    """Refuse what is no control, and controls of a control."""
-    for name in controls:
-        if name not in CONTROLS:
-            raise SettingError(f"no control '{name}'; known are {', '.join(CONTROLS)}")
-    if controls and play.control is not None:
-        raise SettingError(f"the run itself is control {play.control}; play it without, and its controls beside it")
-
-
-@dataclass(frozen=True)
-class _Evaluating:
-    """One model on one benchmark, to be played with its own pictures or under controls."""
+@dataclass(frozen=True, kw_only=True)
+class _Evaluation:
+    """One model on one benchmark: a run with the videos' own pictures, and runs under controls."""
 
     benchmark: Benchmark
-    settings: PlayingSettings
-    preset: Preset | None
-    limit: int | None
+    config: RunConfig
     train: Benchmark | None
-    skip_missing: bool
-    processes: int
     delete_replies: bool
-    given: LimitSettings
-    """Limits as they were given, which name no file of replies where it is the run's own."""
-    controls: tuple[Control, ...]
-    """What is played beside it, checked before anything is asked."""
+    replies: Path
+    """File of kept replies, for the run and its controls together."""
     frames: Path | None
-    """Folder of the pictures that the run and its controls share."""
+    """Folder of the pictures that the run and its controls share; None where there are no controls."""
     budget: Budget
     """For the run and its controls together."""
     tell: Tell
 
-    def play(self, control: Control | None) -> PlaySettings:
-        """How dialogues are played under a control; None plays them as the settings say."""
-        play = self.settings.play
-        return play if control is None else play.model_copy(update={"control": control})
-
-    def request(self, control: Control | None) -> dict[str, Any]:
+    def request(self, config: RunConfig) -> dict[str, Any]:
         """All that decides what a run asks."""
-        settings, preset = self.settings, self.preset
-        asking, judge_model = settings.asking, settings.judge_model
-        return {
-            "benchmark": self.benchmark.manifest.content_hash,
-            "model": settings.model,
-            "preset": preset.name if preset else None,
-            "play": self.play(control).model_dump(mode="json"),
-            "judging": judging_request(settings.judging),
-            "answering": asking.model_dump(mode="json", exclude={"base_url", "api_key_env", "price_in", "price_out"}),
-            "judge": judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
-            "limit": self.limit,
-            "train": self.train.manifest.content_hash if self.train else None,
-        }
+        train = self.train.manifest.content_hash if self.train else None
+        return run_request(config, self.benchmark.manifest.content_hash, train)
 
-    def made(self, control: Control | None, place: Path) -> RunReport | None:
-        """The run of these settings that is there; None where there is none."""
-        return report_of(read_run(place)) if is_whole(place, self.request(control)) else None
+    def existing(self, control: Control | None, place: Path) -> RunReport | None:
+        """The whole run of these settings that is there; None where there is none."""
+        return report_of(read_run(place)) if is_whole(place, self.request(self.config.under(control))) else None
 
     def command(self, out: Path) -> dict[str, Any]:
         """What `reeltalk retry` needs to give this command again."""
-        settings = self.settings
-        return kept(
-            KeptEvaluation(
-                folder=seen_from(out),
-                benchmark=self.benchmark.path,
-                model=settings.model,
-                preset=self.preset.name if self.preset else None,
-                play=settings.play,
-                judging=settings.judging,
-                asking=settings.asking,
-                judge_model=settings.judge_model,
-                limits=self.given,
-                limit=self.limit,
-                train=self.train.path if self.train else None,
-                answers_format=settings.answers_format,
-                skip_missing=self.skip_missing,
-                workers=settings.workers,
-                processes=self.processes,
-                controls=self.controls,
-            )
-        )
+        return command_json(EvaluationCommand.of(self.config, self.benchmark, self.train, out))
 
     def run(
-        self,
-        control: Control | None,
-        place: Path,
-        *,
-        overwrite: bool,
-        before: RunReport | None,
-        progress: Progress,
+        self, control: Control | None, place: Path, *, overwrite: bool, before: RunReport | None, progress: Progress
     ) -> RunReport:
         """Play, judge and write one run; one of the same settings that was there before is made again."""
-        play, request = self.play(control), self.request(control)
-        settings = self.settings.model_copy(update={"play": play})
-        benchmark, preset, judging, limits = self.benchmark, self.preset, settings.judging, settings.limits
-        content = benchmark.content()
-        choice = choice_of(play, self.limit)
-        chosen = scripts(content, choice)
-        if choice.rejump is not None:
-            self.tell(_told_of(rejumped(content, choice)[1]))
+        config, benchmark = self.config.under(control), self.benchmark
+        content, play, judging = benchmark.content(), config.play, config.judging
+        request = self.request(config)
+        chosen = make_scripts(content, play, limit=config.limit)
+        if play.rejump is not None:
+            self.tell(_told_of(draw_new_paths(content, play)[1]))
         asked = [(script.video_id, step.turn) for script in chosen for step in script.steps if step.answered]
-        check_judging(judging, settings.judge_model, asked, content, tell=self.tell)
+        check_judging(judging, config.judge_model, asked, content, tell=self.tell)
         if before is not None:
-            tell_again(before, limits.replies or place / REPLIES, tell=self.tell)
+            announce_retry(before, self.replies, tell=self.tell)
         with (
             RunFolder(
                 place,
@@ -291,63 +195,46 @@ class _Evaluating:
                 again=before is not None,
                 frames=self.frames,
             ) as folder,
-            ReplyStore(limits.replies or folder.replies) as store,
+            ReplyStore(self.replies) as store,
         ):
-            media = media_of(benchmark, content)
-            frames = frame_server(settings, benchmark, content, chosen, folder.frames)
+            frames = frame_server(config, benchmark, content, chosen, folder.frames)
             # A server is tried where no reply is kept, here and not in each of several processes.
-            is_tried = limits.preflight and not len(store)
-            player = opened(
-                settings,
+            is_tried = config.limits.preflight and not len(store)
+            player = create_player(
+                config,
                 benchmark,
                 content,
                 store=store,
                 budget=self.budget,
-                frames=frames,
+                picture=frames.jpeg,
+                answers=read_answers(config, content),
                 train=self.train,
                 tell=self.tell,
             )
-            shows = player.player.sees_frames and play.frames.policy != "none"
-            if not shows and (self.controls or play.control):
-                raise SettingError(
-                    f"{settings.model} is shown no pictures here, so there is nothing that a control could take away; "
-                    "leave --controls out"
-                )
-            if shows:
-                chosen, missing = at_hand(chosen, media, skip_missing=self.skip_missing)
-                if missing and not self.skip_missing:
-                    raise BenchmarkError(
-                        f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark "
-                        "with 'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues "
-                        "out, or --policy none to show no frames"
-                    )
-            if "other-video" in self.controls:
-                others_shown(play, content, chosen, media)  # where there is none, that is told before anything is asked
-            with judging_by(judging, settings.judge_model, limits, store, self.budget, tell=self.tell) as judged_by:
-                nulled = nulled_of(chosen, judging)
+            chosen = self._check_videos(config, content, chosen, player)
+            with open_judging(
+                judging, config.judge_model, config.limits, store, self.budget, tell=self.tell
+            ) as judged_by:
+                nulled = sample_null_units(chosen, judging)
                 folder.clear_logs()
-                if self.processes > 1:
-                    joined = play_in_processes(
+                if config.processes > 1:
+                    collected, usage = play_in_processes(
                         chosen,
-                        self.processes,
-                        settings.model_copy(
-                            update={
-                                "limits": limits.model_copy(update={"preflight": limits.preflight and not is_tried})
-                            }
-                        ),
+                        config.without_preflight() if is_tried else config,
                         benchmark,
                         folder=folder,
+                        replies=self.replies,
                         budget=self.budget,
                         nulled=nulled,
                         train=self.train,
                         progress=progress,
                         tell=self.tell,
                     )
-                    collected, took = joined.collected, Took(self.budget.spent, joined.kept)
                 else:
                     collected = play_scripts(
                         chosen,
-                        settings,
+                        config,
+                        benchmark,
                         content,
                         player,
                         judged_by,
@@ -356,33 +243,56 @@ class _Evaluating:
                         nulled=nulled,
                         progress=progress,
                     )
-                    took = Took.of(self.budget, player.model, judged_by.model)
+                    usage = Usage.of(self.budget, player.model, judged_by.model)
                 evaluation = collected.evaluation(
                     [script.id for script in chosen], [judge.name for judge in judged_by.judges]
                 )
-                wrong = wrong_answers(content, play)
-                lines = lines_spoken(content) if play.subtitles else None
-                parts = (
-                    *(preset.signed(play, judging) if preset else ()),
-                    *play.signature,
-                    *((("planted", planted_hash(chosen, wrong, play.corrupt_turn)),) if wrong is not None else ()),
-                    ("shown", shown_hash(chosen, evaluation.turns, subtitles=lines)),
-                    *player.player.signature,
-                    *((("knows", scripts_hash(chosen, player.knows)),) if player.knows is not None else ()),
+                name = player.player.name
+                signed = run_signature(
+                    config,
+                    chosen,
+                    evaluation.turns,
+                    player,
+                    wrong=wrong_answers(content, play),
+                    subtitles=spoken_lines(content) if play.subtitles else None,
                 )
                 return finish(
                     folder,
                     evaluation,
                     judged_by,
                     subject=f"{benchmark.manifest.name}.{play.mode}",
-                    signed={player.player.name: parts},
-                    sources={player.player.name: player.source},
+                    signed={name: signed},
+                    sources={name: player.source},
                     content=content,
                     settings=request | {"benchmark_path": str(benchmark.path)},
                     kind="evaluate",
-                    took=took,
+                    usage=usage,
                     tell=self.tell,
                 )
+
+    def _check_videos(
+        self, config: RunConfig, content: Content, chosen: list[Script], player: CreatedPlayer
+    ) -> list[Script]:
+        """The scripts whose videos are available; all of them where no pictures are shown."""
+        play, media = config.play, media_of(self.benchmark, content)
+        if not player.player.sees_frames or play.frames.policy == "none":
+            if config.controls or play.control:
+                raise SettingError(
+                    f"{config.model} is shown no pictures here, so there is nothing that a control could take away; "
+                    "leave --controls out"
+                )
+            return chosen
+        chosen, missing = available_scripts(chosen, media, skip_missing=config.skip_missing)
+        if missing and not config.skip_missing:
+            raise BenchmarkError(
+                f"{len(missing):,} videos are not at hand, as '{min(missing)}'; put them into the benchmark "
+                "with 'reeltalk attach' or 'reeltalk media pull', pass --skip-missing to leave their dialogues "
+                "out, or --policy none to show no frames"
+            )
+        if "other-video" in config.controls:
+            # Where there is no other video, that is told before anything is asked.
+            draw_other_videos(play, content, chosen, media)
+        return chosen
 
 
 def _told_of(walks: PathStatistics) -> str:
@@ -394,3 +304,383 @@ def _told_of(walks: PathStatistics) -> str:
         f"new paths: {walks.paths:,} different of {walks.drawn:,} walks drawn, {rate}, stated as 0.8; "
         f"{walks.links - walks.refused.total():,} of {walks.links:,} links can be landed on"
     )
+
+
+def frame_server(
+    config: RunConfig, benchmark: Benchmark, content: Content, scripts: Sequence[Script], folder: Path
+) -> FrameServer:
+    """Gives scripts their frames, or what a control shows in their place.
+
+    Args:
+        config: Settings of the run.
+        benchmark: The benchmark that is played.
+        content: Its rows.
+        scripts: The scripts that are played.
+        folder: Keeps pictures.
+
+    Raises:
+        BenchmarkError: The control `other-video` has no other video to show.
+    """
+    play, media = config.play, media_of(benchmark, content)
+    return FrameServer(
+        media,
+        play.frames,
+        folder,
+        config.workers,
+        control=play.control,
+        seed=play.seed,
+        others=draw_other_videos(play, content, scripts, media) if play.control == "other-video" else None,
+    )
+
+
+def draw_other_videos(
+    play: PlaySettings, content: Content, scripts: Sequence[Script], media: Callable[[str], Path | None]
+) -> dict[str, str]:
+    """For each video that is played the one whose pictures the control `other-video` shows.
+
+    Raises:
+        BenchmarkError: A split has no second video.
+    """
+    return pair_videos(content.videos, media, seed=play.seed, wanted=(script.video_id for script in scripts))
+
+
+def play_scripts(
+    scripts: Sequence[Script],
+    config: RunConfig,
+    benchmark: Benchmark,
+    content: Content,
+    player: CreatedPlayer,
+    judged_by: JudgingSetup,
+    *,
+    frames: FrameServer,
+    logs: Path,
+    nulled: frozenset[reference_checks.UnitKey],
+    progress: Progress,
+) -> Collected:
+    """Play scripts and judge their answers, in this process.
+
+    Args:
+        scripts: The scripts that are played.
+        config: Settings of the run.
+        benchmark: The benchmark that is played.
+        content: Its rows.
+        player: Who answers.
+        judged_by: Judges and text metrics.
+        frames: Gives frames.
+        logs: Folder in which inspect_ai's log appears.
+        nulled: Units whose empty answers a model judges.
+        progress: Called after each turn.
+
+    Raises:
+        BudgetError: A limit would be passed; replies are kept.
+        BenchmarkError: A history cannot be told as asked, or the folder cannot be written.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    play, preset = config.play, config.preset.name if config.preset else ""
+    runner = EvaluationRunner(
+        logs,
+        judged_by,
+        background_of(content, config.judging),
+        at_a_time=config.limits.connections,
+        progress=progress,
+        nulled=nulled,
+    )
+    runner.run(
+        scripts,
+        player.player,
+        play,
+        frames,
+        logged=player.logged,
+        wrong=wrong_answers(content, play),
+        subtitles=spoken_lines(content) if play.subtitles else None,
+        metadata={"benchmark": benchmark.manifest.name, "preset": preset, "model": config.model},
+    )
+    return runner.collected
+
+
+def wrong_answers(content: Content, play: PlaySettings) -> WrongAnswers | None:
+    """Answers that a corrupted history may hold; None where histories are not corrupted."""
+    if play.shown_history != "corrupted":
+        return None
+    units: list[QAChain | Dialogue] = [*content.chains, *content.dialogues]
+    return WrongAnswers([(unit.video_id, turn) for unit in units for turn in unit.turns], seed=play.seed)
+
+
+def read_answers(config: RunConfig, about: Content) -> tuple[Content, str] | None:
+    """Read the answers that `answers:PATH` or `human:PATH` names, with their hash; None for all other models.
+
+    Args:
+        config: Names the model, and the layout of its answers.
+        about: The benchmark that is played.
+
+    Raises:
+        SettingError: The path is no benchmark, and no layout is given.
+        InputError: It is missing or damaged.
+    """
+    if not config.model.startswith(("answers:", "human:")):
+        return None
+    path = Path(config.model.partition(":")[2])
+    if (path / "manifest.json").is_file():
+        found = Benchmark.open(path)
+        return found.content(), found.manifest.content_hash
+    if config.answers_format is None:
+        raise SettingError(f"{path} is no benchmark, so --answers-format must name its layout, as 'vdact'")
+    return load_format(config.answers_format).read_answers(path, about), hash_source(path)
+
+
+def shards_of(scripts: Sequence[Script], count: int) -> list[list[Script]]:
+    """Divide scripts by video, the same way each time.
+
+    A video's scripts stay together, so that it is decoded once, a question that several of them ask is asked once, and
+    a server that keeps prefixes has them where they are asked for.
+
+    Args:
+        scripts: What is played.
+        count: Shards at most; there are no more than videos.
+
+    Returns:
+        Shards that are not empty, each with its scripts in their order.
+    """
+    turns: dict[str, int] = defaultdict(int)
+    for script in scripts:
+        turns[script.video_id] += len(script.steps)
+    filled = [0] * min(count, len(turns))
+    home: dict[str, int] = {}
+    # The longest first, each to where the fewest turns are: no shard is then far above the others.
+    for video_id in sorted(turns, key=lambda video_id: -turns[video_id]):
+        emptiest = filled.index(min(filled))
+        home[video_id] = emptiest
+        # A script without turns takes its place, too.
+        filled[emptiest] += max(1, turns[video_id])
+    shards: list[list[Script]] = [[] for _ in filled]
+    for script in scripts:
+        shards[home[script.video_id]].append(script)
+    return shards
+
+
+def turns_of(scripts: Sequence[Script]) -> int:
+    """How many turns some scripts have."""
+    return sum(len(script.steps) for script in scripts)
+
+
+class ShardTask(BaseModel):
+    """What a process is told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    benchmark: Path
+    content_hash: str
+    """Of the benchmark, as the process that divides the work has read it."""
+    train: Path | None
+    config: RunConfig
+    scripts: tuple[str, ...]
+    """What is played, by name."""
+    nulled: tuple[tuple[UnitKind, str], ...]
+    """Units of the whole run whose empty answers a model judges."""
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    replies: Path
+    """File of kept replies; all processes of a run share it."""
+    frames: Path
+    logs: Path
+    result: Path
+    """File that appears."""
+
+
+class ShardResult(BaseModel):
+    """What a process hands back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", use_attribute_docstrings=True)
+
+    collected: Collected | None
+    """None where the process has spent its share of the budget before the end."""
+    spent: Spent
+    asked: int
+    """Questions, those answered from kept replies too."""
+    kept: int
+    """Questions answered from kept replies."""
+
+
+def play_shard(argument: Any, told: Callable[[int], None]) -> None:
+    """Play and judge some scripts of a run, and write a `ShardResult`.
+
+    Args:
+        argument: A `ShardTask` as JSON.
+        told: Receives how many turns are done, after each.
+
+    Raises:
+        ReeltalkError: As `evaluate`, but where a share of a budget is spent: the result says that.
+        KeyboardInterrupt: Ctrl-C; replies are kept.
+    """
+    task = ShardTask.model_validate(argument)
+    config, benchmark = task.config, Benchmark.open(task.benchmark)
+    if benchmark.manifest.content_hash != task.content_hash:
+        raise BenchmarkError(f"{task.benchmark} was changed while it was being played; run the same command again")
+    content, own = benchmark.content(), set(task.scripts)
+    chosen = [script for script in make_scripts(content, config.play) if script.id in own]
+    budget = Budget(task.max_calls, task.max_tokens, task.max_cost)
+    with ReplyStore(task.replies) as store:
+        frames = frame_server(config, benchmark, content, chosen, task.frames)
+        player = create_player(
+            config,
+            benchmark,
+            content,
+            store=store,
+            budget=budget,
+            picture=frames.jpeg,
+            answers=read_answers(config, content),
+            train=Benchmark.open(task.train) if task.train else None,
+        )
+        with open_judging(config.judging, config.judge_model, config.limits, store, budget, tell=silent) as judged_by:
+            collected: Collected | None = None
+            try:
+                collected = play_scripts(
+                    chosen,
+                    config,
+                    benchmark,
+                    content,
+                    player,
+                    judged_by,
+                    frames=frames,
+                    logs=task.logs,
+                    nulled=frozenset(task.nulled),
+                    progress=lambda what, done, due, share: told(done),
+                )
+            except BudgetError:
+                # What is left of the shares of others may do.
+                pass
+            models: list[Any] = [model for model in (player.model, judged_by.model) if model is not None]
+            result = ShardResult(
+                collected=collected,
+                spent=budget.spent,
+                asked=sum(model.asked for model in models),
+                kept=sum(model.kept for model in models),
+            )
+    write_bytes(task.result, result.model_dump_json().encode())
+
+
+WORK: Final = "reeltalk.stages.evaluating:play_shard"
+
+
+def check_processes(processes: int, model: str) -> None:
+    """Refuse several processes where each would load a model of its own onto one device.
+
+    Raises:
+        SettingError: The model is one that runs in our own process.
+    """
+    if processes > 1 and model.startswith("transformers:"):
+        raise SettingError(
+            f"--processes {processes}: each process would load {model} anew; leave it out, or serve the model and "
+            "give --base-url"
+        )
+
+
+def play_in_processes(
+    scripts: Sequence[Script],
+    config: RunConfig,
+    benchmark: Benchmark,
+    *,
+    folder: RunFolder,
+    replies: Path,
+    budget: Budget,
+    nulled: frozenset[reference_checks.UnitKey],
+    train: Benchmark | None,
+    progress: Progress,
+    tell: Tell,
+) -> tuple[Collected, Usage]:
+    """Play and judge scripts in several processes; the same comes of it as in one.
+
+    Each process has its share of requests at a time and of the budget, in proportion to its turns. What is left of the
+    shares when all have ended is divided anew among those whose share was too small.
+
+    Args:
+        scripts: The scripts that are played.
+        config: Settings of the run; there are no more processes than videos, and than requests at a time.
+        benchmark: The benchmark that is played.
+        folder: The run.
+        replies: File of kept replies.
+        budget: What is left of it is divided; what was spent is counted in it.
+        nulled: Units whose empty answers a model judges.
+        train: A benchmark that baselines learn from.
+        progress: Told after each turn, for all processes together.
+        tell: Told where there are fewer processes than asked for.
+
+    Returns:
+        The results of all processes, and the requests of all of them.
+
+    Raises:
+        BudgetError: What is left is not enough for any of those that have not ended; replies are kept.
+        ProcessError: A process died; replies are kept.
+        ReeltalkError: What went wrong in one of them, as it would in one process.
+        KeyboardInterrupt: Ctrl-C; all have ended, and replies are kept.
+    """
+    shards = shards_of(scripts, min(config.processes, config.limits.connections))
+    count = len(shards)
+    if count < config.processes:
+        tell(f"{count} processes in place of {config.processes}: there are no more videos, or requests at a time")
+    shutil.rmtree(folder.shards, ignore_errors=True)
+    due, done = turns_of(scripts), [0] * count
+    asked, parts = [0] * count, [Collected()] * count
+    kept = 0
+
+    def task(number: int, share: Budget) -> Json:
+        connections = config.limits.connections
+        own = config.model_copy(
+            update={
+                # What is played, and under which control, is in `scripts` and `play`.
+                "preset": None,
+                "controls": (),
+                # Text metrics are computed once, over all answers.
+                "judging": config.judging.model_copy(update={"metrics": ()}),
+                # The first ones have one more where it does not come out even.
+                "limits": config.limits.model_copy(update={"connections": (connections + count - 1 - number) // count}),
+                "workers": max(1, config.workers // count),
+            }
+        )
+        return ShardTask(
+            benchmark=benchmark.path,
+            content_hash=benchmark.manifest.content_hash,
+            train=train.path if train else None,
+            config=own,
+            scripts=tuple(script.id for script in shards[number]),
+            nulled=tuple(sorted(nulled)),
+            max_calls=share.max_calls,
+            max_tokens=share.max_tokens,
+            max_cost=share.max_cost,
+            replies=replies,
+            frames=folder.frames,
+            logs=folder.logs,
+            result=folder.shards / f"{number}.json",
+        ).model_dump(mode="json")
+
+    waiting = list(range(count))
+    while waiting:
+        before = budget.spent
+        shares = budget.shares([max(1, turns_of(shards[number])) for number in waiting])
+
+        def told(place: int, turns: int, waiting: list[int] = waiting) -> None:
+            done[waiting[place]] = turns
+            progress("playing", sum(done), due, sum(done) / max(due, 1))
+
+        tasks = [task(number, share) for number, share in zip(waiting, shares, strict=True)]
+        try:
+            side_by_side(WORK, tasks, told)
+        except ProcessError as error:
+            raise ProcessError(f"{error}; every reply is kept, run the same command to go on") from None
+        ended: list[int] = []
+        for number in waiting:
+            result = ShardResult.model_validate_json((folder.shards / f"{number}.json").read_bytes())
+            budget.count(result.spent)
+            asked_anew = result.asked - result.kept
+            # Replies of the rounds before are kept, too, but not from before.
+            kept += max(0, result.kept - asked[number]) if result.collected is not None else 0
+            asked[number] += asked_anew
+            if result.collected is not None:
+                parts[number] = result.collected
+                ended.append(number)
+        waiting = [number for number in waiting if number not in ended]
+        if waiting and (budget.is_spent or budget.spent == before):
+            raise budget.error()
+    shutil.rmtree(folder.shards, ignore_errors=True)
+    return Collected.joined(parts), Usage(budget.spent, kept)

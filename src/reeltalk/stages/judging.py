@@ -10,8 +10,9 @@ from reeltalk.errors import BenchmarkError, InputError, SettingError
 from reeltalk.evaluate.answers import answer_sets, with_distinct_names, with_rubrics_and_keys
 from reeltalk.evaluate.run_folder import RunFolder, is_whole
 from reeltalk.evaluate.settings import LimitSettings
-from reeltalk.evaluate.stage import Played
-from reeltalk.evaluate.summary import Parts
+from reeltalk.evaluate.signing import judge_request, judging_request
+from reeltalk.evaluate.stage import EvaluationRunner
+from reeltalk.evaluate.tables import Parts
 from reeltalk.formats.registry import load_format
 from reeltalk.judge import reference_checks
 from reeltalk.judge.reference_checks import replace_answers
@@ -21,25 +22,32 @@ from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.answers import NOT_IN_SOURCE, AnsweredTurn
 from reeltalk.schema.runs import CONTROLS, ModelInfo
 from reeltalk.schema.settings import check_counts
-from reeltalk.stages.asking import background_of, check_judging, judging_by, judging_within, named
-from reeltalk.stages.finishing import RunReport, Took, finish, report_of, with_controls
-from reeltalk.stages.kept_command import (
-    KeptJudgement,
+from reeltalk.stages.run import (
+    JudgementCommand,
+    RunReport,
+    Usage,
+    add_controls,
+    announce_retry,
+    background_of,
     check_deletion,
-    is_to_do,
-    kept,
-    seen_from,
-    tell_again,
-    told_of_whole,
+    check_judging,
+    command_json,
+    current_folder_from,
+    describe_whole_run,
+    finish,
+    is_run_needed,
+    open_judging,
+    prefix_progress,
+    report_of,
+    resolve_judging,
     write_command,
 )
-from reeltalk.stages.prompt_folders import judging_request
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import ANSWERS, CONTROLS_FOLDER, INFO, REPLIES, Run, is_unfinished, read_run
 
 
-class GivenAnswers:
+class AnswersToJudge:
     """What there is to judge: turns with answers, where each model's are from, and how they came about.
 
     Args:
@@ -224,7 +232,7 @@ def judge(
     limits = limits or LimitSettings()
     paths = [source.path if isinstance(source, Run) else Path(source) for source in sources]
     out, budget = Path(out), Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
-    judging_of = _Judging(
+    judgement = _Judgement(
         judging or JUDGED_BY_DEFAULT,
         judge_model,
         limits.model_copy(update={"replies": limits.replies or out / REPLIES}),
@@ -240,31 +248,31 @@ def judge(
     runs = [read_run(path) for path in paths if (path / INFO).is_file() or is_unfinished(path)]
     controls = {name: [run.controls()[name].path for run in runs if name in run.controls()] for name in CONTROLS}
     places = {name: out / CONTROLS_FOLDER / name for name, found in controls.items() if found}
-    given = judging_of.given(paths)
+    given = judgement.read(paths)
     # Told at the end: a refusal stands alone.
     hints: list[str] = []
-    judging_of = replace(judging_of, judging=judging_within(judging, given.turns, tell=hints.append))
-    done = None if overwrite else judging_of.made(given, out)
+    judgement = replace(judgement, judging=resolve_judging(judging, given.turns, tell=hints.append))
+    done = None if overwrite else judgement.existing(given, out)
     if done is None or done.can_retry:
-        done = judging_of.run(given, out, overwrite=overwrite, before=done, progress=progress)
+        done = judgement.run(given, out, overwrite=overwrite, before=done, progress=progress)
     else:
-        write_command(out, judging_of.command(given, out))
-        to_do = any(is_to_do(judging_of.made(judging_of.given(controls[name]), places[name])) for name in places)
-        tell(f"{out} is whole and stays; its controls go on" if to_do else told_of_whole(done))
+        write_command(out, judgement.command(given, out))
+        to_do = any(is_run_needed(judgement.existing(judgement.read(controls[name]), places[name])) for name in places)
+        tell(f"{out} is whole and stays; its controls go on" if to_do else describe_whole_run(done))
     for name, place in places.items():
-        read = judging_of.given(controls[name])
-        before = judging_of.made(read, place)
-        if is_to_do(before):
+        read = judgement.read(controls[name])
+        before = judgement.existing(read, place)
+        if is_run_needed(before):
             tell(f"control {name}: answers to {CONTROLS[name]} are judged")
-            told = named(progress, f"control {name}")
-            judging_of.run(read, place, overwrite=False, before=before, progress=told, is_control=True)
+            told = prefix_progress(progress, f"control {name}")
+            judgement.run(read, place, overwrite=False, before=before, progress=told, is_control=True)
     for hint in hints:
         tell(hint)
-    return with_controls(done)
+    return add_controls(done)
 
 
 @dataclass(frozen=True)
-class _Judging:
+class _Judgement:
     """By what answers are judged, those of a run and of its controls."""
 
     judging: JudgeSettings
@@ -281,33 +289,33 @@ class _Judging:
     """For the run and its controls together."""
     tell: Tell
 
-    def given(self, paths: Sequence[Path]) -> GivenAnswers:
+    def read(self, paths: Sequence[Path]) -> AnswersToJudge:
         """Answers that are read from some sources."""
-        read = GivenAnswers(paths, self.format, self.benchmark)
+        read = AnswersToJudge(paths, self.format, self.benchmark)
         for name in self.beside:
             read.add_beside(name)
         return read
 
-    def request(self, read: GivenAnswers) -> dict[str, Any]:
+    def request(self, read: AnswersToJudge) -> dict[str, Any]:
         """All that decides what judging asks."""
         return {
             "sources": read.hashes,
             "benchmark": read.benchmark.manifest.content_hash if read.benchmark else None,
             "judging": judging_request(self.judging),
-            "judge": self.judge_model.model_dump(mode="json", include={"judge", "judge_max_reply_tokens"}),
+            "judge": judge_request(self.judge_model),
             "limit": self.limit,
             **({"beside": ",".join(self.beside)} if self.beside else {}),
         }
 
-    def made(self, read: GivenAnswers, place: Path) -> RunReport | None:
+    def existing(self, read: AnswersToJudge, place: Path) -> RunReport | None:
         """The run of these settings that is there; None where there is none."""
         return report_of(read_run(place)) if is_whole(place, self.request(read)) else None
 
-    def command(self, read: GivenAnswers, out: Path) -> dict[str, Any]:
+    def command(self, read: AnswersToJudge, out: Path) -> dict[str, Any]:
         """What `reeltalk retry` needs to give this command again."""
-        return kept(
-            KeptJudgement(
-                folder=seen_from(out),
+        return command_json(
+            JudgementCommand(
+                folder=current_folder_from(out),
                 judging=self.judging,
                 judge_model=self.judge_model,
                 limits=self.given_limits,
@@ -321,7 +329,7 @@ class _Judging:
 
     def run(
         self,
-        read: GivenAnswers,
+        read: AnswersToJudge,
         place: Path,
         *,
         overwrite: bool,
@@ -335,7 +343,7 @@ class _Judging:
         check_judging(judging, self.judge_model, asked, content, tell=self.tell)
         request = self.request(read)
         if before is not None:
-            tell_again(before, limits.replies or place / REPLIES, tell=self.tell)
+            announce_retry(before, limits.replies or place / REPLIES, tell=self.tell)
         with (
             RunFolder(
                 place,
@@ -346,17 +354,17 @@ class _Judging:
                 again=before is not None,
             ) as folder,
             ReplyStore(limits.replies or folder.replies) as store,
-            judging_by(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judged_by,
+            open_judging(judging, self.judge_model, limits, store, self.budget, tell=self.tell) as judged_by,
         ):
             folder.clear_logs()
-            stage = Played(
+            runner = EvaluationRunner(
                 folder.logs,
                 judged_by,
                 background_of(content, judging) if content is not None else None,
                 at_a_time=limits.connections,
                 progress=progress,
             )
-            evaluation = stage.judge(units, metadata={"sources": list(map(str, read.paths))})
+            evaluation = runner.judge(units, metadata={"sources": list(map(str, read.paths))})
             return finish(
                 folder,
                 evaluation,
@@ -367,6 +375,6 @@ class _Judging:
                 content=content,
                 settings=request | {"benchmark_path": str(read.benchmark.path) if read.benchmark else None},
                 kind="judge",
-                took=Took.of(self.budget, None, judged_by.model),
+                usage=Usage.of(self.budget, None, judged_by.model),
                 tell=self.tell,
             )

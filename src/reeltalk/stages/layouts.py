@@ -44,7 +44,7 @@ def import_layout(format: str, source: Path | str, into: Path | str, *, overwrit
         if entries and all((e.stage, e.parents, e.version) == (stage, parents, __version__) for e in entries):
             return StageReport(stage=stage, counts={}, warnings=(f"{into} is up to date with {source}",))
         if entries and not overwrite:
-            raise BenchmarkError(f"{into} holds {told_counts(existing.manifest)}; pass --overwrite to replace that")
+            raise BenchmarkError(f"{into} holds {describe_counts(existing.manifest)}; pass --overwrite to replace that")
     if source.is_file() and is_archive_name(source.name) and source.suffix.lower() != ".zip":
         raise InputError("an archive of a kind that is not read", file=source, hint="unpack it, and give the folder")
     content = layout.read(source)
@@ -118,7 +118,7 @@ def export_layout(
     return ExportReport(out, files, tuple(lost))
 
 
-def told_counts(manifest: Manifest) -> str:
+def describe_counts(manifest: Manifest) -> str:
     """What a benchmark holds, in words: rows by table."""
     counts = [f"{entry.rows:,} {Path(name).stem}" for name, entry in manifest.files.items() if entry.rows]
     return ", ".join(counts) or "files"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from reeltalk.construct.prompting import construction_prompts
 from reeltalk.construct.tagging.model_tagger import PROMPT_GROUP as TAG
@@ -13,7 +13,6 @@ from reeltalk.graph import refining
 from reeltalk.judge.asking import judge_prompt_group as judges_group
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import Prompt, PromptGroup, check_prompt, our_prompts, prompt_files, prompts_in
-from reeltalk.schema.scoring import short_hash
 from reeltalk.store.atomic import storage_errors, write_bytes
 
 REFINE: Final = PromptGroup("refine", {"refine": refining.PROMPT})
@@ -24,7 +23,7 @@ GROUPS: Final = (CONSTRUCT_EN, CONSTRUCT_ZH, JUDGE, REFINE, TAG)
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedPrompt:
     """A prompt as `reeltalk prompts` shows it."""
 
     name: str
@@ -45,7 +44,7 @@ class Listed:
         return f"{self.name}: {self.prompt.signature}{fields}{' (yours)' if self.own else ''}"
 
 
-def listed(folder: Path | None = None) -> list[Listed]:
+def list_prompts(folder: Path | None = None) -> list[ListedPrompt]:
     """All prompts, those of a folder in place of ours.
 
     Args:
@@ -62,7 +61,8 @@ def listed(folder: Path | None = None) -> list[Listed]:
         prompts = prompts_in(folder, group)
         for name in group.names:
             known = prompts[name] if name in prompts else None
-            found.append(Listed(f"{group.name}/{name}", known, name in prompts.replaced, group.without.get(name, "")))
+            remedy = group.without.get(name, "")
+            found.append(ListedPrompt(f"{group.name}/{name}", known, name in prompts.replaced, remedy))
     return found
 
 
@@ -81,7 +81,7 @@ def prompt_file(name: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def export(folder: Path, names: Iterable[str] = ()) -> int:
+def export_prompts(folder: Path, names: Iterable[str] = ()) -> int:
     """Write our prompts as files, to begin with.
 
     Args:
@@ -171,19 +171,6 @@ def check_judge_prompts(settings: JudgeSettings) -> None:
         raise SettingError(f"the judges' prompts in {settings.prompts} are for --published; pass it too")
 
 
-def judging_request(settings: JudgeSettings) -> dict[str, Any]:
-    """What of the settings decides what a judge is asked; of a folder of prompts its texts, wherever it lies.
-
-    Args:
-        settings: By which protocols and metrics.
-    """
-    found: dict[str, Any] = settings.model_dump(mode="json", exclude={"prompts"})
-    if settings.prompts is not None:
-        prompts = prompts_in(settings.prompts, JUDGE)
-        found["prompts"] = short_hash([(name, prompts[name].sha256) for name in prompts.replaced])
-    return found
-
-
 def _place(name: str) -> tuple[PromptGroup, Path | None]:
     job, _, own = name.rpartition("/")
     group = next((group for group in GROUPS if group.name == job and own in group.names), None)
@@ -192,7 +179,7 @@ def _place(name: str) -> tuple[PromptGroup, Path | None]:
     return group, group.ours.get(own)
 
 
-def adopt(source: Source, path: Path, out: Path) -> dict[str, Path]:
+def adopt_prompts(source: Source, path: Path, out: Path) -> dict[str, Path]:
     """Write the authors' prompts, from what the user has of theirs, as a folder of prompts.
 
     Args:

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.preset import Preset
-from reeltalk.evaluate.settings import RetrySettings
+from reeltalk.evaluate.settings import Preset, RetrySettings
 from reeltalk.progress import Progress, Tell, silent, unseen
 from reeltalk.schema.runs import CONTROLS
 from reeltalk.stages.evaluating import evaluate
-from reeltalk.stages.finishing import RunReport
 from reeltalk.stages.judging import judge
-from reeltalk.stages.kept_command import KeptEvaluation, KeptJudgement, changed, read_command
+from reeltalk.stages.run import EvaluationCommand, JudgementCommand, RunReport, read_command, replace_given
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.runs import COMMAND, CONTROLS_FOLDER
 
@@ -56,7 +54,7 @@ def retry(
                 f"the address was given with a user or a password, which {path.name} does not keep; give it again: "
                 f"--{name.replace('_', '-')}"
             )
-    limits, judge_model = changed(command.limits, given), changed(command.judge_model, given)
+    limits, judge_model = replace_given(command.limits, given), replace_given(command.judge_model, given)
     moved = Path(benchmark).resolve() if benchmark is not None else None
     folder = (path / command.folder).resolve()
     if not folder.is_dir():
@@ -67,7 +65,7 @@ def retry(
         )
     # Paths of the command, and those that are part of what was asked, as python:FILE.py:CLASS, are seen from there.
     with contextlib.chdir(folder):
-        if isinstance(command, KeptJudgement):
+        if isinstance(command, JudgementCommand):
             about = moved or command.benchmark
             return judge(
                 *command.sources,
@@ -82,24 +80,21 @@ def retry(
                 progress=progress,
                 tell=tell,
             )
-        beside = [name for name in CONTROLS if name in command.controls or (path / CONTROLS_FOLDER / name).is_dir()]
-        return evaluate(
-            _opened(moved or command.benchmark, path),
-            model=command.model,
-            out=path,
-            preset=_preset(command, presets),
-            play=command.play,
-            judging=command.judging,
-            asking=changed(command.asking, given),
+        controls = [name for name in CONTROLS if name in command.controls or (path / CONTROLS_FOLDER / name).is_dir()]
+        config = command.config(
+            _preset(command, presets),
+            asking=replace_given(command.asking, given),
             judge_model=judge_model,
             limits=limits,
-            limit=command.limit,
-            train=_opened(command.train, path, option="--train") if command.train is not None else None,
-            answers_format=command.answers_format,
-            skip_missing=command.skip_missing,
             workers=settings.workers or command.workers,
             processes=settings.processes or command.processes,
-            controls=beside,
+            controls=controls,
+        )
+        return evaluate(
+            _opened(moved or command.benchmark, path),
+            config,
+            out=path,
+            train=_opened(command.train, path, option="--train") if command.train is not None else None,
             progress=progress,
             tell=tell,
         )
@@ -114,7 +109,7 @@ def _opened(path: Path, run: Path, *, option: str = "--bench") -> Benchmark:
     raise BenchmarkError(f"there is no benchmark {path.resolve()}{kept}; if the run or the benchmark was moved, {way}")
 
 
-def _preset(command: KeptEvaluation, presets: Mapping[str, Preset]) -> Preset | None:
+def _preset(command: EvaluationCommand, presets: Mapping[str, Preset]) -> Preset | None:
     if command.preset is None:
         return None
     if command.preset not in presets:

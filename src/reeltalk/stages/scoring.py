@@ -6,15 +6,13 @@ from pathlib import Path
 
 from reeltalk.errors import BenchmarkError, MissingToolError, SettingError
 from reeltalk.evaluate.answers import AnswerSet, answer_sets, expected_items, with_distinct_names
-from reeltalk.evaluate.score import Scored
-from reeltalk.evaluate.score import score as compute
+from reeltalk.evaluate.score import ScoredAnswers, score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.formats.registry import load_format
 from reeltalk.metrics.meteor import MeteorProcess
 from reeltalk.parallel import Executor
 from reeltalk.progress import Tell, silent
-from reeltalk.stages.asking import embedder_of
-from reeltalk.stages.finishing import RunReport, metrics_not_scored
+from reeltalk.stages.run import RunReport, missing_metric_lines, open_embedder
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.manifest import hash_source
 from reeltalk.store.runs import Run, write_run
@@ -71,12 +69,12 @@ def score(
         warnings += content.warnings
         sets += answer_sets(content, source=str(path), sha256=sha256, benchmark=known, model=model)
     with _meteor("meteor" in settings.metrics, meteor_jar, tell) as meteor:
-        scored = compute(
+        scored = score_sets(
             with_distinct_names(sets),
             settings,
             subject=f"{format or 'benchmark'}.answers",
             meteor=meteor,
-            embedder=embedder_of(settings.metrics, tell),
+            embedder=open_embedder(settings.metrics, tell),
             expected=expected_items(known, sets) if known else frozenset(),
             progress=tell,
             executor=executor,
@@ -117,7 +115,7 @@ def _meteor(wanted: bool, jar: Path | None, tell: Tell) -> Iterator[MeteorProces
         yield process
 
 
-def _lines(scored: Scored) -> Iterable[str]:
+def _lines(scored: ScoredAnswers) -> Iterable[str]:
     rows = {(row.model, row.metric): row for row in scored.summary}
     models = [info.model for info in scored.info.models]
     width = max(len(name) for name in models)
@@ -128,7 +126,7 @@ def _lines(scored: Scored) -> Iterable[str]:
         told = ("not scored" if value is None else f"{value:.4f}" for value in values)
         cells = "".join(f"{text:>{wide}}" for text, wide in zip(told, widths, strict=True))
         yield f"{model:<{width}}{cells}"
-    yield from metrics_not_scored(scored.info)
+    yield from missing_metric_lines(scored.info)
     for info in scored.info.models:
         notes = [
             f"{len(info.duplicates):,} duplicate ids (first row kept)" if info.duplicates else "",

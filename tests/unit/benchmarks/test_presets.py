@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from reeltalk.benchmarks import PRESETS
-from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.playing.chat import answer_prompt
-from reeltalk.evaluate.preset import FREE
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.settings import FREE, FrameSettings, PlaySettings
 from reeltalk.judge.protocol import protocols
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.metrics.scoring import metric_names

@@ -21,9 +21,10 @@ from reeltalk.construct.prompting import VisualContext as Shown
 from reeltalk.construct.settings import ConstructSettings, Step
 from reeltalk.construct.stage import construct
 from reeltalk.construct.step import ConstructRun
-from reeltalk.evaluate.playing.modes import Choice, scripts
 from reeltalk.evaluate.playing.oracle import OraclePlayer
-from reeltalk.evaluate.playing.player import Seen
+from reeltalk.evaluate.playing.play import TurnInput
+from reeltalk.evaluate.playing.script import make_scripts
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.graph import phrases
 from reeltalk.llm import Message, Reply
 from reeltalk.metrics.counting import count_benchmark, format_counts
@@ -169,7 +170,7 @@ class TestOfAGraph:
         drawn = [
             script
             for seed in range(3)
-            for script in scripts(content, Choice(mode="streaming", split="all", rejump=seed))
+            for script in make_scripts(content, PlaySettings(mode="streaming", split="all", rejump=seed))
         ]
         assert all(step.understood for script in drawn for step in script.steps)
         questions = {row.draft.question for row in content.rewrites}
@@ -181,14 +182,14 @@ class TestOfAGraph:
             content.paths[number] = path.model_copy(
                 update={"steps": tuple(step.model_copy(update={"turn": None}) for step in path.steps)}
             )
-        played = scripts(content, Choice(mode="streaming", split="all"))
+        played = make_scripts(content, PlaySettings(mode="streaming", split="all"))
         assert any(not step.understood for script in played for step in script.steps)
 
     def test_the_oracle_leaves_what_rests_on_skipped_turns_unanswered(self, walked: Path) -> None:
         benchmark = Benchmark.open(walked)
         content, player = benchmark.content(), OraclePlayer.of(benchmark)
-        step = scripts(content, Choice(mode="streaming", split="all"))[0].steps[1]
-        asked = Seen(step.turn.question, (), (), (), None, (), step, content.paths[0].video_id)
+        step = make_scripts(content, PlaySettings(mode="streaming", split="all"))[0].steps[1]
+        asked = TurnInput(step.turn.question, (), (), (), None, (), step, content.paths[0].video_id)
         assert asyncio.run(player.answer(asked, None)).text is not None  # type: ignore[arg-type]
         lost = replace(asked, step=replace(step, understood=False))
         assert "skipped" in str(asyncio.run(player.answer(lost, None)).reason)  # type: ignore[arg-type]
@@ -328,7 +329,7 @@ class TestOfAModel:
         refused = [row for row in rows if row.outcome is GateOutcome.FLAGGED]
         assert any(row.extra.get("said") for row in refused)
         asked = len(vision.standing)
-        played = scripts(written.content(), Choice(mode="streaming", split="all", rejump=5))
+        played = make_scripts(written.content(), PlaySettings(mode="streaming", split="all", rejump=5))
         assert played
         assert len(vision.standing) == asked
 

@@ -9,16 +9,23 @@ from typing import Any
 import pytest
 from scripted_server import Body, serve, words
 
-from reeltalk.evaluate.counting import BLOCK_TOKENS, Counting, StandIn, stand_in_reply, tokens_of
-from reeltalk.evaluate.forecast import WITHIN, Forecast, forecast, lines
-from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
-from reeltalk.evaluate.opening import Asking, opened_judges, served
+from reeltalk.evaluate.dry_run import (
+    BLOCK_TOKENS,
+    WITHIN,
+    CountingModel,
+    EvaluationForecast,
+    StandIn,
+    estimate_tokens,
+    forecast_evaluation,
+    forecast_lines,
+    stand_in_reply,
+)
+from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.playing.script import Script, make_scripts
 from reeltalk.evaluate.run_folder import RunFolder
-from reeltalk.evaluate.settings import PlaySettings
-from reeltalk.evaluate.stage import Judging, Played
+from reeltalk.evaluate.settings import FramePolicy, FrameSettings, ModelSettings, PlaySettings, RunConfig
+from reeltalk.evaluate.stage import EvaluationRunner, JudgingSetup
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.judge.units import Background
 from reeltalk.llm import Endpoint, Message, Prices, ReplyStore
@@ -31,6 +38,7 @@ from reeltalk.store.content import Content
 # inspect_ai leaves streams of anyio open when its event loop ends.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
+CLAIR = JudgeSettings(protocols=("clair",), null_units=0)
 ASKED_BY_ONE_PROTOCOL = ("vdeval", "lave", "clair", "llm-acc", "svbench", "gpt-score", "checklist")
 
 
@@ -75,16 +83,16 @@ def planned(
     compat: bool = False,
     image_tokens: int = 100,
     null_units: int = 0,
-) -> Forecast:
-    return forecast(
+) -> EvaluationForecast:
+    judging = JudgeSettings(protocols=protocols, compat=compat, null_units=null_units)
+    asking = ModelSettings(image_tokens=image_tokens)
+    return forecast_evaluation(
         chosen,
-        settings,
+        RunConfig(model="model", play=settings, judging=judging, asking=asking),
         lambda model: ChatPlayer(model, answer_prompt("plain")),
-        opened_judges(JudgeSettings(protocols=protocols, compat=compat)),
+        create_judges(judging),
         durations_s={str(video.id): video.duration_s for video in content.videos},
         background=Background.of(content),
-        image_tokens=image_tokens,
-        null_units=null_units,
     )
 
 
@@ -112,11 +120,13 @@ def played(
 
         def model(name: str) -> Any:
             endpoint = Endpoint(model=name, base_url=url, backoff_s=0.0)
-            return served(name, Asking(endpoint, connections=1, sees_images=False), store, None)
+            return create_model(name, ModelConfig(endpoint, connections=1, sees_images=False), store, None)
 
         player, judge = model("player"), model("judge")
-        judges = opened_judges(judging)
-        stage = Played(run.logs, Judging(judging, judges, judge, judge.model), Background.of(content), at_a_time=1)
+        judges = create_judges(judging)
+        stage = EvaluationRunner(
+            run.logs, JudgingSetup(judging, judges, judge, judge.model), Background.of(content), at_a_time=1
+        )
         chat = ChatPlayer(player, answer_prompt("plain"))
         evaluation = stage.run(chosen, chat, settings, None, logged=player.model)
         assert set(evaluation.counts) == {"answered"}
@@ -129,7 +139,7 @@ def played(
 @pytest.mark.parametrize("protocol", ASKED_BY_ONE_PROTOCOL)
 def test_the_judge_is_asked_as_often_as_forecast(content: Content, tmp_path: Path, protocol: str) -> None:
     settings = PlaySettings(frames=FrameSettings(policy="none"))
-    chosen = scripts(content, Choice(split="all"))
+    chosen = make_scripts(content, PlaySettings(split="all"))
     judging = JudgeSettings(protocols=(protocol,), compat=True)
     found = planned(content, chosen, settings, (protocol,), compat=True, null_units=judging.null_units)
     with serve(scripted(content)) as server:
@@ -144,7 +154,7 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
     content: Content, tmp_path: Path, history: Any
 ) -> None:
     settings = PlaySettings(history=history, frames=FrameSettings(policy="none"))
-    chosen = scripts(content, Choice(units=("chain", "dialogue", "path"), split="all"))
+    chosen = make_scripts(content, PlaySettings(units=("chain", "dialogue", "path"), split="all"))
     protocols = ("clair", "checklist", "agree", "svbench", "vdeval")
     judging = JudgeSettings(protocols=protocols, null_units=2)
     found = planned(content, chosen, settings, protocols, null_units=2)
@@ -158,13 +168,13 @@ def test_answers_and_judgings_are_as_many_as_forecast_and_tokens_about_so(
 
 
 def test_a_protocol_without_a_model_asks_nothing(content: Content) -> None:
-    chosen = scripts(content, Choice(split="all"))
+    chosen = make_scripts(content, PlaySettings(split="all"))
     found = planned(content, chosen, PlaySettings(), ("agree", "choice"))
     assert [line.calls for line in found.judged] == [0, 0]
 
 
 def test_turns_that_the_protocol_skips_are_not_asked(content: Content) -> None:
-    chosen = scripts(content, Choice(units=("dialogue",), split="all", rounds="mt-video-bench"))
+    chosen = make_scripts(content, PlaySettings(units=("dialogue",), split="all", rounds="mt-video-bench"))
     found = planned(content, chosen, PlaySettings(rounds="mt-video-bench"), ("checklist",))
     assert (found.turns, found.answers.calls, found.judged[0].calls) == (0, 0, 0)
 
@@ -177,27 +187,27 @@ def test_turns_that_only_the_history_needs_are_counted_apart(content: Content) -
         one.model_copy(update={"turns": (*one.turns[:-1], one.turns[-1].model_copy(update={"labels": labels}))})
         for one in dialogues
     ]
-    chosen = scripts(
-        replace(content, dialogues=dialogues), Choice(units=("dialogue",), split="all", rounds="mt-video-bench")
+    chosen = make_scripts(
+        replace(content, dialogues=dialogues), PlaySettings(units=("dialogue",), split="all", rounds="mt-video-bench")
     )
     due = sum(len(script.steps) for script in chosen)
     own = planned(content, chosen, PlaySettings(history="predicted", rounds="mt-video-bench"))
     assert (own.turns, own.told_only, own.answers.calls) == (len(chosen), 0, len(chosen))
     found = planned(content, chosen, PlaySettings(history="predicted-all", rounds="mt-video-bench"))
     assert (found.turns, found.told_only, found.answers.calls) == (due, due - len(chosen), due)
-    said = lines(
+    said = forecast_lines(
         found, prices=None, judge_prices=None, connections=1, latency_s=None, judge_latency_s=None, image_tokens=0
     )
     assert f"{due:,} turns, {due - len(chosen):,} of them for the history alone;" in next(iter(said))
 
 
 def test_a_player_that_asks_no_model_is_judged_all_the_same(content: Content) -> None:
-    chosen = scripts(content, Choice(split="all"))
-    found = forecast(
+    chosen = make_scripts(content, PlaySettings(split="all"))
+    found = forecast_evaluation(
         chosen,
-        PlaySettings(),
+        RunConfig(model="model", judging=CLAIR),
         lambda model: None,
-        opened_judges(JudgeSettings(protocols=("clair",))),
+        create_judges(CLAIR),
         durations_s={},
     )
     assert (found.answers.calls, found.answers.images, found.judged[0].calls) == (0, 0, 18)
@@ -214,7 +224,7 @@ def test_a_player_that_asks_no_model_is_judged_all_the_same(content: Content) ->
     ],
 )
 def test_images_are_counted_as_often_as_they_are_sent(content: Content, policy: FramePolicy, sent: int) -> None:
-    chosen = scripts(content, Choice(split="all"))
+    chosen = make_scripts(content, PlaySettings(split="all"))
     settings = PlaySettings(frames=FrameSettings(policy=policy, frames=4))
     found = planned(content, chosen, settings)
     assert found.answers.images == sent
@@ -231,10 +241,10 @@ def test_frames_that_are_only_added_are_read_once_by_a_server_that_keeps_prefixe
         videos=[Video(id=VideoId("v"), duration_s=100.0)],
         dialogues=[Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=turns)],
     )
-    chosen = scripts(content, Choice(split="all"))
+    chosen = make_scripts(content, PlaySettings(split="all"))
     settings = PlaySettings(history="predicted", frames=FrameSettings(policy="first-turn", frames=50))
     line = planned(content, chosen, settings, image_tokens=200).answers
-    video, system, question, answer, count = 50 * 200, tokens_of(answer_prompt("plain").text), 50, 20, 10
+    video, system, question, answer, count = 50 * 200, estimate_tokens(answer_prompt("plain").text), 50, 20, 10
     assert line.tokens_in == pytest.approx(
         count * (video + system + question) + (question + answer) * count * (count - 1) / 2, abs=count
     )
@@ -243,7 +253,7 @@ def test_frames_that_are_only_added_are_read_once_by_a_server_that_keeps_prefixe
 
 
 def test_frames_chosen_anew_at_each_turn_are_read_again(content: Content) -> None:
-    chosen = scripts(content, Choice(units=("dialogue",), split="all"))
+    chosen = make_scripts(content, PlaySettings(units=("dialogue",), split="all"))
     anew = planned(content, chosen, PlaySettings(frames=FrameSettings(policy="uniform", frames=8))).answers
     added = planned(content, chosen, PlaySettings(frames=FrameSettings(policy="fps", fps=0.1, frames=8))).answers
     assert anew.new_tokens_in > 0.8 * anew.tokens_in
@@ -251,7 +261,7 @@ def test_frames_chosen_anew_at_each_turn_are_read_again(content: Content) -> Non
 
 
 def test_a_golden_history_is_not_what_the_model_has_just_written(content: Content) -> None:
-    chosen = scripts(content, Choice(units=("dialogue",), split="all"))
+    chosen = make_scripts(content, PlaySettings(units=("dialogue",), split="all"))
     frames = FrameSettings(policy="none")
     golden = planned(content, chosen, PlaySettings(history="golden", frames=frames)).answers
     predicted = planned(content, chosen, PlaySettings(history="predicted", frames=frames)).answers
@@ -259,23 +269,23 @@ def test_a_golden_history_is_not_what_the_model_has_just_written(content: Conten
 
 
 def test_time_is_that_of_dialogues_side_by_side_and_turns_one_after_the_other() -> None:
-    found = Forecast((), 3, 0, ((4, 2), (1, 0), (2, 0)))
+    found = EvaluationForecast((), 3, 0, ((4, 2), (1, 0), (2, 0)))
     assert found.seconds(1, 10.0, 1.0) == 72.0
     assert found.seconds(2, 10.0, 1.0) == 42.0
     assert found.seconds(20, 10.0, 1.0) == 42.0
-    assert Forecast((), 0, 0, ()).seconds(4, 1.0, 1.0) == 0.0
+    assert EvaluationForecast((), 0, 0, ()).seconds(4, 1.0, 1.0) == 0.0
 
 
-def told(found: Forecast, **options: Any) -> str:
+def told(found: EvaluationForecast, **options: Any) -> str:
     given: dict[str, Any] = {
         "prices": None, "judge_prices": None, "connections": 2, "latency_s": None, "judge_latency_s": None,
         "image_tokens": 100,
     }  # fmt: skip
-    return "\n".join(lines(found, **(given | options)))
+    return "\n".join(forecast_lines(found, **(given | options)))
 
 
 def test_what_is_not_known_is_said(content: Content) -> None:
-    found = planned(content, scripts(content, Choice(split="all")), PlaySettings(), ("clair", "agree"))
+    found = planned(content, make_scripts(content, PlaySettings(split="all")), PlaySettings(), ("clair", "agree"))
     text = told(found)
     assert "judge, clair: 18 requests" in text
     assert "judge, agree: no requests" in text
@@ -285,7 +295,7 @@ def test_what_is_not_known_is_said(content: Content) -> None:
 
 
 def test_money_and_time_follow_from_prices_and_latency(content: Content) -> None:
-    found = planned(content, scripts(content, Choice(split="all")), PlaySettings(), ("clair",))
+    found = planned(content, make_scripts(content, PlaySettings(split="all")), PlaySettings(), ("clair",))
     prices, judge = Prices(input=1000.0, output=2000.0), Prices(input=100.0, output=0.0)
     text = told(found, prices=prices, judge_prices=judge, latency_s=3.0, judge_latency_s=1.0)
     model = prices.cost(found.answers.tokens_in, found.answers.tokens_out)
@@ -295,14 +305,14 @@ def test_money_and_time_follow_from_prices_and_latency(content: Content) -> None
 
 
 def test_no_model_costs_nothing(content: Content) -> None:
-    chosen = scripts(content, Choice(split="all"))
-    found = forecast(chosen, PlaySettings(), lambda model: None, (), durations_s={})
+    chosen = make_scripts(content, PlaySettings(split="all"))
+    found = forecast_evaluation(chosen, RunConfig(model="model"), lambda model: None, (), durations_s={})
     assert "money: none, no model is asked" in told(found)
 
 
 def test_tokens_of_wide_scripts_are_more() -> None:
-    assert tokens_of("abcdefgh") == 2
-    assert tokens_of("你好吗") == 2
+    assert estimate_tokens("abcdefgh") == 2
+    assert estimate_tokens("你好吗") == 2
 
 
 def test_a_video_of_unknown_length_has_frames_too(content: Content) -> None:
@@ -311,11 +321,11 @@ def test_a_video_of_unknown_length_has_frames_too(content: Content) -> None:
         dialogues=[Dialogue(id=DialogueId("d"), video_id=VideoId("v"), turns=(Turn(question="?", references=("a",)),))],
     )
     settings = PlaySettings(frames=FrameSettings(policy="uniform", frames=6))
-    assert planned(bare, scripts(bare, Choice(split="all")), settings).answers.images == 6
+    assert planned(bare, make_scripts(bare, PlaySettings(split="all")), settings).answers.images == 6
 
 
 def test_stand_in_answers_are_as_long_as_the_references_and_never_alike() -> None:
-    model = Counting("m")
+    model = CountingModel("m")
     player = StandIn(None, model)
     answers = [player._text("A short one.") for _ in range(3)]
     assert len(set(answers)) == 3
@@ -325,6 +335,6 @@ def test_stand_in_answers_are_as_long_as_the_references_and_never_alike() -> Non
 def test_the_same_words_are_asked_once() -> None:
     import asyncio
 
-    model = Counting("m")
+    model = CountingModel("m")
     first, second = (asyncio.run(model.ask([Message("user", "x" * 40)])) for _ in range(2))
     assert (model.calls, model.repeated, first.text == second.text) == (1, 1, True)

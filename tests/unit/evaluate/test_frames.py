@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from sample_videos import Numbered, number_of
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
-from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
-from reeltalk.evaluate.playing import decoding
-from reeltalk.evaluate.playing.frames import FrameServer, Screening
-from reeltalk.evaluate.playing.player import Pictures, ShownFrame
+from reeltalk.evaluate.playing import frames as frames_module
+from reeltalk.evaluate.playing.frames import FrameServer, VisibleFrames
+from reeltalk.evaluate.playing.play import Pictures, ShownFrame
 from reeltalk.evaluate.playing.script import Script, Step
+from reeltalk.evaluate.settings import FramePolicy, FrameSettings
 from reeltalk.parallel import Limits
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.intervals import Interval
@@ -321,7 +321,7 @@ def test_a_screening_refuses_a_frame_of_the_future(tmp_path: Path) -> None:
     server = FrameServer(media(tmp_path), FULL, tmp_path)
     told = script(1.0, None)
     frame = ShownFrame(1.1, b"x")
-    screening = Screening(server, told.steps, [(frame,)] * 2, {b"x": tmp_path}, append_only=True)
+    screening = VisibleFrames(server, told.steps, [(frame,)] * 2, {b"x": tmp_path}, append_only=True)
     with pytest.raises(BrokenInvariantError, match=r"turn 0 of chain 'c' is asked at 1 s .* frame of 1\.1 s"):
         screening.at(0)
     assert screening.at(1) == ((frame,), ())
@@ -454,7 +454,7 @@ def test_a_video_that_breaks_its_decoder_is_named_and_breaks_nothing_else(
 ) -> None:
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setattr(decoding, which, f"breaking:{function}")
+    monkeypatch.setattr(frames_module, which, f"breaking:{function}")
     path, _ = CONSTANT.make()
     options = {"limits": Limits(wall_s=1, memory_bytes=1 << 30)} if function == "hang" else {}
     said = refusal(path, tmp_path / "frames", script(1.0), InputError, **options)
@@ -473,7 +473,7 @@ def test_a_video_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
 def test_leaving_ends_what_still_decodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setattr(decoding, "LOOK", "breaking:hang")
+    monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
     path, _ = CONSTANT.make()
 
     async def run() -> None:
@@ -497,7 +497,7 @@ def test_an_event_loop_that_ends_waits_for_no_decoder_that_was_stopped(
 ) -> None:
     (tmp_path / "breaking.py").write_text(WORK)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setattr(decoding, "LOOK", "breaking:hang")
+    monkeypatch.setattr(frames_module, "LOOK", "breaking:hang")
     path, _ = CONSTANT.make()
 
     async def run() -> None:

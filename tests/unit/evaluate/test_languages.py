@@ -13,7 +13,7 @@ from reeltalk.metrics.meteor import MeteorError, MeteorProcess
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video
 from reeltalk.stages import evaluate, judge
-from reeltalk.stages.finishing import RunReport
+from reeltalk.stages.run import RunReport
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content
 from reeltalk.store.runs import ANSWERS, INFO, read_run
@@ -144,7 +144,7 @@ def test_java_that_dies_half_way_costs_its_own_metric(tmp_path: Path, monkeypatc
             pass
 
     monkeypatch.setattr(MeteorProcess, "statistics", statistics)
-    monkeypatch.setattr("reeltalk.stages.asking.MeteorProcess", Warm)
+    monkeypatch.setattr("reeltalk.stages.run.MeteorProcess", Warm)
     report = played(tmp_path, ENGLISH, lambda _, reference: reference, metrics="meteor,rouge_l")
     assert next(calls) == 1
     assert report.value("rouge_l") == 1.0
@@ -165,7 +165,7 @@ def test_an_error_in_the_tables_leaves_answers_and_scores_on_the_disk(
         raise RuntimeError("the disk of numpy is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("reeltalk.stages.finishing.tables_of", broken)
+        patched.setattr("reeltalk.stages.run.tables_of", broken)
         with pytest.raises(RuntimeError):
             evaluate(made, model=model, out=tmp_path / "run", play=BLIND, judging=AGREE)
     assert len((tmp_path / "run" / ANSWERS).read_text(encoding="utf-8").splitlines()) == 8

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.frame_settings import FramePolicy, FrameSettings
 from reeltalk.evaluate.playing.policies import FixedRate, PerClip, Uniform, policy_of
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.evaluate.playing.subtitles import Subtitle, subtitles_of, visible_subtitles
+from reeltalk.evaluate.settings import FramePolicy, FrameSettings
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.ids import ClipId, VideoId
 from reeltalk.schema.intervals import Interval

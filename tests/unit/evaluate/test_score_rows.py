@@ -7,7 +7,7 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.errors import BenchmarkError
 from reeltalk.evaluate.answers import AnswerSet
-from reeltalk.evaluate.score import score
+from reeltalk.evaluate.score import score_sets
 from reeltalk.evaluate.settings import ScoreSettings
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.answers import AnsweredTurn
@@ -44,4 +44,6 @@ def test_a_set_that_cannot_be_scored_is_named() -> None:
     ]
     wrong = AnswerSet(model="unread", source="", sha256="", rows=1, turns=turns)
     with pytest.raises(BenchmarkError, match="the answers of unread cannot be scored: "):
-        score([wrong], ScoreSettings(metrics=("bleu",)), subject="x.answers", meteor=None, executor=LocalExecutor(1))
+        score_sets(
+            [wrong], ScoreSettings(metrics=("bleu",)), subject="x.answers", meteor=None, executor=LocalExecutor(1)
+        )

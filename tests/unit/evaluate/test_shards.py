@@ -3,8 +3,8 @@
 import random
 
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.shards import shards_of, turns_of
 from reeltalk.schema.dialogue import Turn
+from reeltalk.stages.evaluating import shards_of, turns_of
 
 TURN = Turn(question="Who is there?", references=("Nobody.",))
 

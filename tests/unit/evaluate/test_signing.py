@@ -16,11 +16,10 @@ from pydantic import BaseModel
 from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.opening import opened_judges
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.play import answered_turn
-from reeltalk.evaluate.playing.player import Said
-from reeltalk.evaluate.playing.subtitles import lines_spoken
+from reeltalk.evaluate.models import create_judges
+from reeltalk.evaluate.playing.play import Response, answered_turn
+from reeltalk.evaluate.playing.script import make_scripts
+from reeltalk.evaluate.playing.subtitles import spoken_lines
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.evaluate.signing import asked_hash, judged_hash, shown_hash
 from reeltalk.judge.judge import READ, JudgeUnit, LinkedTurns
@@ -172,16 +171,16 @@ def content_of() -> Content:
 
 def hashes(content: Content) -> list[str]:
     """All that signatures say of what was asked, shown and read."""
-    played = scripts(content, Choice(units=("chain", "path", "dialogue")))
+    played = make_scripts(content, PlaySettings(units=("chain", "path", "dialogue")))
     films: dict[str, str | None] = {video.id: video.sha256 for video in content.videos}
     turns = [
-        answered_turn(one, step, "m", Said("x"), Played(frames_s=(1.0,), film=films[one.video_id]))
+        answered_turn(one, step, "m", Response("x"), Played(frames_s=(1.0,), film=films[one.video_id]))
         for one in played
         for step in one.steps
     ]
     units = group_units(turns, Background.of(content))
     judge: Any = Everything()
-    return [asked_hash(turns), judged_hash(units, judge), shown_hash(played, turns, subtitles=lines_spoken(content))]
+    return [asked_hash(turns), judged_hash(units, judge), shown_hash(played, turns, subtitles=spoken_lines(content))]
 
 
 def changed(content: Content, kind: type[BaseModel], **update: Any) -> Content:
@@ -293,10 +292,10 @@ UNITS: Final[dict[str, Callable[[JudgeUnit], JudgeUnit]]] = {
 
 @pytest.mark.parametrize("protocol", sorted(protocols()))
 def test_a_judge_reads_what_it_says_and_nothing_else(protocol: str) -> None:
-    (judge,) = opened_judges(JudgeSettings(protocols=(protocol,), eval_rounds=1))
+    (judge,) = create_judges(JudgeSettings(protocols=(protocol,), eval_rounds=1))
     content = content_of()
-    played = scripts(content, Choice(units=("path",)))
-    turns = [answered_turn(one, step, "m", Said("The mug.")) for one in played for step in one.steps]
+    played = make_scripts(content, PlaySettings(units=("path",)))
+    turns = [answered_turn(one, step, "m", Response("The mug.")) for one in played for step in one.steps]
     (unit,) = group_units(turns, Background.of(content))
     assert UNITS.keys() == READ
 

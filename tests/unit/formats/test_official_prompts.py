@@ -7,7 +7,7 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.errors import InputError, ReeltalkError, SettingError
 from reeltalk.formats.official_prompts import LARGEST_SCRIPT_BYTES, official_prompts
-from reeltalk.stages.prompt_folders import adopt
+from reeltalk.stages.prompt_folders import adopt_prompts
 
 VDACT = '''
 VDEVAL_INSTRUCTION = """
@@ -132,7 +132,7 @@ def test_nothing_of_a_clone_is_run(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_with_its_file(tmp_path: Path, text: str, problem: str) -> None:
     folder = clone(tmp_path / "VDAct", VDEval__prompt_py=text)
     with pytest.raises(ReeltalkError) as refused:
-        adopt("vdact", folder, tmp_path / "own")
+        adopt_prompts("vdact", folder, tmp_path / "own")
     assert problem in str(refused.value)
     assert "prompt.py" in str(refused.value)
     assert not (tmp_path / "own").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from reeltalk.cli import run
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.opening import opened_judges
+from reeltalk.evaluate.models import create_judges
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm import Message, Reply
@@ -44,7 +44,7 @@ class Mine(AgreeJudge):
 
 def judges(folder: Path, text: str, name: str) -> Any:
     (folder / "judge.py").write_text(text, encoding="utf-8")
-    return opened_judges(JudgeSettings(protocols=(f"python:{folder / 'judge.py'}:{name}",)))
+    return create_judges(JudgeSettings(protocols=(f"python:{folder / 'judge.py'}:{name}",)))
 
 
 def unit(*turns: tuple[str, str], state: AnswerState = AnswerState.ANSWERED) -> JudgeUnit:

@@ -7,10 +7,11 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.construct.prompting import construction_prompts, prompts
 from reeltalk.errors import InputError, ReeltalkError
+from reeltalk.evaluate.signing import judging_request
 from reeltalk.judge.asking import judge_prompts, our_judge_prompts
 from reeltalk.judge.settings import JudgeSettings
 from reeltalk.llm.prompts import LARGEST_BYTES, Prompt
-from reeltalk.stages.prompt_folders import GROUPS, check_folder, export, judging_request
+from reeltalk.stages.prompt_folders import GROUPS, check_folder, export_prompts
 
 
 def write(folder: Path, name: str, text: str, head: str = "<!-- own v1 -->") -> Path:
@@ -22,12 +23,12 @@ def write(folder: Path, name: str, text: str, head: str = "<!-- own v1 -->") -> 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_ours_hold_what_we_ask_of_others(group: object, tmp_path: Path) -> None:
-    export(tmp_path / "ours")
+    export_prompts(tmp_path / "ours")
     check_folder(tmp_path / "ours", group)  # type: ignore[arg-type]
 
 
 def test_exported_and_unchanged_prompts_have_our_signatures(tmp_path: Path) -> None:
-    count = export(tmp_path / "ours")
+    count = export_prompts(tmp_path / "ours")
     assert count == sum(len(group.ours) for group in GROUPS)
     for own, ours in (
         (judge_prompts(tmp_path / "ours"), our_judge_prompts()),

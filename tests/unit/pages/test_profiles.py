@@ -11,7 +11,7 @@ from reeltalk.analysis.dialogues import collect
 from reeltalk.analysis.leaderboard import build
 from reeltalk.analysis.tagged import TaggedTurns, tagged_turns
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.summary import Tables, summarise
+from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.judge.cogme import CogMEJudge
 from reeltalk.judge.judge import JudgeUnit
 from reeltalk.metrics.clustered import clustered_mean

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reeltalk.analysis.leaderboard import build
-from reeltalk.evaluate.latency import MIB, latency
-from reeltalk.evaluate.summary import Tables, summarise
+from reeltalk.evaluate.latency import MIB, latency_measures
+from reeltalk.evaluate.tables import Tables, summarise
 from reeltalk.pages.breakdowns import timings_by_length, timings_by_moment, timings_by_turn
 from reeltalk.pages.settings import ReportSettings
 from reeltalk.pages.stage import write_report
@@ -56,7 +56,7 @@ def timed_run(folder: Path, models: tuple[str, ...] = MODELS, *, turns: int = 8)
         for model in models
     }  # fmt: skip
     for model, answered in rows.items():
-        measures = latency(answered, LENGTHS_S)
+        measures = latency_measures(answered, LENGTHS_S)
         summarise(model, measures, subject="made.up", signed=(), tables=tables)
     info = RunInfo(
         kind="evaluate", reeltalk_version="1", subject="made.up", metrics=tuple(tables.metrics),

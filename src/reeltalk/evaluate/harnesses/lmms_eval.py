@@ -11,9 +11,8 @@ from typing import Final
 
 import yaml
 
-from reeltalk.evaluate.harnesses.asked import columns_of
-from reeltalk.evaluate.harnesses.scoring import metrics_of
-from reeltalk.evaluate.harnesses.task import HarnessTask, write_template
+from reeltalk.evaluate.harnesses.scoring import turn_metrics
+from reeltalk.evaluate.harnesses.task import HarnessTask, columns_of, write_template
 
 DATA: Final = "turns.jsonl"
 PREFIX: Final = "reeltalk_"
@@ -38,7 +37,7 @@ def write_lmms_eval(task: HarnessTask, folder: Path, *, lies_at: Path) -> None:
         )
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / DATA).write_text("".join(lines), encoding="utf-8", newline="\n")
-    metrics = metrics_of(row["scored_by"] for row in rows)
+    metrics = turn_metrics(row["scored_by"] for row in rows)
     write_template("lmms_eval_module.py.txt", folder / f"{module}.py", title=task.title, signature=task.signature)
     (folder / f"{task.name}.yaml").write_text(
         _yaml(task, module, metrics, lies_at / DATA), encoding="utf-8", newline="\n"

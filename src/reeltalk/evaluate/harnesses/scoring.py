@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from reeltalk.evaluate.playing.chat import spoken
+from reeltalk.evaluate.playing.chat import strip_thoughts
 from reeltalk.judge.choice import ACCURACY, AGREE, AgreeJudge, ChoiceJudge
 from reeltalk.judge.judge import Judge, JudgeUnit
 from reeltalk.judge.measures import MeanItem, mean_measure
@@ -32,7 +32,7 @@ Scored = dict[str, Any]
 """An item of a metric: `video_id` always; `score` where there is one; `text` and `references` for text metrics."""
 
 
-def metrics_of(rows: Iterable[str]) -> tuple[str, ...]:
+def turn_metrics(rows: Iterable[str]) -> tuple[str, ...]:
     """The metrics that some of these turns have.
 
     Args:
@@ -72,7 +72,7 @@ def total(metric: str, items: Sequence[Mapping[str, Any]]) -> float:
     """A metric over all items, as `reeltalk evaluate` has it.
 
     Args:
-        metric: One of `metrics_of`.
+        metric: One of `turn_metrics`.
         items: What `score_answer` gave for the metric, of all turns that have it.
 
     Returns:
@@ -106,7 +106,7 @@ def _judged(judge: Judge, unit: JudgeUnit) -> list[JudgedScore]:
 
 def _read(scored_by: str, text: str) -> tuple[AnsweredTurn, JudgeUnit]:
     read = json.loads(scored_by)
-    said = "" if text.startswith(NO_ANSWERS) else spoken(text)
+    said = "" if text.startswith(NO_ANSWERS) else strip_thoughts(text)
     state = AnswerState.ANSWERED if said else AnswerState.FAILED
     turn = AnsweredTurn.model_validate(read["turn"] | {"text": said, "state": state})
     # What was said before is told to a judge and not judged again.

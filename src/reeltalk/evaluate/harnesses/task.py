@@ -1,17 +1,281 @@
-"""What every harness's exporter needs: a name, files from templates, and the request of a whole benchmark."""
+"""A benchmark as a task of another harness: single requests, video files that end at a question, files from templates.
 
+Other harnesses ask each item on its own. So each turn becomes an item that carries the dialogue before it, in the same
+words that `evaluate` sends, and everything that its answer is scored by.
+"""
+
+import asyncio
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from reeltalk import __version__
-from reeltalk.errors import SettingError
-from reeltalk.evaluate.harnesses.asked import AskedTurn
-from reeltalk.evaluate.harnesses.films import FOLDER, Films
+from reeltalk.errors import BenchmarkError, InputError, SettingError
+from reeltalk.evaluate.playing.chat import answer_prompt, question_text
+from reeltalk.evaluate.playing.play import (
+    NoFrameSource,
+    Pictures,
+    Response,
+    Subtitles,
+    TurnInput,
+    answered_turn,
+    play_script,
+)
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.progress import Progress, unseen
+from reeltalk.schema.answers import AnsweredTurn, AnswerState
+from reeltalk.schema.intervals import Interval
+from reeltalk.schema.media import Video
 from reeltalk.schema.scoring import Signature
+from reeltalk.video.cut import cut_clip
+from reeltalk.video.records import How
+from reeltalk.video.stream import VideoError
+
+MODEL: Final = "model"
+"""Stands for whoever answers elsewhere."""
+
+
+@dataclass(frozen=True)
+class AskedTurn:
+    """One question with all that comes before it."""
+
+    turn: AnsweredTurn
+    """The question, its references and options, without an answer."""
+    before: tuple[tuple[str, str], ...]
+    """Questions and first references of the unit's turns before it, which `agree` reads pronouns by."""
+    history: tuple[tuple[str, str], ...]
+    """Questions and answers that are told; across the chains of a video as `evaluate` tells them."""
+    system: str
+    """What the model is told to do."""
+    prompt: str
+    """The question as it is asked: lines that were spoken, the question, its options by letter."""
+
+    @property
+    def text(self) -> str:
+        """The whole request as one text, for models that know no roles."""
+        told = [line for question, answer in self.history for line in (f"Question: {question}", f"Answer: {answer}")]
+        return "\n".join([self.system, "", *told, f"Question: {self.prompt}", "Answer:"])
+
+    @property
+    def target(self) -> str:
+        """The answer that is right: the letter of an option, else the first reference; empty where none is known."""
+        if self.turn.options and self.turn.correct_option is not None:
+            return f"{chr(ord('A') + self.turn.correct_option)}. {self.turn.options[self.turn.correct_option]}"
+        return self.turn.references[0] if self.turn.references else ""
+
+    def scored_by(self) -> str:
+        """All that scoring needs, as one line of JSON; `harnesses.scoring` reads it back."""
+        turn = self.turn.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps({"turn": turn, "before": self.before}, ensure_ascii=False, sort_keys=True)
+
+    def messages(self) -> list[dict[str, str]]:
+        """The request as messages with roles; the video belongs to the first of the user."""
+        told = [
+            message
+            for question, answer in self.history
+            for message in ({"role": "user", "text": question}, {"role": "assistant", "text": answer})
+        ]
+        return [{"role": "system", "text": self.system}, *told, {"role": "user", "text": self.prompt}]
+
+
+@dataclass
+class _Listener:
+    """Says nothing, and notes what it was asked."""
+
+    seen: list[TurnInput]
+
+    name = MODEL
+    signature: tuple[tuple[str, str], ...] = ()
+    sees_frames = False
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        self.seen.append(seen)
+        return Response(None)
+
+
+class _NoPictures:
+    async def jpeg(self, reference: bytes) -> bytes:
+        raise ValueError(f"nobody was shown {reference!r}")
+
+
+def list_asked_turns(
+    scripts: Iterable[Script], settings: PlaySettings, *, subtitles: Subtitles | None = None
+) -> list[AskedTurn]:
+    """Every turn that is asked, in the order of the scripts.
+
+    Args:
+        scripts: What is played.
+        settings: History (golden or none), prompt, order of options.
+        subtitles: Gives lines that were spoken, where the settings show them.
+
+    Raises:
+        BenchmarkError: A golden history needs a reference that the benchmark withholds, or nothing is asked.
+        SettingError: The prompt is not known.
+        ValueError: The history is one that only a model's own answers make.
+    """
+    if settings.shown_history not in ("golden", "none"):
+        raise ValueError(f"a history of kind {settings.shown_history} cannot be written before a model has answered")
+    system = answer_prompt(settings.prompt, settings.answer_style).text
+    found = [turn for script in scripts for turn in asyncio.run(_asked(script, settings, system, subtitles))]
+    if not found:
+        raise BenchmarkError("there is nothing to ask; 'reeltalk report BENCH --format text' counts what there is")
+    return found
+
+
+async def _asked(
+    script: Script, settings: PlaySettings, system: str, subtitles: Subtitles | None
+) -> Sequence[AskedTurn]:
+    listener = _Listener([])
+    rows = [
+        row
+        async for row in play_script(script, listener, NoFrameSource(), _NoPictures(), settings, subtitles=subtitles)
+    ]
+    told = iter(listener.seen)
+    before: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    found: list[AskedTurn] = []
+    for row, step in zip(rows, script.steps, strict=True):
+        if step.answered:
+            seen = next(told)
+            turn = answered_turn(script, step, MODEL, Response(""), row.played)
+            found.append(
+                AskedTurn(
+                    turn=turn.model_copy(update={"state": AnswerState.ANSWERED}),
+                    before=tuple(before[row.unit_id]),
+                    history=tuple((past.question, past.answer) for past in seen.history),
+                    system=system,
+                    prompt=question_text(seen),
+                )
+            )
+        before[row.unit_id].append((row.question, row.references[0] if row.references else ""))
+    return found
+
+
+def columns_of(turn: AskedTurn) -> dict[str, str]:
+    """What every harness's table has of a turn, one value a column."""
+    return {
+        "item_id": turn.turn.item_id,
+        "video_id": turn.turn.video_id,
+        "question": turn.turn.question,
+        "answer": turn.target,
+        "prompt": turn.text,
+        "scored_by": turn.scored_by(),
+    }
+
+
+FOLDER: Final = "videos"
+FRAME_S: Final = 0.05
+"""A question at the very beginning sees this much: a frame of any usual video."""
+FOREVER_S: Final = 1e6
+
+
+@dataclass
+class VideoFiles:
+    """Files that were written."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """Name of the file below `videos`, without its ending `.mp4`, by item."""
+    whole: int = 0
+    """Videos that are there from beginning to end."""
+    cut: int = 0
+    """Files that end at a question."""
+    encoded: int = 0
+    """Of these, how many had to be encoded."""
+
+
+def write_videos(
+    turns: Iterable[AskedTurn],
+    videos: Mapping[str, Video],
+    media: Callable[[str], Path | None],
+    folder: Path,
+    *,
+    progress: Progress = unseen,
+) -> VideoFiles:
+    """Write one MP4 file for each video and moment of a question.
+
+    Args:
+        turns: What is asked.
+        videos: Videos by identifier.
+        media: The file of a video; None where it is not at hand.
+        folder: Gets the folder `videos`.
+        progress: Told what is being done, how many files are done, how many there are, and the share.
+
+    Raises:
+        BenchmarkError: A video is not at hand.
+        InputError: A video cannot be decoded.
+    """
+    films = VideoFiles()
+    wanted: dict[tuple[str, float | None], list[str]] = {}
+    for turn in turns:
+        video = videos.get(turn.turn.video_id)
+        wanted.setdefault((turn.turn.video_id, _end_s(turn, video)), []).append(turn.turn.item_id)
+    missing = sorted({video_id for video_id, _ in wanted if media(video_id) is None})
+    if missing:
+        raise BenchmarkError(
+            f"{len(missing):,} videos are not at hand, as '{missing[0]}'; put them into the benchmark with "
+            "'reeltalk attach' or 'reeltalk media pull', choose a --split whose videos are there, or pass --no-videos "
+            "for questions without them"
+        )
+    (folder / FOLDER).mkdir()
+    taken: set[str] = set()
+    for done, ((video_id, end_s), items) in enumerate(wanted.items()):
+        progress("cutting videos", done, len(wanted), done / len(wanted))
+        path = media(video_id)
+        assert path is not None
+        name = _name(video_id, end_s, taken)
+        _write(path, end_s, folder / FOLDER / f"{name}.mp4", films, videos.get(video_id))
+        films.names |= dict.fromkeys(items, name)
+    progress("cutting videos", len(wanted), len(wanted), 1.0)
+    return films
+
+
+def _end_s(turn: AskedTurn, video: Video | None) -> float | None:
+    """Where the turn's video ends; None where it is shown to its end."""
+    asked_at_s, duration_s = turn.turn.asked_at_s, video.duration_s if video is not None else None
+    if asked_at_s is None or (duration_s is not None and asked_at_s >= duration_s):
+        return None
+    return max(asked_at_s, FRAME_S)
+
+
+def _name(video_id: str, end_s: float | None, taken: set[str]) -> str:
+    # Letters that every file system and every harness takes.
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", video_id)[:60] or "video"
+    name = stem if end_s is None else f"{stem}-{round(end_s * 1000):08d}ms"
+    number = 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{stem}-{number}" if end_s is None else f"{stem}-{number}-{round(end_s * 1000):08d}ms"
+    taken.add(name.casefold())
+    return name
+
+
+def _suffix(video: Video | None, path: Path) -> str:
+    # The store names files by their hash; the record remembers the name they had.
+    return Path(video.file).suffix.lower() if video is not None and video.file else path.suffix.lower()
+
+
+def _write(path: Path, end_s: float | None, target: Path, films: VideoFiles, video: Video | None) -> None:
+    if end_s is None:
+        films.whole += 1
+        if _suffix(video, path) == ".mp4":
+            shutil.copyfile(path, target)
+            return
+    else:
+        films.cut += 1
+    interval = Interval(start_s=0.0, end_s=FOREVER_S if end_s is None else end_s)
+    rotation_deg = video.encoding.rotation_deg if video is not None and video.encoding is not None else 0
+    try:
+        made = cut_clip(path, interval, target, lossless=True, rotation_deg=rotation_deg, exact_end=end_s is not None)
+    except VideoError as error:
+        raise InputError(f"the video cannot be cut: {error}", file=path) from None
+    films.encoded += made.how is How.ENCODE
+
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -25,7 +289,7 @@ class HarnessTask:
     """Lower case letters, digits and `_`."""
     title: str
     turns: Sequence[AskedTurn]
-    films: Films | None
+    films: VideoFiles | None
     """None where questions go without videos."""
     signature: str
     """What can move an answer: the benchmark, mode, history, prompt, subtitles, and whether there are videos."""
@@ -55,12 +319,12 @@ def task_name(wanted: str | None, benchmark: str) -> str:
     return wanted
 
 
-def title_of(benchmark: str) -> str:
+def task_title(benchmark: str) -> str:
     """A benchmark's name as it may stand in code and in a signature: letters, digits, spaces, `.`, `_` and `-`."""
     return re.sub(r"[^\w .-]", "_", benchmark) or "a benchmark"
 
 
-def signature_of(subject: str, content_hash: str, parts: Sequence[tuple[str, str]]) -> str:
+def task_signature(subject: str, content_hash: str, parts: Sequence[tuple[str, str]]) -> str:
     """The signature that stands in a task's files.
 
     Args:

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.harnesses.asked import AskedTurn, columns_of
-from reeltalk.evaluate.harnesses.task import HarnessTask, write_template
+from reeltalk.evaluate.harnesses.task import AskedTurn, HarnessTask, columns_of, write_template
 
 COLUMNS: Final = ("index", "video", "question", "answer", "history", "item_id", "video_id", "prompt", "scored_by")
 

@@ -21,9 +21,9 @@ from reeltalk.baselines.in_context import InContextAnswerer
 from reeltalk.baselines.looking import LookingAnswerer, visible_frames
 from reeltalk.baselines.nearest import BlindAnswerer, NearestAnswerer
 from reeltalk.errors import BenchmarkError, SettingError
-from reeltalk.evaluate.playing.player import Pictures, Player, Said, Seen
-from reeltalk.evaluate.playing.reference_player import ReferencePlayer
+from reeltalk.evaluate.playing.play import Pictures, Player, Response, TurnInput
 from reeltalk.parallel import Call, Executor, Failure, Limits, LocalExecutor
+from reeltalk.schema.answers import NO_REFERENCE, right_answer
 from reeltalk.schema.dialogue import Dialogue, QAChain
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Video
@@ -33,6 +33,31 @@ from reeltalk.store.content import Content
 from reeltalk.video.appearance import describe
 from reeltalk.video.encode import pixels_of
 from reeltalk.video.frame_features import SMALL, FrameFeatures, features, shrunk
+
+
+class ReferencePlayer:
+    """Answers with the first reference, or the right option where there are options."""
+
+    @property
+    def name(self) -> str:
+        """`reference`."""
+        return "reference"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """That the reference answers."""
+        return (("baseline", "reference"),)
+
+    @property
+    def sees_frames(self) -> bool:
+        """Never."""
+        return False
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """The reference; nothing where the benchmark withholds it."""
+        text = right_answer(seen.step.turn)
+        return Response(text) if text is not None else Response(None, reason=NO_REFERENCE)
+
 
 BASELINES: Final = (
     "empty", "constant", "blind", "recall", "history", "nearest", "frames", "yes", "copied-question", "reference",
@@ -79,14 +104,14 @@ class BaselinePlayer:
         """As given."""
         return self._sees_frames
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """Its answer, which is empty where it has nothing to say: every model has an answer to the same turns."""
         frames: Frames | None = None
         if self._sees_frames:
             frames = [pixels_of(await pictures.jpeg(frame.reference)) for frame in seen.frames]
         history = [(past.question, past.answer) for past in seen.history]
         text = self._answerer.answer(seen.question, history, seen.options, frames, without=seen.video_id)
-        return Said(text="" if text is None else text)
+        return Response(text="" if text is None else text)
 
 
 class EmptyPlayer:
@@ -107,9 +132,9 @@ class EmptyPlayer:
         """Never."""
         return False
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """An empty text."""
-        return Said(text="")
+        return Response(text="")
 
 
 class FramesPlayer:
@@ -142,7 +167,7 @@ class FramesPlayer:
         """Always."""
         return True
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The best of the answers that like questions have; nothing where there are none."""
         frames = await self._view(seen, pictures)
         text = self._looking.answer(
@@ -153,9 +178,9 @@ class FramesPlayer:
             asked_at_s=seen.step.asked_at_s,
             without=seen.video_id,
         )
-        return Said(text="" if text is None else text)
+        return Response(text="" if text is None else text)
 
-    async def _view(self, seen: Seen, pictures: Pictures) -> FrameFeatures:
+    async def _view(self, seen: TurnInput, pictures: Pictures) -> FrameFeatures:
         references = tuple(frame.reference for frame in seen.frames)
         key = (references, seen.step.clips)
         if key not in self._views:
@@ -252,7 +277,7 @@ def baseline_player(
     Args:
         name: One of `BASELINES`.
         pairs: What is known, as `training_pairs` gives it; `nearest` needs features with them.
-        videos: What the known videos look like, as `known_videos` gives it; `frames` needs them.
+        videos: What the known videos look like, as `look_at_videos` gives it; `frames` needs them.
 
     Raises:
         SettingError: There is no such baseline, or it lacks what it needs.
@@ -289,7 +314,7 @@ def baseline_player(
     raise SettingError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
 
 
-def opened_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
+def create_baseline(name: str, benchmark: Benchmark, content: Content, *, workers: int = 2) -> Player:
     """A baseline that has learnt from a benchmark's train split.
 
     Args:
@@ -309,7 +334,7 @@ def opened_baseline(name: str, benchmark: Benchmark, content: Content, *, worker
     splits = {video.split for video in content.videos}
     known = [video for video in content.videos if TRAIN not in splits or video.split == TRAIN]
     if name == "frames":
-        looks = known_videos(benchmark, known, executor=LocalExecutor(workers))
+        looks = look_at_videos(benchmark, known, executor=LocalExecutor(workers))
         return baseline_player(name, training_pairs(content), videos=looks)
     decoded = _decoded(benchmark, known, LocalExecutor(workers), LOOK_EVERY_S)
     return baseline_player(name, training_pairs(content, features=_appearance(decoded)))
@@ -336,7 +361,7 @@ def mean_appearance(frames: Frames) -> NDArray[np.float32]:
     return mean
 
 
-def known_videos(
+def look_at_videos(
     benchmark: Benchmark, videos: Iterable[Video], *, executor: Executor, every_s: float = LOOK_EVERY_S
 ) -> dict[str, FrameFeatures]:
     """What videos look like, from a frame a second; those whose file or length is not known are left out.

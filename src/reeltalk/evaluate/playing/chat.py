@@ -1,14 +1,15 @@
-"""Dialogues as conversations with a chat model: frames and questions as user messages, answers between them."""
+"""Dialogues as conversations with a chat model that is shown frames, or reads a summary of the video instead."""
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen, ShownFrame
+from reeltalk.errors import BudgetError, ModelError, OutageError, ReeltalkError, SettingError
+from reeltalk.evaluate.playing.play import Pictures, Response, ShownFrame, TurnInput
 from reeltalk.evaluate.settings import AnswerStyle
+from reeltalk.llm.fencing import fence
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.prompts import Prompt
 
@@ -76,7 +77,7 @@ class ChatPlayer:
         """As the model."""
         return self._model.sees_images
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The model's answer, without what it thought aloud.
 
         Raises:
@@ -86,9 +87,9 @@ class ChatPlayer:
         try:
             reply = await self._model.ask(self.conversation(seen))
         except ModelError as error:
-            return Said(None, str(error))
-        text = spoken(reply.text)
-        return Said(
+            return Response(None, str(error))
+        text = strip_thoughts(reply.text)
+        return Response(
             text or None,
             None if text else "the model thought aloud and gave no answer",
             took_s=reply.took_s,
@@ -98,7 +99,7 @@ class ChatPlayer:
             cached=reply.cached,
         )
 
-    def conversation(self, seen: Seen) -> list[Message]:
+    def conversation(self, seen: TurnInput) -> list[Message]:
         """The messages that ask one turn.
 
         Frames that were sent with an earlier turn stay with it; all others stand before the first question.
@@ -112,7 +113,7 @@ class ChatPlayer:
             messages.append(Message("assistant", past.answer))
             first = ()
         shown = references(first + seen.new_frames) if self._model.sees_images else ()
-        messages.append(Message("user", asked(seen), shown))
+        messages.append(Message("user", question_text(seen), shown))
         return messages if self._model.sees_images else [Message(m.role, m.text) for m in messages]
 
 
@@ -121,7 +122,7 @@ def references(frames: Sequence[ShownFrame]) -> tuple[bytes, ...]:
     return tuple(frame.reference for frame in frames)
 
 
-def asked(seen: Seen) -> str:
+def question_text(seen: TurnInput) -> str:
     """A question with its options and the lines that were spoken, as text."""
     parts: list[str] = []
     if seen.subtitles:
@@ -133,7 +134,89 @@ def asked(seen: Seen) -> str:
     return "\n\n".join(parts)
 
 
-def spoken(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """An answer without what a model thought aloud before it; empty where it never came to an answer."""
     said = _THOUGHT.sub("", text, count=1)
     return "" if _OPEN_THOUGHT.match(said) else said.strip()
+
+
+PROMPT: Final = Path(__file__).parent / "prompts" / "summary.md"
+
+
+class SummaryPlayer:
+    """Asks a language model with the summary, the history and the question.
+
+    Args:
+        model: Who answers.
+        summaries: Gives a video's summary; None where it has none.
+        prompt: How it is asked; `prompts/summary.md` by default.
+        kind: Which summary it is, as `template`, for the name.
+        style: `short` asks for a word or a phrase.
+    """
+
+    def __init__(
+        self,
+        model: AsyncModel,
+        summaries: Callable[[str], str | None],
+        prompt: Prompt | None = None,
+        *,
+        kind: str = "summary",
+        style: AnswerStyle = "free",
+    ) -> None:
+        self._model, self._summaries, self._kind = model, summaries, kind
+        self._prompt = in_style(prompt or Prompt.load(PROMPT), style)
+
+    @property
+    def name(self) -> str:
+        """The kind of summary and the model, as `template+gpt-4o`."""
+        return f"{self._kind}+{self._model.name}"
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Kind of summary, prompt, model and sampling."""
+        sampling = ",".join(f"{name}={value}" for name, value in sorted(self._model.sampling.items()))
+        return (
+            ("summary", self._kind),
+            ("prompt", self._prompt.signature),
+            ("model", self._model.name),
+            ("sampling", sampling),
+        )
+
+    @property
+    def sees_frames(self) -> bool:
+        """Never."""
+        return False
+
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
+        """What the model answers; nothing, with the reason, where the video has no summary or the model failed.
+
+        Raises:
+            BudgetError: A limit would be passed.
+        """
+        summary = self._summaries(seen.video_id)
+        if summary is None:
+            return Response(text=None, reason=f"the video has no {self._kind}")
+        try:
+            reply = await self._model.ask([Message("user", self._text(seen, summary))])
+        except (BudgetError, OutageError):
+            raise
+        except ReeltalkError as error:
+            return Response(text=None, reason=str(error))
+        return Response(
+            text=reply.text,
+            took_s=reply.took_s,
+            first_token_s=reply.first_token_s,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached=reply.cached,
+        )
+
+    def _text(self, seen: TurnInput, summary: str) -> str:
+        said = "\n".join(f"Question: {past.question}\nAnswer: {past.answer}" for past in seen.history)
+        options = "\n".join(f"{chr(ord('A') + n)}. {option}" for n, option in enumerate(seen.options or ()))
+        return self._prompt.fill(
+            summary=fence(summary),
+            history=f"The conversation so far:\n{said}\n\n" if said else "",
+            question=f"The question now:\n{seen.question}",
+            options=f"\n\nThe choices; answer with the letter of one:\n{options}" if options else "",
+        )

@@ -1,26 +1,345 @@
 """Gives dialogues their frames: no frame that comes after a question, and never the file.
 
-Whoever answers gets a `Screening`, which holds presentation times and names of pictures that were shown to it. Videos
-are decoded in child processes, once for each size and quality, into a folder that a later run uses again.
+A player gets `VisibleFrames`, which hold presentation times and names of the pictures that were shown to it. Videos
+are decoded in child processes, once for each size and quality, into a folder that a later run uses again. Controls show
+other pictures in their place, to measure what looking at the video is worth.
 """
 
 import asyncio
+import hashlib
+import json
 import math
+import random
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import numpy as np
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError
-from reeltalk.evaluate.frame_settings import FrameSettings
-from reeltalk.evaluate.playing.controls import black, looped, shuffled
-from reeltalk.evaluate.playing.decoding import HAIR_S, Decoder, Film
-from reeltalk.evaluate.playing.player import ShownFrame
+from reeltalk.evaluate.playing.play import ShownFrame
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.parallel import Limits
+from reeltalk.evaluate.settings import FrameSettings
+from reeltalk.parallel import Call, Failure, Limits, LocalExecutor
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json
 from reeltalk.schema.runs import Control
+from reeltalk.store.atomic import storage_errors, write_bytes
+from reeltalk.store.media import hash_video
+from reeltalk.video.encode import jpeg, pixels_of
+
+
+def pair_videos(
+    videos: Iterable[Video], media: Callable[[str], Path | None], *, seed: int, wanted: Iterable[str]
+) -> dict[str, str]:
+    """For each video another one of its split, whose pictures are shown in its place.
+
+    The videos of a split whose files are at hand are put into an order drawn by the seed; each is given the next one
+    that is not the same file, and the last the first.
+
+    Args:
+        videos: All of a benchmark.
+        media: Gives the file of a video; None where it is not at hand.
+        seed: Decides the order.
+        wanted: Videos that are played.
+
+    Raises:
+        BenchmarkError: A split has no second video.
+    """
+    splits: dict[str | None, list[tuple[str, Path]]] = {}
+    split_of: dict[str, str | None] = {}
+    for video in videos:
+        split_of[str(video.id)] = video.split
+        if (path := media(str(video.id))) is not None:
+            splits.setdefault(video.split, []).append((str(video.id), path))
+    for members in splits.values():
+        members.sort(key=lambda member: hashlib.sha256(f"{seed} {member[0]}".encode()).digest())
+    found = {}
+    for name in dict.fromkeys(wanted):
+        members = splits.get(split_of.get(name), [])
+        place = next((place for place, (other, _) in enumerate(members) if other == name), None)
+        if place is None:
+            continue  # its own file is missing, which playing it says
+        others = [other for other, path in (*members[place + 1 :], *members[:place]) if path != members[place][1]]
+        if not others:
+            split = split_of[name]
+            where = "the benchmark" if split is None else f"split '{split}'"
+            raise BenchmarkError(
+                f"control other-video: {where} has no second video whose file is at hand, so nothing can be shown in "
+                f"place of '{name}'; attach another video, or leave other-video out of --controls"
+            )
+        found[name] = others[0]
+    return found
+
+
+def shuffle_times(times_s: Sequence[float], new: int, *, seed: int, drawn_for: str) -> tuple[float, ...]:
+    """The frames of a turn in another order: those that came with it change places among themselves.
+
+    So a turn sees the very pictures that it would see without the control, none from after its question. Two or more
+    always change their order.
+
+    Args:
+        times_s: Presentation times in seconds, in the order in which frames are shown.
+        new: How many of the last ones came with this turn.
+        seed: Decides the order.
+        drawn_for: What it is drawn for, as a script and its turn.
+
+    Returns:
+        For each place the presentation time of the frame that is shown there.
+    """
+    kept, came = list(times_s[: len(times_s) - new]), list(times_s[len(times_s) - new :])
+    draw = random.Random(hashlib.sha256(f"{seed} {drawn_for}".encode()).hexdigest())
+    mixed = came[:]
+    while len(came) > 1 and mixed == came:
+        draw.shuffle(mixed)
+    return (*kept, *mixed)
+
+
+def black_picture(picture: bytes, *, quality: int) -> bytes:
+    """A black JPEG file as large as a picture, in pixels.
+
+    Args:
+        picture: A JPEG file.
+        quality: 1–100.
+    """
+    return jpeg(np.zeros_like(pixels_of(picture)), quality=quality)
+
+
+def loop_time(time_s: float, duration_s: float) -> float:
+    """A moment of a shorter video for one of a longer: after its end it begins anew.
+
+    Args:
+        time_s: The moment, from 0.
+        duration_s: Length of the shorter video.
+    """
+    return time_s % duration_s if time_s > duration_s > 0 else time_s if duration_s > 0 else 0.0
+
+
+LOOK: Final = "reeltalk.video.serving:look"
+SERVE: Final = "reeltalk.video.serving:serve"
+MADE_BY: Final = 1
+"""Grows when the same frame in the same size would come out differently: kept pictures are then made anew."""
+CALL_S: Final = 120.0
+SECONDS_A_FRAME: Final = 10.0
+"""Time that a call may take for each frame: a long video whose index is damaged is decoded from its start."""
+MEMORY_BYTES: Final = 1 << 30
+HAIR_S: Final = 1.001e-6
+"""`video.frames` takes the frame at a moment a microsecond further; the rest is the rounding of floats."""
+LONGEST_S: Final = 14 * 86400.0
+"""A video that says it is longer lies; to count its seconds would take more memory than there is."""
+NAME_DIGITS: Final = 32
+"""Digits of a video's hash that name its pictures."""
+FACTS: Final = ("duration_s", "rotation_deg", "promised_s", "gaps_s")
+"""What of a `VideoFile` the folder keeps."""
+HINT: Final = "replace the file or leave the video out"
+
+
+@dataclass
+class VideoFile:
+    """What is known of a video's file."""
+
+    path: Path
+    name: str
+    """The first digits of its hash."""
+    duration_s: float
+    rotation_deg: int
+    """Clockwise, what a player applies."""
+    promised_s: float = 0.0
+    """How long the file says that it is; more than `duration_s` where it was cut off."""
+    gaps_s: tuple[tuple[float, float], ...] = ()
+    """Parts that were lost to damage."""
+    pts_s: dict[float, float] = field(default_factory=dict)
+    """Presentation time of the frame on the screen at each moment that was asked for; its picture is in the folder."""
+
+
+class FrameDecoder:
+    """Child processes that decode, and the folder in which their pictures stay.
+
+    Args:
+        folder: Holds a folder for each video: what it is, which frame is on the screen when, and the pictures.
+        settings: How large the pictures are.
+        processes: Videos that are decoded at a time.
+        limits: What one call may use; by default time grows with the frames.
+    """
+
+    def __init__(self, folder: Path, settings: FrameSettings, processes: int, limits: Limits | None = None) -> None:
+        if processes < 1:
+            raise ValueError(f"processes must be at least 1, got {processes}")
+        self.decoded = 0
+        """Moments that had to be decoded so far."""
+        self._folder, self._settings, self._limits = folder, settings, limits
+        self._processes = processes
+        self._executors: list[LocalExecutor] = []
+        self._idle: asyncio.Queue[LocalExecutor] = asyncio.Queue()
+        self._under_way: set[asyncio.Future[Any]] = set()
+        self._closed = False
+        self._picture = f"%.6f-{settings.size}-q{settings.quality}.jpg"
+
+    def stop(self) -> None:
+        """End all child processes now, and wait for nothing; calls that still run fail."""
+        self._closed = True
+        for executor in self._executors:
+            executor.close()
+
+    async def close(self) -> None:
+        """End all child processes now."""
+        self.stop()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def film(self, path: Path) -> VideoFile:
+        """What is known of a video, and which of its frames an earlier run left in the folder.
+
+        Raises:
+            BenchmarkError: The file cannot be read, or the folder not be written.
+            InputError: It is no video that we read.
+        """
+        name = (await asyncio.to_thread(hash_video, path))[:NAME_DIGITS]
+        facts_file = self._folder / name / "video.json"
+        film = _film(path, name, _read_json(facts_file))
+        if film is None:
+            film = _film(path, name, await self._call(LOOK, {"path": str(path)}, path, frames=0))
+            if film is None:
+                raise _no_sense(path)
+            facts: dict[str, Json] = {name: getattr(film, name) for name in FACTS}
+            write_bytes(facts_file, json.dumps(facts).encode())
+        film.pts_s = self._known(film)
+        return film
+
+    def picture(self, film: VideoFile, pts_s: float) -> Path:
+        """File of the frame with a presentation time."""
+        return self._folder / film.name / (self._picture % pts_s)
+
+    async def decode(self, film: VideoFile, times_s: list[float]) -> None:
+        """Bring the frames on the screen at some moments into the folder, by one call of a child process.
+
+        Args:
+            film: Learns their presentation times, but for moments whose own frame is damaged.
+            times_s: In rising order.
+
+        Raises:
+            BenchmarkError: The folder cannot be written.
+            InputError: The video cannot be decoded; the message says why.
+        """
+        folder = self._folder / film.name
+        with storage_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        argument: dict[str, Json] = {
+            "path": str(film.path),
+            "times_s": times_s,
+            "rotation_deg": film.rotation_deg,
+            "longest_side_px": self._settings.longest_side_px,
+            "square_px": self._settings.square_px,
+            "quality": self._settings.quality,
+            "folder": str(folder),
+            "name": self._picture,
+        }
+        answer = await self._call(SERVE, argument, film.path, frames=len(times_s))
+        found, lost = answer.get("pts_s"), answer.get("lost")
+        # The process that answers has read a stranger's file: what it says is checked like any input.
+        if not isinstance(found, list) or len(found) != len(times_s) or not all(map(_is_at, times_s, found)):
+            raise _no_sense(film.path)
+        if not isinstance(lost, list) or not set(times_s).issuperset(lost):
+            raise _no_sense(film.path)
+        self.decoded += len(times_s)
+        film.pts_s.update(
+            {time_s: float(pts_s) for time_s, pts_s in zip(times_s, found, strict=True) if time_s not in lost}
+        )
+        # What another run has added in the meantime stays.
+        content = {"made_by": MADE_BY, "pts_s": self._known(film) | film.pts_s}
+        write_bytes(self._index(film), json.dumps(content).encode())
+
+    def _index(self, film: VideoFile) -> Path:
+        return self._folder / film.name / f"{self._settings.size}-q{self._settings.quality}.json"
+
+    def _known(self, film: VideoFile) -> dict[float, float]:
+        content = _read_json(self._index(film))
+        try:
+            if content["made_by"] != MADE_BY:
+                return {}
+            found = {float(time_s): float(pts_s) for time_s, pts_s in content["pts_s"].items()}
+            here = {path.name for path in (self._folder / film.name).iterdir()}
+        except (AttributeError, KeyError, OSError, TypeError, ValueError):
+            return {}
+        return {t: pts_s for t, pts_s in found.items() if _is_at(t, pts_s) and self._picture % pts_s in here}
+
+    async def _call(self, function: str, argument: Json, path: Path, *, frames: int) -> dict[str, Any]:
+        limits = self._limits or Limits(CALL_S + SECONDS_A_FRAME * frames, MEMORY_BYTES)
+        if self._closed:
+            raise RuntimeError("the frame server is closed")
+        if not self._executors:
+            self._executors = [LocalExecutor(1) for _ in range(self._processes)]
+            for idle in self._executors:
+                self._idle.put_nowait(idle)
+        executor = await self._idle.get()
+        if self._closed:
+            self._idle.put_nowait(executor)
+            raise RuntimeError("the frame server is closed")
+        work = asyncio.ensure_future(asyncio.to_thread(_outcome, executor, function, Call(argument, limits)))
+        self._under_way.add(work)
+
+        def ended(done: "asyncio.Future[Any]") -> None:
+            self._under_way.discard(done)
+            self._idle.put_nowait(executor)
+
+        work.add_done_callback(ended)
+        # Where the one who waits is cancelled, the process goes on, and is given to the next when it is done.
+        answer = await asyncio.shield(work)
+        if isinstance(answer, Failure):
+            raise InputError(f"the video cannot be decoded: {answer}", file=path, hint=HINT)
+        if not isinstance(answer, dict):
+            raise _no_sense(path)
+        if "refused" in answer:
+            why = str(answer["refused"])[:300]
+            raise InputError(f"the video cannot be decoded: {why}", file=path, hint=HINT)
+        if "unwritable" in answer:
+            why = str(answer["unwritable"])[:300]
+            raise BenchmarkError(
+                f"frames of {path} cannot be written into {self._folder}: {why}; free some space or choose another "
+                "folder"
+            )
+        return answer
+
+
+def _outcome(executor: LocalExecutor, function: str, call: Call) -> Any:
+    [(_, outcome)] = executor.map(function, [call])
+    return outcome
+
+
+def _is_at(time_s: float, pts_s: object) -> bool:
+    return isinstance(pts_s, float | int) and math.isfinite(time_s) and 0 <= pts_s and pts_s - time_s <= HAIR_S
+
+
+def _film(path: Path, name: str, facts: Any) -> VideoFile | None:
+    """A film by what a child process or an earlier run says of it; None where that makes no sense."""
+    try:
+        gaps_s = tuple((float(start_s), float(end_s)) for start_s, end_s in facts["gaps_s"])
+        film = VideoFile(
+            path,
+            name,
+            float(facts["duration_s"]),
+            int(facts["rotation_deg"]),
+            promised_s=float(facts["promised_s"]),
+            gaps_s=gaps_s,
+        )
+    except (KeyError, OverflowError, TypeError, ValueError):
+        return None
+    return film if 0 <= film.duration_s <= LONGEST_S and film.rotation_deg in (0, 90, 180, 270) else None
+
+
+def _no_sense(path: Path) -> InputError:
+    return InputError("what is read from the video makes no sense, as its length", file=path, hint=HINT)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
 
 KEPT_BYTES: Final = 64 << 20
 BEYOND_S: Final = 2.0
@@ -31,7 +350,7 @@ NAMED: Final = 5
 WHOLE: Final = "the file may be cut short: bring the whole video here, or leave it out"
 
 
-class Screening:
+class VisibleFrames:
     """What may be seen of one script's video, turn by turn. Serves as `Pictures` to whoever answers.
 
     Args:
@@ -126,9 +445,9 @@ class FrameServer:
         self.settings: Final = settings
         self._control, self._seed, self._others = control, seed, others or {}
         self._media, self._kept_bytes = media, kept_bytes
-        self._decoder = Decoder(folder, settings, processes, limits)
+        self._decoder = FrameDecoder(folder, settings, processes, limits)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._films: dict[str, Film | InputError] = {}
+        self._films: dict[str, VideoFile | InputError] = {}
         self._files: dict[bytes, Path] = {}
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
         self._size_bytes = 0
@@ -154,7 +473,7 @@ class FrameServer:
         """Moments that had to be decoded so far; a folder that has them all leaves it at 0."""
         return self._decoder.decoded
 
-    async def open(self, script: Script) -> Screening:
+    async def open(self, script: Script) -> VisibleFrames:
         """Decode what the turns of a script see and is not in the folder yet.
 
         Raises:
@@ -163,7 +482,7 @@ class FrameServer:
             InputError: The video cannot be decoded, or ends long before a question.
         """
         if "none" in (self.settings.policy, self._control) or not script.steps:
-            return Screening(self, script.steps, [()] * len(script.steps), {}, append_only=True)
+            return VisibleFrames(self, script.steps, [()] * len(script.steps), {}, append_only=True)
         _check_order(script)
         async with self._locks[script.video_id]:
             film = await self._film(script.video_id)
@@ -182,18 +501,18 @@ class FrameServer:
                 files[frame.reference] = self._decoder.picture(source, at_s)
                 turn.append(frame)
             frames.append(tuple(turn))
-        return Screening(self, script.steps, frames, files, append_only=policy.append_only)
+        return VisibleFrames(self, script.steps, frames, files, append_only=policy.append_only)
 
     async def _sources(
-        self, script: Script, film: Film, shown: Sequence[tuple[float, ...]], *, append_only: bool
-    ) -> list[list[tuple[Film, float]]]:
+        self, script: Script, film: VideoFile, shown: Sequence[tuple[float, ...]], *, append_only: bool
+    ) -> list[list[tuple[VideoFile, float]]]:
         """For each frame of each turn the video and the presentation time that its picture is from."""
         if self._control == "shuffled":
             mixed: tuple[float, ...] = ()
             orders = []
             for index, times in enumerate(shown):
                 before = mixed if append_only else ()
-                mixed = shuffled(
+                mixed = shuffle_times(
                     (*before, *times[len(before) :]),
                     len(times) - len(before),
                     seed=self._seed,
@@ -206,13 +525,13 @@ class FrameServer:
             moments = {pts_s for times in shown for pts_s in times}
             async with self._locks[name]:
                 other = await self._film(name)
-                at = {pts_s: looped(pts_s, other.duration_s) for pts_s in moments}
+                at = {pts_s: loop_time(pts_s, other.duration_s) for pts_s in moments}
                 await self._decode(name, other, set(at.values()))
             return [[(other, other.pts_s[at[pts_s]]) for pts_s in times] for times in shown]
         return [[(film, pts_s) for pts_s in times] for times in shown]
 
     def shows(self, files: Mapping[bytes, Path]) -> None:
-        """Note frames that a `Screening` has shown; only such frames can be had.
+        """Note frames that a `VisibleFrames` has shown; only such frames can be had.
 
         Args:
             files: Where the picture of each lies.
@@ -222,10 +541,10 @@ class FrameServer:
     async def jpeg(self, reference: bytes) -> bytes:
         """The JPEG file of a frame that some turn was shown.
 
-        This is for what sends frames to a model. Who answers is given the `Screening`, which knows its own turns alone.
+        This is for what sends frames to a model. A player is given `VisibleFrames`, which know only its own turns.
 
         Args:
-            reference: Of a frame that a `Screening` of this server gave.
+            reference: Of a frame that a `VisibleFrames` of this server gave.
 
         Raises:
             ValueError: No turn was shown such a frame.
@@ -244,7 +563,7 @@ class FrameServer:
                 f"picture {path} was made and cannot be read: {error.strerror}; run the command again"
             ) from None
         if self._control == "black":
-            content = await asyncio.to_thread(black, content, quality=self.settings.quality)
+            content = await asyncio.to_thread(black_picture, content, quality=self.settings.quality)
         if reference not in self._kept:
             self._kept[reference] = content
             self._size_bytes += len(content)
@@ -252,15 +571,15 @@ class FrameServer:
                 self._size_bytes -= len(self._kept.popitem(last=False)[1])
         return content
 
-    def _reference(self, film: Film, pts_s: float, source: Film, at_s: float) -> bytes:
+    def _reference(self, film: VideoFile, pts_s: float, source: VideoFile, at_s: float) -> bytes:
         """Names the picture at a place of a video, so that a reply to one is never taken for a reply to another."""
         own = f"{film.name}@{pts_s:.6f}/{self.settings.size}/{self.settings.quality}"
         shown = f"/{self._control}/{source.name}@{at_s:.6f}" if self._control else ""
         return f"{own}{shown}".encode()
 
-    async def _film(self, video_id: str) -> Film:
+    async def _film(self, video_id: str) -> VideoFile:
         known = self._films.get(video_id)
-        if isinstance(known, Film):
+        if isinstance(known, VideoFile):
             return known
         if known is not None:
             raise InputError(known.problem, file=known.file, hint=known.hint)
@@ -278,7 +597,7 @@ class FrameServer:
             raise
         return film
 
-    async def _decode(self, video_id: str, film: Film, times_s: set[float]) -> None:
+    async def _decode(self, video_id: str, film: VideoFile, times_s: set[float]) -> None:
         gone = [t for t in times_s if any(start_s + BEYOND_S < t < end_s for start_s, end_s in film.gaps_s)]
         if gone:
             raise _lost(film, gone)
@@ -295,7 +614,7 @@ class FrameServer:
             raise _lost(film, gone)
 
 
-def _lost(film: Film, times_s: Sequence[float]) -> InputError:
+def _lost(film: VideoFile, times_s: Sequence[float]) -> InputError:
     times = sorted(times_s)
     named = ", ".join(f"{time_s:.1f}" for time_s in times[:NAMED]) + (", …" if times[NAMED:] else "")
     word = "the frame" if len(times) == 1 else f"{len(times)} frames"
@@ -316,7 +635,7 @@ def _check_order(script: Script) -> None:
         before_s = asked_at_s
 
 
-def _check_length(script: Script, film: Film) -> None:
+def _check_length(script: Script, film: VideoFile) -> None:
     end_s = max(film.duration_s, film.promised_s)
     last_s = max((end_s if step.asked_at_s is None else step.asked_at_s for step in script.steps), default=0.0)
     if last_s > film.duration_s + BEYOND_S:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, Self
 
 from reeltalk.baselines.answerer import as_option
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.evaluate.playing.script import Script
 from reeltalk.graph import phrases
 from reeltalk.graph.activity import ActivityGraph
@@ -99,7 +99,7 @@ class OraclePlayer:
             return told
         return [told, [clip.interval for clip in known.clips], list(known.graphs.items())]
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """What the graphs say; nothing where they do not hold what is asked for.
 
         Raises:
@@ -107,17 +107,17 @@ class OraclePlayer:
         """
         known = self._videos.get(seen.video_id)
         if known is None:
-            return Said(text=None, reason="the video has no graph")
+            return Response(text=None, reason="the video has no graph")
         if not seen.step.understood:
-            return Said(text=None, reason="the question refers to a turn that its path has skipped")
+            return Response(text=None, reason="the question refers to a turn that its path has skipped")
         if seen.video_id != self._of:
             # Only the last video's stories are kept: a store takes memory, and videos are played one after the other.
             self._parts, self._of = {}, seen.video_id
         for part in self._candidates(known, seen.step.clips, seen.step.turn.extra):
             found = part.find(seen)
             if found is not None:
-                return Said(text=_in_words(found, seen.options))
-        return Said(text=None, reason="the graphs do not hold what is asked for")
+                return Response(text=_in_words(found, seen.options))
+        return Response(text=None, reason="the graphs do not hold what is asked for")
 
     def _candidates(self, known: KnownVideo, clips: Sequence[Interval], extra: Mapping[str, Json]) -> Iterator["_Part"]:
         """The parts of a video that a turn may be about: its clips, these with the clip before them, the whole."""
@@ -172,7 +172,7 @@ class _Part:
                 self._pools[seed] += linked_questions(self._story, boundary)
         return self._pools[seed]
 
-    def find(self, seen: Seen) -> Question | None:
+    def find(self, seen: TurnInput) -> Question | None:
         """The question that a turn asks, as this part's graphs and SPARQL answer it; None where there is none."""
         extra = seen.step.turn.extra
         kind, params = extra.get("kind"), extra.get("params")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
-from reeltalk.evaluate.frame_settings import FrameSettings
 from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.settings import FrameSettings
 from reeltalk.schema.intervals import Interval
 from reeltalk.video.sampling import svbench, uniform
 

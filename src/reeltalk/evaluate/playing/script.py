@@ -1,10 +1,25 @@
-"""What is played: the turns of one dialogue, path or video in the order in which they are asked."""
+"""What is played: turns in the order in which they are asked, and how a benchmark becomes such scripts.
 
+Modes decide the scripts: chains and dialogues, streams along paths, or questions alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
 
+from reeltalk.errors import BenchmarkError, SettingError
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.schema.answers import UnitKind
-from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.dialogue import Dialogue, DialoguePath, PathStep, QAChain, Turn
+from reeltalk.schema.ids import PathId, derive_id
 from reeltalk.schema.intervals import Interval
+from reeltalk.schema.labels import Task
+from reeltalk.schema.paths import PathStatistics, draw_paths, found_before
+from reeltalk.schema.standing import finds_its_reference
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
 
 
 @dataclass(frozen=True)
@@ -42,3 +57,270 @@ class Script:
     id: str
     video_id: str
     steps: tuple[Step, ...]
+
+
+Rounds = Literal["all", "mt-video-bench"]
+
+ONE_ABILITY: Final = frozenset({Task.CONTENT_SUMMARY, Task.OBJECT_REFERENCE, Task.MEMORY_RECALL, Task.ANSWER_REFUSAL})
+"""MT-Video-Bench's files of which only the rounds of these abilities are answered; of the other two all are."""
+TEST: Final = "test"
+
+
+PATHS_PER_VIDEO: Final = 5
+"""New paths that are drawn in each video."""
+
+
+def make_scripts(
+    content: Content, settings: PlaySettings, *, limit: int | None = None, paths_per_video: int = PATHS_PER_VIDEO
+) -> list[Script]:
+    """What is played, in the order of the benchmark.
+
+    Chains of a video are one script, each chain seeing the video up to its clip's end; every dialogue and every path is
+    a script of its own.
+
+    Args:
+        content: The benchmark.
+        settings: Mode, and which split, kinds of units, tasks and turns are played.
+        limit: Scripts at most, the first ones of the benchmark.
+        paths_per_video: New paths that are drawn in each video, where `settings.rejump` is given.
+
+    Raises:
+        BenchmarkError: There is nothing to play.
+        SettingError: The settings name a split, task or kind that there is not.
+    """
+    known: set[str] = {unit.video_id for units in (content.chains, content.dialogues, content.paths) for unit in units}
+    videos = _videos(content, settings.split, known)
+    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    kinds: tuple[UnitKind, ...] = settings.units or (
+        ("path",) if settings.mode == "streaming" else ("chain", "dialogue")
+    )
+    if settings.mode == "streaming" and kinds != ("path",):
+        raise SettingError("streaming plays paths only; leave --units out, or choose --mode dialogue")
+    found: list[Script] = []
+    if "path" in kinds:
+        found += _paths(content, settings, paths_per_video, clips, videos)
+    # Chains have no task: they are played beside dialogues of some where both are named.
+    if "chain" in kinds and (not settings.tasks or {"chain", "dialogue"} <= set(settings.units)):
+        found += _chains(content.chains, clips, videos)
+    if "dialogue" in kinds:
+        found += _dialogues(content.dialogues, settings, clips, videos)
+    if not found:
+        raise BenchmarkError(
+            f"there is nothing to play: no {' or '.join(kinds)} "
+            f"{'of ' + ', '.join(settings.tasks) + ' ' if settings.tasks else ''}in the videos of the split; "
+            "'reeltalk report BENCH --format text' tells what it holds"
+        )
+    return found[:limit]
+
+
+def _videos(content: Content, split: str | None, known: set[str]) -> set[str]:
+    by_split: dict[str | None, set[str]] = defaultdict(set)
+    for video in content.videos:
+        by_split[video.split].add(video.id)
+    if split is None:
+        return by_split[TEST] if by_split.get(TEST) else known
+    if split == "all":
+        return known
+    if split not in by_split:
+        there = ", ".join(sorted(name for name in by_split if name)) or "none"
+        raise SettingError(f"no video is in split '{split}'; the benchmark's splits: {there}")
+    return by_split[split]
+
+
+def _paths(
+    content: Content, settings: PlaySettings, paths_per_video: int, clips: dict[str, Interval], videos: set[str]
+) -> list[Script]:
+    chains: dict[str, QAChain] = {chain.id: chain for chain in content.chains}
+    dialogues: dict[str, Dialogue] = {dialogue.id: dialogue for dialogue in content.dialogues}
+    played = content.paths if settings.rejump is None else draw_new_paths(content, settings, paths_per_video)[0]
+    found: list[Script] = []
+    for path in played:
+        if path.video_id not in videos:
+            continue
+        steps: list[Step] = []
+        for index, step in enumerate(path.steps):
+            turn, interval = _resolved(step, chains, dialogues, clips, path)
+            before = (path.steps[index - 1].ref, steps[-1].turn) if index else None
+            steps.append(
+                Step(
+                    "path",
+                    path.id,
+                    index,
+                    turn,
+                    _asked_at(turn, interval),
+                    interval,
+                    source=step.ref.unit_id,
+                    understood=finds_its_reference(before, step, turn),
+                )
+            )
+        found.append(Script(path.id, path.video_id, tuple(steps)))
+    return found
+
+
+def _resolved(
+    step: PathStep,
+    chains: dict[str, QAChain],
+    dialogues: dict[str, Dialogue],
+    clips: dict[str, Interval],
+    path: DialoguePath,
+) -> tuple[Turn, tuple[Interval, ...]]:
+    unit = chains.get(step.ref.unit_id) if step.ref.unit == "chain" else dialogues.get(step.ref.unit_id)
+    if unit is None or step.ref.turn_index >= len(unit.turns):
+        raise BenchmarkError(
+            f"path '{path.id}' leads to turn {step.ref.turn_index} of {step.ref.unit} '{step.ref.unit_id}', which is "
+            "not there; 'reeltalk validate' lists all such places"
+        )
+    turn = step.turn or unit.turns[step.ref.turn_index]
+    names = (unit.clip_id,) if isinstance(unit, QAChain) else unit.clip_ids
+    return turn, tuple(clips[name] for name in names if name is not None and name in clips)
+
+
+def draw_new_paths(
+    content: Content, settings: PlaySettings, paths_per_video: int = PATHS_PER_VIDEO
+) -> tuple[list[DialoguePath], PathStatistics]:
+    """New paths of the videos that are played. They land where the benchmark's own paths may, else by the rule.
+
+    Args:
+        content: The benchmark.
+        settings: The split, and the seed `rejump` that decides the walks.
+        paths_per_video: How many are drawn in each video.
+
+    Raises:
+        SettingError: There is no such split, or no seed.
+        BrokenInvariantError: A linkage leads to no turn, or not forward.
+    """
+    if settings.rejump is None:
+        raise SettingError("new paths need a seed: --rejump SEED")
+    statistics = PathStatistics()
+    clips: dict[str, Interval] = {clip.id: clip.interval for clip in content.clips if clip.interval is not None}
+    videos = _videos(content, settings.split, {chain.video_id for chain in content.chains})
+    decide = found_before(content.gates)
+    by_video: dict[str, list[QAChain]] = defaultdict(list)
+    for chain in content.chains:
+        if chain.video_id in videos:
+            by_video[chain.video_id].append(chain)
+    found: list[DialoguePath] = []
+    for video_id, chains in by_video.items():
+        ordered = _in_time(chains, clips)
+        drawn, _ = draw_paths(
+            ordered,
+            content.linkages,
+            content.rewrites,
+            decide,
+            video_id=video_id,
+            count=paths_per_video,
+            seed=settings.rejump,
+            statistics=statistics,
+        )
+        # Named apart from the benchmark's own, whatever seed those were drawn with.
+        found += [path.model_copy(update={"id": PathId(derive_id("rejump", path.id))}) for path in drawn]
+    return found, statistics
+
+
+def _in_time(chains: Iterable[QAChain], clips: dict[str, Interval]) -> list[QAChain]:
+    """In the order of their clips; those without one stay where they are, after the others."""
+
+    def start(chain: QAChain) -> float:
+        interval = clips.get(chain.clip_id) if chain.clip_id else None
+        if interval is not None:
+            return interval.start_s
+        asked = [turn.asked_at_s for turn in chain.turns if turn.asked_at_s is not None]
+        return min(asked) if asked else float("inf")
+
+    return sorted(chains, key=start)
+
+
+def _chains(chains: Sequence[QAChain], clips: dict[str, Interval], videos: set[str]) -> list[Script]:
+    by_video: dict[str, list[QAChain]] = defaultdict(list)
+    for chain in chains:
+        if chain.video_id in videos:
+            by_video[chain.video_id].append(chain)
+    found: list[Script] = []
+    for video_id, own in by_video.items():
+        steps: list[Step] = []
+        for chain in _in_time(own, clips):
+            interval = (clips[chain.clip_id],) if chain.clip_id in clips else ()
+            # A chain's turns are asked when its clip has ended.
+            end_s = interval[0].end_s if interval else None
+            for index, turn in enumerate(chain.turns):
+                asked = [at for at in (turn.asked_at_s, end_s) if at is not None]
+                steps.append(Step("chain", chain.id, index, turn, max(asked) if asked else None, interval))
+        found.append(Script(f"chains of {video_id}", video_id, tuple(steps)))
+    return found
+
+
+def _dialogues(
+    dialogues: Sequence[Dialogue], settings: PlaySettings, clips: dict[str, Interval], videos: set[str]
+) -> list[Script]:
+    tasks = {dialogue.task for dialogue in dialogues}
+    for task in settings.tasks:
+        if task not in tasks:
+            there = ", ".join(sorted(name for name in tasks if name)) or "none"
+            raise SettingError(f"no dialogue has task '{task}'; the benchmark's tasks: {there}")
+    found: list[Script] = []
+    for dialogue in dialogues:
+        if dialogue.video_id not in videos or (settings.tasks and dialogue.task not in settings.tasks):
+            continue
+        intervals = tuple(clips[name] for name in dialogue.clip_ids if name in clips)
+        steps = [
+            Step(
+                "dialogue",
+                dialogue.id,
+                index,
+                turn,
+                turn.asked_at_s,
+                intervals,
+                answered=_is_answered(turn, dialogue.task, settings.rounds),
+                task=dialogue.task,
+            )
+            for index, turn in enumerate(dialogue.turns)
+        ]
+        found.append(Script(dialogue.id, dialogue.video_id, tuple(steps)))
+    return found
+
+
+def _is_answered(turn: Turn, task: str | None, rounds: Rounds) -> bool:
+    if rounds == "all" or task not in ONE_ABILITY:
+        return True
+    return any(label in ONE_ABILITY for label in turn.labels.get("mt_video_bench.task", ()))
+
+
+def _asked_at(turn: Turn, intervals: tuple[Interval, ...]) -> float | None:
+    """The moment of a turn on a path: its own, else the end of its clip."""
+    if turn.asked_at_s is not None:
+        return turn.asked_at_s
+    return max((interval.end_s for interval in intervals), default=None)
+
+
+def media_of(benchmark: Benchmark, content: Content) -> Callable[[str], Path | None]:
+    """Gives the file of a video by the video's identifier; None where it is not at hand."""
+    by_id = {str(video.id): video.sha256 for video in content.videos}
+
+    def media(video_id: str) -> Path | None:
+        sha256 = by_id.get(video_id)
+        path = benchmark.media.path(sha256) if sha256 else None
+        return path if path is not None and path.is_file() else None
+
+    return media
+
+
+def available_scripts(
+    scripts: Sequence[Script], media: Callable[[str], Path | None], *, skip_missing: bool
+) -> tuple[list[Script], set[str]]:
+    """The scripts whose videos can be shown, and the videos that are missing.
+
+    Args:
+        scripts: What is to be played.
+        media: Gives the file of a video.
+        skip_missing: Leave out scripts whose video is not at hand; else they stay.
+
+    Raises:
+        BenchmarkError: Nothing is left.
+    """
+    missing = {script.video_id for script in scripts if media(script.video_id) is None}
+    if not missing or not skip_missing:
+        return list(scripts), missing
+    found = [script for script in scripts if script.video_id not in missing]
+    if not found:
+        raise BenchmarkError(f"there is nothing to play: none of the {len(missing):,} videos is at hand")
+    return found, missing

@@ -48,7 +48,7 @@ def visible_subtitles(subtitles: Sequence[Subtitle], asked_at_s: float | None) -
     return tuple(line.text for line in subtitles if asked_at_s is None or line.end_s <= asked_at_s + HAIR_S)
 
 
-def lines_spoken(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:
+def spoken_lines(content: Content) -> Callable[[Script, Step], tuple[str, ...]]:
     """Gives the lines that were spoken in the clips of a turn, up to its moment.
 
     Args:

@@ -1,4 +1,7 @@
-"""Score logs of events: nothing else is read of a play, so that any program may have written them."""
+"""Score logs of events, and write the scores as a table and as JSON.
+
+Nothing else is read of a play, so any program may have written the log.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,6 +18,7 @@ from reeltalk.schema.intervals import no_later
 from reeltalk.schema.runs import GroupRow, SummaryRow, is_withheld, quoted
 from reeltalk.schema.scoring import plain, short_hash
 from reeltalk.schema.stream import Moment, ProactiveTask
+from reeltalk.store.documents import write_json
 from reeltalk.store.event_log import SLACK_S, SessionLog
 
 EMPTY: Final = "there is nothing that it could be a share of"
@@ -31,7 +35,7 @@ class ProactiveScores:
     """For each model, tasks without a whole play, with the reason."""
 
 
-def judged(text: str, moment: Moment) -> int:
+def judge_reply(text: str, moment: Moment) -> int:
     """How right a reply is for a moment, from words alone: 2, 1 or 0.
 
     2 where it says what a reference says, 1 where it holds that beside something else, or holds it in other company.
@@ -47,7 +51,7 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
         ProactiveReply(
             min(event.at_s, task.until_s),
             event.text,
-            tuple(judged(event.text, moment) for moment in task.moments),
+            tuple(judge_reply(event.text, moment) for moment in task.moments),
         )
         for event in session.replies
     ]
@@ -59,7 +63,7 @@ def play_of(session: SessionLog, task: ProactiveTask) -> Play:
     )
 
 
-def score(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
+def score_sessions(sessions: Sequence[SessionLog], tasks: Sequence[ProactiveTask]) -> ProactiveScores:
     """All measures of all models of some logs, pooled over tasks, with intervals by video.
 
     Args:
@@ -148,11 +152,80 @@ def _signature(model: str, sessions: Sequence[SessionLog], tasks: Sequence[Proac
         raise BenchmarkError(f"plays of {model!r} were made with different settings; score their logs one by one")
     parts = [f"{key}:{value}" for key, value in next(iter(told), ())]
     data = short_hash(sorted((plain(task) for task in tasks), key=lambda task: str(task["id"])))
-    shown = short_hash(sorted(_shown(session) for session in sessions))
+    shown = short_hash(sorted(_session_key(session) for session in sessions))
     return "|".join([SIGNATURE, f"data:{data}", f"judge:{agree.SIGNATURE.replace(':', '-')}", *parts, f"films:{shown}"])
 
 
-def _shown(session: SessionLog) -> tuple[str, ...]:
+def _session_key(session: SessionLog) -> tuple[str, ...]:
     """The film of a session, the model's instruction and the time of the instruction."""
     told = (f"{event.at_s:g} {event.text}" for event in session.events if event.kind == "instructed")
     return (session.session, str(session.events[0].extra.get("film") or ""), *told)
+
+
+BETTER: Final = {
+    "time_correct": "higher",
+    "answer_correct": "higher",
+    "time_and_answer_correct": "higher",
+    "pauc": "higher",
+    "timeliness_f1": "higher",
+    "duplicate_ratio": "lower",
+    "false_alarms_per_hour": "lower",
+    "missed": "lower",
+    "latency_s": "nearer 0",
+    "time_diff_s": "lower",
+}
+"""Which way each measure is better."""
+BY_KIND: Final = {
+    "time_and_answer_correct": "in time and right",
+    "pauc": "PAUC",
+    "timeliness_f1": "F1",
+    "missed": "missed",
+    "false_alarms_per_hour": "false alarms/h",
+}
+"""Measures that are shown for each kind of task: a narration has far more moments than all other tasks."""
+
+
+def scores_table(scores: ProactiveScores) -> str:
+    """Values with their 95 % intervals, model by model, and the signature of each."""
+    lines: list[str] = []
+    for model in dict.fromkeys(row.model for row in scores.summary):
+        rows = [row for row in scores.summary if row.model == model]
+        lines += ["", model] if lines else [model]
+        lines += [f"  {row.metric:<24} {_value_and_interval(row):<26} better {BETTER[row.metric]}" for row in rows]
+        lines += [f"  {rows[0].n:,} tasks; {rows[0].signature}"]
+        lines += _kind_lines(scores, model)
+    return "\n".join(lines)
+
+
+def _kind_lines(scores: ProactiveScores, model: str) -> list[str]:
+    found = {(row.group, row.metric): row for row in scores.groups if row.model == model}
+    lines = ["", f"  {'kind':<10}{'tasks':>7}" + "".join(f"{title:>19}" for title in BY_KIND.values())]
+    for kind in dict.fromkeys(kind for kind, _ in found):
+        values = "".join(f"{_format_number(found[kind, name].value):>19}" for name in BY_KIND)
+        lines.append(f"  {kind:<10}{found[kind, 'pauc'].n:>7,}{values}")
+    return lines
+
+
+def _value_and_interval(row: SummaryRow) -> str:
+    if row.value is None:
+        withheld = f" ({_format_number(row.over_scored)} over what was scored)" if row.over_scored is not None else ""
+        return f"—{withheld}"
+    interval = f" [{_format_number(row.low)}, {_format_number(row.high)}]" if row.low is not None else ""
+    return _format_number(row.value) + interval
+
+
+def _format_number(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def scores_json(scores: ProactiveScores) -> bytes:
+    """All values, also by kind of task, and which tasks have none."""
+    return write_json(
+        {
+            "summary": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.summary],
+            "groups": [row.model_dump(mode="json", exclude={"extra"}) for row in scores.groups],
+            "unscored": scores.unscored,
+        }
+    ).encode()

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.proactive.scoring import score
-from reeltalk.evaluate.proactive.settings import ProactiveSettings
-from reeltalk.evaluate.proactive.stage import run
-from reeltalk.evaluate.proactive.watching import Signature, StreamWatcher
+from reeltalk.evaluate.proactive.scoring import score_sessions
+from reeltalk.evaluate.proactive.stage import play_tasks
+from reeltalk.evaluate.proactive.watchers import Signature, StreamWatcher
+from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import StreamingModel
 from reeltalk.progress import CountProgress
 from reeltalk.schema.stream import ProactiveTask
@@ -79,7 +79,7 @@ def tune(
         progress: Told tasks done of tasks, over all thresholds.
 
     Raises:
-        BenchmarkError: As `run`.
+        BenchmarkError: As `play_tasks`.
         ModelError: Plays failed: what is left of them does not tell which threshold is best.
         SettingError: In none of the tasks is anything due.
     """
@@ -96,8 +96,8 @@ def tune(
                 progress(before + done, total)
 
         with EventLog(path) as log:
-            done = run(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
-        scores = score(read_event_log(path), tuning.tasks)
+            done = play_tasks(tuning.tasks, watcher, served(), log, signed=signed, progress=told)
+        scores = score_sessions(read_event_log(path), tuning.tasks)
         if done.failed:
             why = next(iter(scores.unscored[model.name].values()))
             raise ModelError(

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.evaluate.harnesses.asked import asked_turns
+from reeltalk.evaluate.harnesses.task import list_asked_turns
 from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.play import NoScreening, play
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.play import NoFrameSource, Pictures, Response, TurnInput, play_script
+from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.store.benchmark import Benchmark
@@ -23,10 +22,10 @@ class Conversations:
     def __init__(self) -> None:
         self.asked: list[list[Message]] = []
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         model: AsyncModel = self  # type: ignore[assignment]
         self.asked.append(ChatPlayer(model, answer_prompt("plain")).conversation(seen))
-        return Said("whatever")
+        return Response("whatever")
 
 
 class NoPictures:
@@ -38,16 +37,16 @@ class NoPictures:
 def test_requests_are_those_of_evaluate(benchmark: Path, mode: str) -> None:
     content = Benchmark.open(benchmark).content()
     settings = PlaySettings.model_validate({"mode": mode, "history": "golden" if mode == "dialogue" else "none"})
-    played = scripts(content, Choice(mode=settings.mode))
+    played = make_scripts(content, PlaySettings(mode=settings.mode))
     ours = Conversations()
 
     async def run() -> None:
         for script in played:
-            async for _ in play(script, ours, NoScreening(), NoPictures(), settings):
+            async for _ in play_script(script, ours, NoFrameSource(), NoPictures(), settings):
                 pass
 
     asyncio.run(run())
-    found = asked_turns(played, settings)
+    found = list_asked_turns(played, settings)
     assert [[(m["role"], m["text"]) for m in turn.messages()] for turn in found] == [
         [(message.role, message.text) for message in messages] for messages in ours.asked
     ]
@@ -56,8 +55,8 @@ def test_requests_are_those_of_evaluate(benchmark: Path, mode: str) -> None:
 
 
 def test_a_turn_tells_what_is_right_and_when_it_is_asked(benchmark: Path) -> None:
-    played = scripts(Benchmark.open(benchmark).content(), Choice())
-    found = {turn.turn.item_id: turn for turn in asked_turns(played, PlaySettings())}
+    played = make_scripts(Benchmark.open(benchmark).content(), PlaySettings())
+    found = {turn.turn.item_id: turn for turn in list_asked_turns(played, PlaySettings())}
     assert {item: turn.turn.asked_at_s for item, turn in found.items()} == {
         "chain/01": 3.0, "chain/02": 3.0, "talk/01": 2.0, "talk/02": 4.5,
     }  # fmt: skip
@@ -69,6 +68,6 @@ def test_a_turn_tells_what_is_right_and_when_it_is_asked(benchmark: Path) -> Non
 
 
 def test_a_history_of_answers_that_nobody_gave_cannot_be_written(benchmark: Path) -> None:
-    played = scripts(Benchmark.open(benchmark).content(), Choice())
+    played = make_scripts(Benchmark.open(benchmark).content(), PlaySettings())
     with pytest.raises(ValueError, match="predicted"):
-        asked_turns(played, PlaySettings(history="predicted"))
+        list_asked_turns(played, PlaySettings(history="predicted"))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reeltalk.evaluate.harnesses.asked import AskedTurn, asked_turns
-from reeltalk.evaluate.harnesses.scoring import metrics_of, score_answer, total
-from reeltalk.evaluate.playing.modes import Choice, scripts
+from reeltalk.evaluate.harnesses.scoring import score_answer, total, turn_metrics
+from reeltalk.evaluate.harnesses.task import AskedTurn, list_asked_turns
+from reeltalk.evaluate.playing.script import make_scripts
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.judge.choice import AgreeJudge, ChoiceJudge
 from reeltalk.judge.units import group_units
@@ -20,7 +20,7 @@ ANSWERS = ["A cup.", "On the shelf.", "No.", "B"]
 
 @pytest.fixture
 def turns(benchmark: Path) -> list[AskedTurn]:
-    return asked_turns(scripts(Benchmark.open(benchmark).content(), Choice()), PlaySettings())
+    return list_asked_turns(make_scripts(Benchmark.open(benchmark).content(), PlaySettings()), PlaySettings())
 
 
 def totals(turns: list[AskedTurn], answers: list[str]) -> dict[str, float]:
@@ -69,5 +69,5 @@ def test_what_a_model_thought_aloud_is_not_its_answer(turns: list[AskedTurn]) ->
 def test_only_metrics_that_some_turn_has_are_named(turns: list[AskedTurn]) -> None:
     rows = [turn.scored_by() for turn in turns]
     texts = ("agree", "bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_l", "token_f1", "unscored")
-    assert metrics_of(rows) == ("accuracy", *texts)
-    assert metrics_of(rows[:3]) == texts
+    assert turn_metrics(rows) == ("accuracy", *texts)
+    assert turn_metrics(rows[:3]) == texts

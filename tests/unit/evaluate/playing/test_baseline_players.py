@@ -16,11 +16,11 @@ from reeltalk.evaluate.playing.baseline_players import (
     EmptyPlayer,
     FramesPlayer,
     baseline_player,
-    known_videos,
+    look_at_videos,
     mean_appearance,
     training_pairs,
 )
-from reeltalk.evaluate.playing.player import Past, Player, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.parallel import LocalExecutor
 from reeltalk.schema.dialogue import Dialogue, Turn
@@ -56,13 +56,13 @@ def seen_of(
     frames: tuple[ShownFrame, ...] = (),
     options: tuple[str, ...] | None = None,
     asked_at_s: float | None = None,
-) -> Seen:
+) -> TurnInput:
     turn = Turn(question=question, asked_at_s=asked_at_s)
     step = Step("dialogue", "d", len(history), turn, asked_at_s)
-    return Seen(question, tuple(Past(q, a) for q, a in history), frames, frames, options, (), step, video)
+    return TurnInput(question, tuple(HistoryTurn(q, a) for q, a in history), frames, frames, options, (), step, video)
 
 
-def said_by(player: Player, seen: Seen, album: Album | None = None) -> Said:
+def said_by(player: Player, seen: TurnInput, album: Album | None = None) -> Response:
     return asyncio.run(player.answer(seen, album or Album()))
 
 
@@ -76,7 +76,7 @@ PAIRS = [
 
 
 def test_the_empty_player_answers_with_an_empty_text() -> None:
-    assert said_by(EmptyPlayer(), seen_of("What?")) == Said(text="")
+    assert said_by(EmptyPlayer(), seen_of("What?")) == Response(text="")
 
 
 @pytest.mark.parametrize("name", ["constant", "blind", "recall", "history"])
@@ -286,9 +286,9 @@ def test_a_video_that_is_not_at_hand_is_left_out_and_a_broken_one_is_named(tmp_p
     sha256 = benchmark.media.add(broken)
     executor = LocalExecutor(workers=1)
     absent = Video(id=VideoId("absent"), sha256="0" * 64, duration_s=3.0)
-    assert known_videos(benchmark, [absent], executor=executor) == {}
+    assert look_at_videos(benchmark, [absent], executor=executor) == {}
     with pytest.raises(BenchmarkError, match="'there' cannot be decoded"):
-        known_videos(benchmark, [Video(id=VideoId("there"), sha256=sha256, duration_s=3.0)], executor=executor)
+        look_at_videos(benchmark, [Video(id=VideoId("there"), sha256=sha256, duration_s=3.0)], executor=executor)
 
 
 def test_judges_are_tried_with_yes_the_question_and_the_reference() -> None:
@@ -302,6 +302,6 @@ def test_judges_are_tried_with_yes_the_question_and_the_reference() -> None:
     assert (
         said_by(baseline_player("reference", PAIRS), replace(seen, step=replace(seen.step, turn=choice))).text == "blue"
     )
-    assert said_by(baseline_player("reference", PAIRS), seen) == Said(
+    assert said_by(baseline_player("reference", PAIRS), seen) == Response(
         text=None, reason="the benchmark holds no reference to this turn"
     )

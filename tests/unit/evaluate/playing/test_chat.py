@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, BudgetError, ModelError, SettingError
-from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_prompt, asked, spoken
-from reeltalk.evaluate.playing.play import play
-from reeltalk.evaluate.playing.player import Past, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing.chat import PROMPTS, ChatPlayer, answer_prompt, question_text, strip_thoughts
+from reeltalk.evaluate.playing.play import HistoryTurn, Response, ShownFrame, TurnInput, play_script
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.llm.model import Message, Reply
@@ -54,14 +53,14 @@ def frames(*numbers: int) -> tuple[ShownFrame, ...]:
     return tuple(ShownFrame(float(number), b"%d" % number) for number in numbers)
 
 
-def seen(question: str = "Q?", **more: Any) -> Seen:
+def seen(question: str = "Q?", **more: Any) -> TurnInput:
     fields: dict[str, Any] = {
         "history": (), "frames": (), "new_frames": (), "options": None, "subtitles": (), "step": STEP, "video_id": "v",
     }  # fmt: skip
-    return Seen(question=question, **(fields | more))
+    return TurnInput(question=question, **(fields | more))
 
 
-def answered(chat: Chat, of: Seen | None = None) -> Said:
+def answered(chat: Chat, of: TurnInput | None = None) -> Response:
     return asyncio.run(player(chat).answer(of or seen(), NoPictures()))
 
 
@@ -88,7 +87,7 @@ def conversations(shown: Shown, *, history: Any = "golden", sees_images: bool = 
 
     async def whole() -> None:
         settings = PlaySettings(history=history)
-        async for _ in play(Script("s", "v", steps), player(chat), shown, NoPictures(), settings):
+        async for _ in play_script(Script("s", "v", steps), player(chat), shown, NoPictures(), settings):
             pass
 
     asyncio.run(whole())
@@ -133,7 +132,7 @@ class TestLayout:
                 assert len(sent) == len(set(sent))
 
     def test_a_frame_that_only_a_dropped_turn_brought_still_comes(self) -> None:
-        of = seen(history=(Past("Q0?", "A0", frames(0)),), frames=frames(0, 1, 2), new_frames=frames(1, 2))
+        of = seen(history=(HistoryTurn("Q0?", "A0", frames(0)),), frames=frames(0, 1, 2), new_frames=frames(1, 2))
         assert layout(player(Chat()).conversation(of)) == [
             ("user", "Q0?", (b"0",)), ("assistant", "A0", ()), ("user", "Q?", (b"1", b"2")),
         ]  # fmt: skip
@@ -146,10 +145,12 @@ class TestLayout:
 
 class TestQuestion:
     def test_options_stand_under_letters_after_the_question(self) -> None:
-        assert asked(seen("Which?", options=("red", "blue"))) == "Which?\n\nA. red\nB. blue"
+        assert question_text(seen("Which?", options=("red", "blue"))) == "Which?\n\nA. red\nB. blue"
 
     def test_lines_that_were_spoken_stand_before_it(self) -> None:
-        assert asked(seen("Who?", subtitles=("Ann: Hello.", "Bob: Hi."))).endswith("Ann: Hello.\nBob: Hi.\n\nWho?")
+        assert question_text(seen("Who?", subtitles=("Ann: Hello.", "Bob: Hi."))).endswith(
+            "Ann: Hello.\nBob: Hi.\n\nWho?"
+        )
 
 
 class TestAnswer:
@@ -160,7 +161,7 @@ class TestAnswer:
         assert said.cached
 
     def test_a_model_that_fails_has_no_answer_but_a_reason(self) -> None:
-        assert answered(Chat(ModelError("the server is gone"))) == Said(None, "the server is gone")
+        assert answered(Chat(ModelError("the server is gone"))) == Response(None, "the server is gone")
 
     @pytest.mark.parametrize("stops", [BudgetError("spent"), BenchmarkError("the disk is full")])
     def test_what_concerns_the_whole_run_is_no_answer_of_the_model_s(self, stops: Exception) -> None:
@@ -180,7 +181,7 @@ class TestAnswer:
         ],
     )
     def test_thoughts_are_no_part_of_an_answer(self, reply: str, answer: str) -> None:
-        assert spoken(reply) == answer
+        assert strip_thoughts(reply) == answer
         assert answered(Chat(reply)).text == answer
 
     @pytest.mark.parametrize("reply", ["<think>He sits", " <thinking>", "<think>a</think>", "<think>a</think><think>b"])

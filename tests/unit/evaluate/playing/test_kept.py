@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from reeltalk.evaluate.playing.kept import KeptPlayer
-from reeltalk.evaluate.playing.player import Past, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing.other_players import CachedPlayer
+from reeltalk.evaluate.playing.play import HistoryTurn, Response, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.llm import ReplyStore
 from reeltalk.schema.dialogue import Turn
@@ -17,39 +17,41 @@ class Slow:
     def __init__(self, *answers: str | None) -> None:
         self.answers = list(answers)
 
-    async def answer(self, seen: Seen, pictures: Any) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Any) -> Response:
         text = self.answers.pop(0)
-        return Said(text, None if text is not None else "out of memory")
+        return Response(text, None if text is not None else "out of memory")
 
 
-def seen(question: str = "Where?", *, frames: tuple[int, ...] = (0, 1), said: tuple[Past, ...] = ()) -> Seen:
+def seen(
+    question: str = "Where?", *, frames: tuple[int, ...] = (0, 1), said: tuple[HistoryTurn, ...] = ()
+) -> TurnInput:
     shown = tuple(ShownFrame(float(n), f"v@{n}".encode()) for n in frames)
     step = Step("dialogue", "d", 0, Turn(question=question), None)
-    return Seen(question, said, shown, shown, None, (), step, "v")
+    return TurnInput(question, said, shown, shown, None, (), step, "v")
 
 
-def ask(player: KeptPlayer, what: Seen) -> Said:
+def ask(player: CachedPlayer, what: TurnInput) -> Response:
     return asyncio.run(player.answer(what, None))  # type: ignore[arg-type]
 
 
 def test_what_was_answered_is_not_asked_again_after_the_process_died(tmp_path: Path) -> None:
     with ReplyStore(tmp_path / "replies.sqlite") as store:
-        assert ask(KeptPlayer(Slow("Here."), store), seen()).text == "Here."
+        assert ask(CachedPlayer(Slow("Here."), store), seen()).text == "Here."
     with ReplyStore(tmp_path / "replies.sqlite") as store:
-        again = ask(KeptPlayer(Slow(), store), seen())
+        again = ask(CachedPlayer(Slow(), store), seen())
         assert (again.text, again.cached) == ("Here.", True)
 
 
 def test_other_frames_another_history_and_another_question_are_asked(tmp_path: Path) -> None:
     with ReplyStore(tmp_path / "replies.sqlite") as store:
-        player = KeptPlayer(Slow("a", "b", "c", "d"), store)
-        shown = [seen(), seen(frames=(0, 2)), seen(said=(Past("Who?", "He."),)), seen("When?")]
+        player = CachedPlayer(Slow("a", "b", "c", "d"), store)
+        shown = [seen(), seen(frames=(0, 2)), seen(said=(HistoryTurn("Who?", "He."),)), seen("When?")]
         assert [ask(player, what).text for what in shown] == ["a", "b", "c", "d"]
         assert [ask(player, what).text for what in shown] == ["a", "b", "c", "d"]
 
 
 def test_a_failure_is_not_kept(tmp_path: Path) -> None:
     with ReplyStore(tmp_path / "replies.sqlite") as store:
-        player = KeptPlayer(Slow(None, "Here."), store)
+        player = CachedPlayer(Slow(None, "Here."), store)
         assert ask(player, seen()).text is None
         assert ask(player, seen()).text == "Here."

@@ -8,7 +8,7 @@ import pytest
 from tiny_checkpoint import save_tiny_checkpoint
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.playing.local_model import LocalModel
+from reeltalk.evaluate.playing.local_models import LocalModel
 from reeltalk.inference.video_model import LocalVideoModel
 from reeltalk.llm.model import AsyncModel, Message
 from reeltalk.llm.wire import data_url
@@ -65,9 +65,11 @@ def test_inspect_ai_finds_and_asks_it(checkpoint: Path) -> None:
 
     from reeltalk.evaluate import providers
 
-    assert providers.NAME == "reeltalk-transformers"
+    assert providers.TRANSFORMERS == "reeltalk-transformers"
     config = inspect_model.GenerateConfig(max_tokens=4)
-    model = inspect_model.get_model(f"{providers.NAME}/{checkpoint}", config=config, memoize=False, device="cpu")
+    model = inspect_model.get_model(
+        f"{providers.TRANSFORMERS}/{checkpoint}", config=config, memoize=False, device="cpu"
+    )
     content = [inspect_model.ContentImage(image=data_url(PICTURE)), inspect_model.ContentText(text="What is it?")]
 
     async def ask() -> tuple[str, int, int, str]:

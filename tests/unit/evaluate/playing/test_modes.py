@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, ReeltalkError, SettingError
-from reeltalk.evaluate.playing.modes import Choice, scripts
-from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.playing.script import Script, make_scripts
+from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.schema.dialogue import Dialogue, DialoguePath, Linkage, PathStep, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.media import Clip, Video
@@ -57,8 +57,8 @@ def content() -> Content:
     )
 
 
-def played(choice: Choice, of: Content | None = None) -> list[Script]:
-    return scripts(of or content(), choice)
+def played(settings: PlaySettings, of: Content | None = None, **more: int) -> list[Script]:
+    return make_scripts(of or content(), settings, **more)
 
 
 def questions(script: Script) -> list[str]:
@@ -67,7 +67,7 @@ def questions(script: Script) -> list[str]:
 
 class TestDialogue:
     def test_chains_of_a_video_are_one_script_in_the_order_of_time(self) -> None:
-        chains, dialogue = played(Choice())
+        chains, dialogue = played(PlaySettings())
         assert questions(chains) == [f"{name} {n}?" for name in ("early", "middle", "late") for n in range(3)]
         assert [(step.unit, step.unit_id, step.turn_index) for step in chains.steps[3:5]] == [
             ("chain", "middle", 0), ("chain", "middle", 1),
@@ -75,17 +75,17 @@ class TestDialogue:
         assert (dialogue.id, dialogue.video_id) == ("d", "a")
 
     def test_a_chain_is_asked_when_its_clip_has_ended(self) -> None:
-        chains = played(Choice())[0]
+        chains = played(PlaySettings())[0]
         assert [step.asked_at_s for step in chains.steps] == [10.5] * 3 + [20.5] * 3 + [30.5] * 3
         assert {step.clips for step in chains.steps[:3]} == {(Interval(start_s=0, end_s=10.5),)}
 
     def test_a_chain_s_own_moment_counts_where_it_is_later(self) -> None:
         of = content()
         of.chains = [QAChain(id="q", video_id="a", clip_id="a0", turns=turns("q", 1, asked_at_s=12.0))]
-        assert played(Choice(), of)[0].steps[0].asked_at_s == 12.0
+        assert played(PlaySettings(), of)[0].steps[0].asked_at_s == 12.0
 
     def test_a_dialogue_is_asked_after_the_whole_video(self) -> None:
-        dialogue = played(Choice(units=("dialogue",)))[0]
+        dialogue = played(PlaySettings(units=("dialogue",)))[0]
         assert [step.asked_at_s for step in dialogue.steps] == [None] * 3
         assert dialogue.steps[0].clips == (Interval(start_s=0, end_s=10.5), Interval(start_s=20, end_s=30.5))
         assert {step.task for step in dialogue.steps} == {"object_reference"}
@@ -93,14 +93,14 @@ class TestDialogue:
     def test_chains_without_clips_come_last_and_see_the_whole_video(self) -> None:
         of = content()
         of.chains.insert(0, QAChain(id="free", video_id="a", turns=turns("free", 1)))
-        chains = played(Choice(), of)[0]
+        chains = played(PlaySettings(), of)[0]
         assert chains.steps[-1].unit_id == "free"
         assert chains.steps[-1].asked_at_s is None
 
 
 class TestStreaming:
     def test_a_path_is_followed_turn_by_turn(self) -> None:
-        [path] = played(Choice(mode="streaming"))
+        [path] = played(PlaySettings(mode="streaming"))
         assert questions(path) == ["early 0?", "reworded?", "late 2?"]
         assert [step.asked_at_s for step in path.steps] == [10.5, 15.0, 30.5]
         assert [(step.unit, step.unit_id, step.turn_index) for step in path.steps] == [
@@ -113,19 +113,19 @@ class TestStreaming:
         of = content()
         of.paths[0] = of.paths[0].model_copy(update={"steps": (PathStep(ref=ref(*place)),)})
         with pytest.raises(BenchmarkError, match=rf"path 'p' leads to turn {place[1]} of chain '{place[0]}'"):
-            played(Choice(mode="streaming"), of)
+            played(PlaySettings(mode="streaming"), of)
 
     def test_a_path_may_visit_dialogues(self) -> None:
         of = content()
         step = PathStep(ref=TurnRef(unit="dialogue", unit_id="d", turn_index=1))
         of.paths[0] = of.paths[0].model_copy(update={"steps": (step,)})
-        [path] = played(Choice(mode="streaming"), of)
+        [path] = played(PlaySettings(mode="streaming"), of)
         assert questions(path) == ["d 1?"]
         assert path.steps[0].asked_at_s == 30.5
 
     def test_paths_are_drawn_anew_by_a_seed(self) -> None:
         def drawn(seed: int) -> list[Script]:
-            return played(Choice(mode="streaming", rejump=seed, paths_per_video=3, split="all"))
+            return played(PlaySettings(mode="streaming", rejump=seed, split="all"), paths_per_video=3)
 
         assert drawn(1) == drawn(1)
         assert [questions(path) for path in drawn(1)] != [questions(path) for path in drawn(4)]
@@ -142,50 +142,50 @@ class TestStreaming:
 class TestSingle:
     def test_single_plays_what_dialogue_does(self) -> None:
         # That nothing is told of the turns before is the player's part.
-        assert played(Choice(mode="single")) == played(Choice(mode="dialogue"))
+        assert played(PlaySettings(mode="single")) == played(PlaySettings(mode="dialogue"))
 
 
 class TestSplits:
     def test_the_test_split_is_played_where_there_is_one(self) -> None:
-        assert {script.video_id for script in played(Choice())} == {"a"}
+        assert {script.video_id for script in played(PlaySettings())} == {"a"}
 
     def test_a_split_by_name_and_all(self) -> None:
-        assert {script.video_id for script in played(Choice(split="train"))} == {"b"}
-        assert {script.video_id for script in played(Choice(split="all"))} == {"a", "b"}
+        assert {script.video_id for script in played(PlaySettings(split="train"))} == {"b"}
+        assert {script.video_id for script in played(PlaySettings(split="all"))} == {"a", "b"}
 
     def test_all_videos_are_played_where_none_is_for_testing(self) -> None:
         of = content()
         of.videos = [Video(id="a", split="train"), Video(id="b")]
-        assert {script.video_id for script in played(Choice(), of)} == {"a", "b"}
+        assert {script.video_id for script in played(PlaySettings(), of)} == {"a", "b"}
 
     def test_dialogues_of_unlisted_videos_are_played(self) -> None:
         of = content()
         of.videos = []
-        assert {script.video_id for script in played(Choice(), of)} == {"a", "b"}
+        assert {script.video_id for script in played(PlaySettings(), of)} == {"a", "b"}
 
     def test_an_unknown_split_names_those_there_are(self) -> None:
         with pytest.raises(SettingError, match=r"no video is in split 'dev'.*test, train"):
-            played(Choice(split="dev"))
+            played(PlaySettings(split="dev"))
 
 
 class TestTasks:
     def test_only_dialogues_of_the_tasks_are_played(self) -> None:
-        [script] = played(Choice(tasks=("object_reference",)))
+        [script] = played(PlaySettings(tasks=("object_reference",)))
         assert script.id == "d"
 
     def test_chains_are_played_beside_them_where_both_are_named(self) -> None:
-        names = {script.id for script in played(Choice(units=("chain", "dialogue"), tasks=("object_reference",)))}
-        chains = {script.id for script in played(Choice(units=("chain",)))}
+        names = {script.id for script in played(PlaySettings(units=("chain", "dialogue"), tasks=("object_reference",)))}
+        chains = {script.id for script in played(PlaySettings(units=("chain",)))}
         assert chains
         assert names == {*chains, "d"}
 
     def test_an_unknown_task_names_those_there_are(self) -> None:
         with pytest.raises(SettingError, match=r"'singing'.*object_reference, summary"):
-            played(Choice(tasks=("singing",)))
+            played(PlaySettings(tasks=("singing",)))
 
     def test_a_task_of_another_split_leaves_nothing(self) -> None:
         with pytest.raises(BenchmarkError, match="there is nothing to play: no chain or dialogue of summary"):
-            played(Choice(tasks=("summary",)))
+            played(PlaySettings(tasks=("summary",)))
 
 
 class TestRounds:
@@ -201,16 +201,16 @@ class TestRounds:
     @pytest.mark.parametrize("task", ["object_reference", "memory_recall", "summary", "answer_refusal"])
     def test_only_rounds_of_an_ability_are_answered(self, task: str) -> None:
         of = self.dialogue(task, None, task, None, task)
-        [script] = played(Choice(rounds="mt-video-bench"), of)
+        [script] = played(PlaySettings(rounds="mt-video-bench"), of)
         assert [step.answered for step in script.steps] == [False, True, False, True]
 
     @pytest.mark.parametrize("task", ["topic_shifting", "proactive_interaction"])
     def test_all_rounds_of_the_other_two_are_answered(self, task: str) -> None:
-        [script] = played(Choice(rounds="mt-video-bench"), self.dialogue(task, None, task, None))
+        [script] = played(PlaySettings(rounds="mt-video-bench"), self.dialogue(task, None, task, None))
         assert all(step.answered for step in script.steps)
 
     def test_all_rounds_are_answered_by_default(self) -> None:
-        [script] = played(Choice(), self.dialogue("object_reference", None, "object_reference"))
+        [script] = played(PlaySettings(), self.dialogue("object_reference", None, "object_reference"))
         assert all(step.answered for step in script.steps)
 
 
@@ -218,25 +218,25 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("choice", "problem"),
         [
-            (Choice(mode="streaming", units=("chain",)), "streaming plays paths only"),
-            (Choice(mode="streaming", split="train"), "there is nothing to play: no path"),
-            (Choice(units=("chain",), tasks=("object_reference",)), "there is nothing to play"),
+            (PlaySettings(mode="streaming", units=("chain",)), "streaming plays paths only"),
+            (PlaySettings(mode="streaming", split="train"), "there is nothing to play: no path"),
+            (PlaySettings(units=("chain",), tasks=("object_reference",)), "there is nothing to play"),
         ],
     )
-    def test_what_cannot_be_chosen(self, choice: Choice, problem: str) -> None:
+    def test_what_cannot_be_chosen(self, choice: PlaySettings, problem: str) -> None:
         with pytest.raises(ReeltalkError, match=problem):
             played(choice)
 
     def test_an_empty_benchmark(self) -> None:
         with pytest.raises(BenchmarkError, match="there is nothing to play"):
-            played(Choice(), Content())
+            played(PlaySettings(), Content())
 
 
 def test_a_limit_takes_the_first_scripts() -> None:
-    every = played(Choice(split="all"))
-    assert played(Choice(split="all", limit=2)) == every[:2]
-    assert played(Choice(split="all", limit=99)) == every
+    every = played(PlaySettings(split="all"))
+    assert played(PlaySettings(split="all"), limit=2) == every[:2]
+    assert played(PlaySettings(split="all"), limit=99) == every
 
 
 def test_kinds_of_units_can_be_chosen() -> None:
-    assert [script.id for script in played(Choice(units=("path", "dialogue")))] == ["p", "d"]
+    assert [script.id for script in played(PlaySettings(units=("path", "dialogue")))] == ["p", "d"]

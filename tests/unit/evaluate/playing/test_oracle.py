@@ -6,7 +6,7 @@ import pytest
 from told_households import told
 
 from reeltalk.evaluate.playing.oracle import OraclePlayer
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
 from reeltalk.evaluate.playing.script import Step
 from reeltalk.metrics.agree import agrees
 from reeltalk.questions.asking import stories, write_question_dialogues
@@ -39,7 +39,7 @@ def dialogues(household: Benchmark) -> list[Dialogue]:
     return list(household.read(DIALOGUES))
 
 
-def asked(turn: Turn, video: str, *, options: bool = False) -> Seen:
+def asked(turn: Turn, video: str, *, options: bool = False) -> TurnInput:
     hidden = turn.model_copy(
         update={
             "references": ("A reference that nobody may read.",),
@@ -47,10 +47,10 @@ def asked(turn: Turn, video: str, *, options: bool = False) -> Seen:
         }
     )
     step = Step("dialogue", "d", 0, hidden, turn.asked_at_s)
-    return Seen(turn.question, (), (), (), turn.options if options else None, (), step, video)
+    return TurnInput(turn.question, (), (), (), turn.options if options else None, (), step, video)
 
 
-def said_to(player: OraclePlayer, seen: Seen) -> Said:
+def said_to(player: OraclePlayer, seen: TurnInput) -> Response:
     return asyncio.run(player.answer(seen, PICTURES))
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from reeltalk.errors import BudgetError, ModelError, SettingError
-from reeltalk.evaluate.playing.from_file import AnswersPlayer
-from reeltalk.evaluate.playing.player import Past, Player, Said, Seen, ShownFrame
-from reeltalk.evaluate.playing.python_class import PythonPlayer
+from reeltalk.evaluate.playing.chat import SummaryPlayer
+from reeltalk.evaluate.playing.other_players import AnswersPlayer, PythonPlayer
+from reeltalk.evaluate.playing.play import HistoryTurn, Player, Response, ShownFrame, TurnInput
 from reeltalk.evaluate.playing.script import Step
-from reeltalk.evaluate.playing.summary_player import SummaryPlayer
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.dialogue import Turn
 from reeltalk.schema.record import Json
@@ -24,21 +23,21 @@ class OnePicture:
         return jpeg(np.full((8, 12, 3), (250, 0, 0), np.uint8))
 
 
-def seen_of(question: str = "What is it?", *, options: tuple[str, ...] | None = None, turn_index: int = 1) -> Seen:
+def seen_of(question: str = "What is it?", *, options: tuple[str, ...] | None = None, turn_index: int = 1) -> TurnInput:
     step = Step("chain", "c1", turn_index, Turn(question=question), 4.0)
     frames = (ShownFrame(0.0, b"0"), ShownFrame(1.0, b"1"))
-    return Seen(question, (Past("Who?", "A man."),), frames, frames, options, (), step, "v1")
+    return TurnInput(question, (HistoryTurn("Who?", "A man."),), frames, frames, options, (), step, "v1")
 
 
-def said_by(player: Player, seen: Seen | None = None) -> Said:
+def said_by(player: Player, seen: TurnInput | None = None) -> Response:
     return asyncio.run(player.answer(seen or seen_of(), OnePicture()))
 
 
 def test_known_answers_are_given_by_unit_and_turn() -> None:
     player = AnswersPlayer({("c1", 1): "A mug.", ("c1", 2): None, ("c1", 3): ""}, name="gpt", sha256="abcdef0123")
-    assert said_by(player) == Said(text="A mug.")
-    assert said_by(player, seen_of(turn_index=2)) == Said(text=None, reason="the file says that there is no answer")
-    assert said_by(player, seen_of(turn_index=3)) == Said(text="")
+    assert said_by(player) == Response(text="A mug.")
+    assert said_by(player, seen_of(turn_index=2)) == Response(text=None, reason="the file says that there is no answer")
+    assert said_by(player, seen_of(turn_index=3)) == Response(text="")
     assert said_by(player, seen_of(turn_index=0)).reason == "the file has no answer to this turn"
     assert (player.name, player.sees_frames, player.signature) == ("gpt", False, (("answers", "abcdef01"),))
 
@@ -93,7 +92,7 @@ def test_a_method_that_waits_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     )
     player = PythonPlayer(f"{written(tmp_path, source)}:P")
 
-    async def both() -> Said:
+    async def both() -> Response:
         task = asyncio.create_task(player.answer(seen_of(), OnePicture()))
         await asyncio.sleep(0)
         player._object.go.set()
@@ -104,7 +103,7 @@ def test_a_method_that_waits_does_not_hold_up_the_loop(tmp_path: Path) -> None:
 
 def test_a_class_that_raises_has_no_answer_and_a_reason(tmp_path: Path) -> None:
     source = "class P:\n    def answer(self, frames, history, question):\n        return {}['missing']\n"
-    assert said_by(PythonPlayer(f"{written(tmp_path, source)}:P")) == Said(text=None, reason="KeyError: 'missing'")
+    assert said_by(PythonPlayer(f"{written(tmp_path, source)}:P")) == Response(text=None, reason="KeyError: 'missing'")
     source = "class P:\n    def answer(self, frames, history, question):\n        return 7\n"
     assert said_by(PythonPlayer(f"{written(tmp_path, source)}:P")).reason == "answer() gave int, not a text"
 
@@ -177,7 +176,7 @@ def test_a_summary_is_asked_about_with_the_history_and_never_the_frames() -> Non
 
 def test_no_summary_or_a_failing_model_is_no_answer_with_a_reason() -> None:
     model = Scripted(ModelError("the server is gone"))
-    assert said_by(SummaryPlayer(model, lambda video: "He.")) == Said(text=None, reason="the server is gone")
+    assert said_by(SummaryPlayer(model, lambda video: "He.")) == Response(text=None, reason="the server is gone")
     assert said_by(SummaryPlayer(model, lambda video: None)).reason == "the video has no summary"
     with pytest.raises(BudgetError):
         said_by(SummaryPlayer(Scripted(BudgetError("spent")), lambda video: "He."))

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from reeltalk.errors import BenchmarkError, BudgetError
-from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.play import NoScreening, Screening, check_histories, play
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing.play import (
+    FrameSource,
+    NoFrameSource,
+    Pictures,
+    Response,
+    ShownFrame,
+    TurnInput,
+    WrongAnswers,
+    check_histories,
+    play_script,
+)
 from reeltalk.evaluate.playing.script import Script, Step
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.metrics.agree import agrees
@@ -26,12 +34,12 @@ class Scripted:
     name: str = "scripted"
     signature: tuple[tuple[str, str], ...] = ()
     sees_frames: bool = True
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[TurnInput] = field(default_factory=list)
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         self.seen.append(seen)
         text = self.texts[len(self.seen) - 1]
-        return Said(text, None if text is not None else "the server is gone", took_s=0.5, prompt_tokens=7)
+        return Response(text, None if text is not None else "the server is gone", took_s=0.5, prompt_tokens=7)
 
 
 class NoPictures:
@@ -76,14 +84,14 @@ def played(
     player: Scripted,
     settings: PlaySettings | None = None,
     *,
-    screening: Screening | None = None,
+    screening: FrameSource | None = None,
     **more: Any,
 ) -> list[AnsweredTurn]:
     async def all_turns() -> list[AnsweredTurn]:
         return [
             turn
-            async for turn in play(
-                of, player, screening or NoScreening(), NoPictures(), settings or PlaySettings(), **more
+            async for turn in play_script(
+                of, player, screening or NoFrameSource(), NoPictures(), settings or PlaySettings(), **more
             )
         ]
 
@@ -188,13 +196,13 @@ class TestHistories:
 
     def test_a_spent_budget_ends_it_after_the_turns_before(self) -> None:
         class Spent(Scripted):
-            async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+            async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
                 if self.seen:
                     raise BudgetError("spent")
                 return await super().answer(seen, pictures)
 
         async def until_spent() -> list[AnsweredTurn]:
-            turns = play(three(), Spent(["a"]), NoScreening(), NoPictures(), PlaySettings())
+            turns = play_script(three(), Spent(["a"]), NoFrameSource(), NoPictures(), PlaySettings())
             found = [await anext(turns)]
             with pytest.raises(BudgetError):
                 await anext(turns)

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reeltalk.evaluate.playing import stream_player
-from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.play import play
-from reeltalk.evaluate.playing.player import Past, Pictures, Said, Seen, ShownFrame
+from reeltalk.evaluate.playing import local_models
+from reeltalk.evaluate.playing.local_models import StreamPlayer, conversation
+from reeltalk.evaluate.playing.play import (
+    HistoryTurn,
+    Pictures,
+    Response,
+    ShownFrame,
+    TurnInput,
+    WrongAnswers,
+    play_script,
+)
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.playing.stream_player import StreamPlayer, conversation
 from reeltalk.evaluate.settings import PlaySettings
 from reeltalk.inference.mini import MiniModel
 from reeltalk.inference.stream_memory import MemoryPolicy
@@ -62,7 +68,7 @@ class Fresh:
     def __init__(self, model: MiniModel) -> None:
         self._model = model
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         return await StreamPlayer(self._model).answer(seen, pictures)
 
 
@@ -70,7 +76,7 @@ def played(player: Any, settings: PlaySettings, screen: Screen) -> list[Answered
     wrong = WrongAnswers([("w", Turn(question=QUESTIONS[0], references=("In the garden.",)))], seed=1)
 
     async def run() -> list[AnsweredTurn]:
-        return [turn async for turn in play(SCRIPT, player, screen, Noise(), settings, wrong=wrong)]
+        return [turn async for turn in play_script(SCRIPT, player, screen, Noise(), settings, wrong=wrong)]
 
     return asyncio.run(run())
 
@@ -108,7 +114,7 @@ def test_it_answers_as_a_fresh_stream_and_encodes_each_frame_once(
 def test_what_is_kept_is_bounded_and_what_is_lost_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MiniModel(folder, longest_answer=8)
     expected = played(StreamPlayer(model), PlaySettings(), Screen())
-    monkeypatch.setattr(stream_player, "KEPT_BYTES", 1)
+    monkeypatch.setattr(local_models, "KEPT_BYTES", 1)
     player = StreamPlayer(model)
     turns = played(player, PlaySettings(history="golden"), Screen())
     assert player.frames_encoded == 2 + 4 + 6 + 8
@@ -122,7 +128,7 @@ def test_dialogues_at_the_same_time_do_not_disturb_each_other(folder: Path) -> N
 
     async def one(turn: int) -> list[str]:
         steps = tuple(replace(step, turn_index=n) for n, step in enumerate(SCRIPT.steps[turn:]))
-        found = play(replace(SCRIPT, steps=steps), player, Screen(), Noise(), PlaySettings(history="predicted"))
+        found = play_script(replace(SCRIPT, steps=steps), player, Screen(), Noise(), PlaySettings(history="predicted"))
         return [answered.text async for answered in found]
 
     async def run() -> Sequence[list[str]]:
@@ -135,8 +141,8 @@ def test_dialogues_at_the_same_time_do_not_disturb_each_other(folder: Path) -> N
 
 def test_frames_and_turns_stand_in_the_order_in_which_they_came() -> None:
     step = SCRIPT.steps[2]
-    past = (Past("Who?", "He.", frames(0, 2)), Past("Where?", "Here.", frames(2, 3)))
-    seen = Seen("When?", past, frames(0, 5), frames(3, 5), None, (), step, "v")
+    past = (HistoryTurn("Who?", "He.", frames(0, 2)), HistoryTurn("Where?", "Here.", frames(2, 3)))
+    seen = TurnInput("When?", past, frames(0, 5), frames(3, 5), None, (), step, "v")
     told = [getattr(entry, "pts_s", None) for entry in conversation(seen)]
     assert told == [0.0, 1.0, None, 2.0, None, 3.0, 4.0]
     first = replace(seen, history=tuple(replace(turn, new_frames=()) for turn in past), new_frames=())
@@ -149,7 +155,7 @@ def test_weights_and_memory_stand_in_the_signature_and_options_in_the_question(f
     player = StreamPlayer(MiniModel(folder, policy=policy, longest_answer=4), memory=policy.signature)
     assert dict(player.signature)["memory"] == "4-128-128-20"
     assert dict(player.signature)["weights"] == player.name == MiniModel(folder).name
-    seen = Seen(QUESTIONS[0] * 5, (), frames(0, 1), frames(0, 1), None, (), SCRIPT.steps[0], "v")
+    seen = TurnInput(QUESTIONS[0] * 5, (), frames(0, 1), frames(0, 1), None, (), SCRIPT.steps[0], "v")
     said = asyncio.run(player.answer(seen, Noise()))
     assert said.text is None
     assert said.reason is not None
@@ -166,7 +172,7 @@ def test_a_model_that_never_learned_to_read_choices_is_asked_the_question_alone(
     bare = replace(SCRIPT, steps=(replace(SCRIPT.steps[0], turn=turn.model_copy(update={"options": None})),))
 
     async def first(player: StreamPlayer, asked: Script) -> AnsweredTurn:
-        return await anext(aiter(play(asked, player, Screen(), Noise(), PlaySettings())))
+        return await anext(aiter(play_script(asked, player, Screen(), Noise(), PlaySettings())))
 
     model = MiniModel(folder, longest_answer=8)
     told, alone = StreamPlayer(model), StreamPlayer(model, tells_options=False)

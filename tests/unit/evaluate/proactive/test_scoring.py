@@ -6,8 +6,14 @@ import re
 import pytest
 
 from reeltalk.errors import BenchmarkError
-from reeltalk.evaluate.proactive.scoring import ProactiveScores, judged, play_of, score
-from reeltalk.evaluate.proactive.table import rendered, written
+from reeltalk.evaluate.proactive.scoring import (
+    ProactiveScores,
+    judge_reply,
+    play_of,
+    score_sessions,
+    scores_json,
+    scores_table,
+)
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
 from reeltalk.schema.stream import Moment, ProactiveTask, StreamEvent
@@ -41,17 +47,17 @@ def values(scores: ProactiveScores) -> dict[str, float | None]:
 
 
 def test_replies_are_judged_by_their_words() -> None:
-    assert judged("He picks up the mug.", MUG) == 2
-    assert judged("The person takes the mug.", MUG) == 2
-    assert judged("He sits down on the sofa, reads a book, watches TV and then picks up the mug.", MUG) == 1
-    assert judged("He picks up the plate.", MUG) == 0
-    assert judged("He opens the fridge.", MUG) == 0
-    assert judged("Now.", MUG) == 0
+    assert judge_reply("He picks up the mug.", MUG) == 2
+    assert judge_reply("The person takes the mug.", MUG) == 2
+    assert judge_reply("He sits down on the sofa, reads a book, watches TV and then picks up the mug.", MUG) == 1
+    assert judge_reply("He picks up the plate.", MUG) == 0
+    assert judge_reply("He opens the fridge.", MUG) == 0
+    assert judge_reply("Now.", MUG) == 0
 
 
 def test_measures_of_a_log_by_hand() -> None:
     tasks = [task("a", "v1", MUG, DOOR), task("b", "v2", MUG), task("c", "v2", kind="absent")]
-    scores = score(
+    scores = score_sessions(
         [
             session("a", "v1", (11, "He picks up the mug."), (50, "He picks up the mug.")),
             session("b", "v2", (11, "He opens the fridge.")),
@@ -81,27 +87,27 @@ def test_measures_of_a_log_by_hand() -> None:
 def test_what_has_no_play_is_counted_and_never_zero() -> None:
     tasks = [task(f"t{n}", f"v{n}", MUG) for n in range(4)]
     right = [session(f"t{n}", f"v{n}", (10, "He picks up the mug.")) for n in range(2)]
-    scores = score([*right, session("t2", "v2", last="failed")], tasks)
+    scores = score_sessions([*right, session("t2", "v2", last="failed")], tasks)
     row = next(row for row in scores.summary if row.metric == "time_correct")
     # Beyond 2 % without a play, the value over the rest is told apart.
     assert (row.value, row.over_scored, row.unscored, row.n) == (None, 1.0, 2, 2)
     assert scores.unscored["m"] == {"t2": "it broke", "t3": "it was not played"}
-    assert "— (1.000 over what was scored)" in rendered(scores)
+    assert "— (1.000 over what was scored)" in scores_table(scores)
     short = session("t3", "v3")
     short.events[-1] = short.events[-1].model_copy(update={"at_s": 30.0})
-    assert score([short], [tasks[3]]).unscored["m"]["t3"] == "it ended at 30 s of 60 s"
+    assert score_sessions([short], [tasks[3]]).unscored["m"]["t3"] == "it ended at 30 s of 60 s"
     broken = session("t3", "v3")
     broken.events.pop()
-    assert score([broken], [tasks[3]]).unscored["m"]["t3"] == "it was broken off"
+    assert score_sessions([broken], [tasks[3]]).unscored["m"]["t3"] == "it was broken off"
 
 
 def test_plays_of_one_model_must_fit_together() -> None:
     tasks = [task("a", "v1", MUG), task("b", "v2", MUG)]
     with pytest.raises(BenchmarkError, match="played task 'a' twice"):
-        score([session("a", "v1"), session("a", "v1")], tasks)
+        score_sessions([session("a", "v1"), session("a", "v1")], tasks)
     with pytest.raises(BenchmarkError, match="different settings"):
-        score([session("a", "v1"), session("b", "v2", threshold="0.7")], tasks)
-    both = score([session("a", "v1"), session("a", "v1", model="other", threshold="0.7")], tasks[:1])
+        score_sessions([session("a", "v1"), session("b", "v2", threshold="0.7")], tasks)
+    both = score_sessions([session("a", "v1"), session("a", "v1", model="other", threshold="0.7")], tasks[:1])
     assert {row.model for row in both.summary} == {"m", "other"}
 
 
@@ -111,11 +117,11 @@ def test_a_reply_is_judged_for_each_moment_alone() -> None:
 
 
 def test_scores_are_a_table_and_a_document() -> None:
-    scores = score([session("a", "v1", (10, "He picks up the mug."))], [task("a", "v1", MUG)])
-    text = rendered(scores)
+    scores = score_sessions([session("a", "v1", (10, "He picks up the mug."))], [task("a", "v1", MUG)])
+    text = scores_table(scores)
     assert "time_and_answer_correct  1.000" in text
     assert "1 tasks; proactive:v2" in text
-    document = json.loads(written(scores))
+    document = json.loads(scores_json(scores))
     assert set(document) == {"summary", "groups", "unscored"}
     assert {row["metric"] for row in document["summary"]} == {row.metric for row in scores.summary}
     assert document["groups"][0]["group"] == "event"

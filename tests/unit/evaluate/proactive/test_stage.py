@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError, SettingError
 from reeltalk.evaluate.playing.frames import FrameServer
-from reeltalk.evaluate.proactive.opening import check_rule
-from reeltalk.evaluate.proactive.scoring import score
-from reeltalk.evaluate.proactive.settings import ProactiveSettings
-from reeltalk.evaluate.proactive.stage import run
+from reeltalk.evaluate.proactive.scoring import score_sessions
+from reeltalk.evaluate.proactive.stage import play_tasks
 from reeltalk.evaluate.proactive.tuning import TUNED, Tuning, tune
-from reeltalk.evaluate.proactive.watching import Always, StreamWatcher
+from reeltalk.evaluate.proactive.watchers import Always, StreamWatcher, check_rule
+from reeltalk.evaluate.settings import ProactiveSettings
 from reeltalk.inference.stream import Spoken
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.intervals import Interval
@@ -71,12 +70,12 @@ def test_a_video_that_cannot_be_shown_leaves_the_other_plays_to_be_scored(films:
     tasks = [task("damaged", MOMENT), task("sound", MOMENT)]
     shown: list[int] = []
     with EventLog(films / "events.jsonl") as log:
-        done = run(
+        done = play_tasks(
             tasks, Always(1), served(films), log, signed=SIGNED, progress=lambda number, total: shown.append(number)
         )
     assert (done.played, done.failed) == (1, 1)
     assert shown == [1, 2]
-    scores = score(read_event_log(films / "events.jsonl"), tasks)
+    scores = score_sessions(read_event_log(films / "events.jsonl"), tasks)
     assert list(scores.unscored["always:1"]) == ["of-damaged"]
     assert all("|fps:1|films:" in row.signature for row in scores.summary)
 

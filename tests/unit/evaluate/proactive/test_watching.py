@@ -9,10 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reeltalk.errors import BudgetError, ModelError
-from reeltalk.evaluate.playing.player import ShownFrame
-from reeltalk.evaluate.proactive.play import play
-from reeltalk.evaluate.proactive.polling import PollWatcher
-from reeltalk.evaluate.proactive.watching import Always, Never, StreamWatcher, Watcher
+from reeltalk.evaluate.playing.play import ShownFrame
+from reeltalk.evaluate.proactive.stage import play_task
+from reeltalk.evaluate.proactive.watchers import Always, Never, PollWatcher, StreamWatcher, Watcher
 from reeltalk.inference.stream import Spoken
 from reeltalk.llm.model import Message, Reply
 from reeltalk.schema.ids import VideoId
@@ -79,7 +78,9 @@ class Ready:
 
 def events_of(watcher: Watcher, pictures: Pictures | None = None) -> list[StreamEvent]:
     async def collect() -> list[StreamEvent]:
-        return [event async for event in play(TASK, watcher, FRAMES, pictures or Pictures(), signed=(("fps", "1"),))]
+        return [
+            event async for event in play_task(TASK, watcher, FRAMES, pictures or Pictures(), signed=(("fps", "1"),))
+        ]
 
     return asyncio.run(collect())
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reeltalk.errors import InputError, ModelError, SettingError
-from reeltalk.evaluate.talking.kept_streams import KeptStreams
+from reeltalk.evaluate.chat.stream_cache import StreamCache
 from reeltalk.inference.stream import Spoken
 from reeltalk.llm.model import Message
 from reeltalk.llm.wire import data_url
@@ -91,11 +91,11 @@ class Fresh(Plain):
 
 def fresh(conversation: list[Message]) -> str:
     """What a stream answers that has just begun."""
-    return KeptStreams(Fresh, fps=2.0, most_bytes=10**9).answer(conversation).spoken.text
+    return StreamCache(Fresh, fps=2.0, most_bytes=10**9).answer(conversation).spoken.text
 
 
 def test_a_conversation_that_goes_on_costs_its_new_frames(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     conversation = [Message("system", "Be brief."), shown("One?", 1, 2, 3)]
     for turn in range(4):
         answered = streams.answer(conversation)
@@ -107,7 +107,7 @@ def test_a_conversation_that_goes_on_costs_its_new_frames(kind: type[Plain]) -> 
 
 
 def test_a_golden_history_is_told_in_place_of_what_was_said(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     conversation = [shown("One?", 1, 2, 3)]
     for turn in range(4):
         answered = streams.answer(conversation)
@@ -118,7 +118,7 @@ def test_a_golden_history_is_told_in_place_of_what_was_said(kind: type[Plain]) -
 
 
 def test_conversations_beside_each_other_do_not_mix(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     conversations = [[shown("One?", 1, 2), said("x")], [shown("One?", 1, 2), said("y")], [shown("Uno?", 1, 2)]]
     conversations[0].append(shown("Two?", 3))
     conversations[1].append(shown("Two?", 4))
@@ -133,14 +133,14 @@ def test_conversations_beside_each_other_do_not_mix(kind: type[Plain]) -> None:
 
 
 def test_another_system_message_is_another_conversation(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     for system in ("a", "b", "a"):
         conversation = [Message("system", system), shown("One?", 1)]
         assert streams.answer(conversation).spoken.text == fresh(conversation)
 
 
 def test_turns_that_nobody_answered_and_answers_to_nothing_are_heard(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     conversation = [shown("One?", 1), shown("Two?"), said("x"), said("y"), shown("Three?")]
     text = streams.answer(conversation).spoken.text
     assert text == fresh(conversation)
@@ -148,7 +148,7 @@ def test_turns_that_nobody_answered_and_answers_to_nothing_are_heard(kind: type[
 
 
 def test_a_stream_that_failed_is_not_used_again(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     with pytest.raises(ModelError, match="gone"):
         streams.answer([shown("fail", 1)])
     conversation = [shown("One?", 1)]
@@ -156,16 +156,16 @@ def test_a_stream_that_failed_is_not_used_again(kind: type[Plain]) -> None:
 
 
 def test_the_oldest_streams_go_where_all_keep_too_much(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=1000)
+    streams = StreamCache(kind, fps=2.0, most_bytes=1000)
     for n in range(20):
         streams.answer([shown(f"{n}?", n)])
         assert sum(kept.stream.memory_bytes for kept in streams._kept) <= 1000
     assert 1 < len(streams._kept) <= 4
-    assert len(KeptStreams(kind, fps=2.0, most_bytes=0)._kept) == 0
+    assert len(StreamCache(kind, fps=2.0, most_bytes=0)._kept) == 0
 
 
 def test_what_is_no_question_and_what_is_no_picture(kind: type[Plain]) -> None:
-    streams = KeptStreams(kind, fps=2.0, most_bytes=10**9)
+    streams = StreamCache(kind, fps=2.0, most_bytes=10**9)
     with pytest.raises(ModelError, match="does not end with a question"):
         streams.answer([shown("One?", 1), said("x")])
     with pytest.raises(InputError, match="picture of the conversation cannot be read"):
@@ -207,20 +207,20 @@ def test_inspect_ai_finds_it_and_a_next_turn_reads_its_new_frames_only(checkpoin
 
 
 def test_through_its_own_command_it_is_an_ordinary_model(checkpoint: Path) -> None:
-    from reeltalk.evaluate.opening import Asking, served
+    from reeltalk.evaluate.models import ModelConfig, create_model
     from reeltalk.llm import ReplyStore
     from reeltalk.llm.model import Endpoint
 
     with ReplyStore(checkpoint.parent / "replies.sqlite") as store:
-        asking = Asking(Endpoint(model="m", max_tokens=4), connections=1)
-        model = served(f"inspect:reeltalk-streaming/{checkpoint}", asking, store, None)
+        asking = ModelConfig(Endpoint(model="m", max_tokens=4), connections=1)
+        model = create_model(f"inspect:reeltalk-streaming/{checkpoint}", asking, store, None)
         reply = asyncio.run(model.ask([shown("What is it?", 1, 2)]))
     assert reply.text
     assert reply.completion_tokens == 4
 
 
 def test_model_arguments_that_make_no_sense_are_refused(checkpoint: Path) -> None:
-    from reeltalk.evaluate.streaming_provider import StreamingAPI
+    from reeltalk.evaluate.providers import StreamingAPI
 
     for arguments, problem in (
         ({"device": "tpu"}, "device 'tpu'"),

@@ -1,8 +1,8 @@
-"""A model that follows a stream, as a player: a dialogue's frames are encoded once, a question costs its own words.
+"""Models that run in this process, each in one thread of its own: a video model on disk, and one that follows streams.
 
-What is to stand in the conversation before a question follows from what the turn sees: the frames and turns of its
-history, then its new frames. A stream that holds the beginning of just that is gone on with; else a new one is begun.
-So whatever the history says, as a reference in place of the model's own answer, is what the model is told.
+Before a question the conversation must hold the frames and turns of its history, then its new frames. A stream that
+holds the beginning of just that is continued; else a new one is begun. So the model is told what the history says, also
+where that is a reference in place of its own answer.
 """
 
 import asyncio
@@ -15,10 +15,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reeltalk.errors import ModelError
-from reeltalk.evaluate.playing.chat import asked
-from reeltalk.evaluate.playing.player import Pictures, Said, Seen
+from reeltalk.evaluate.playing.chat import question_text
+from reeltalk.evaluate.playing.play import Pictures, Response, TurnInput
+from reeltalk.inference.processor import checkpoint_hash
 from reeltalk.inference.stream import Spoken
+from reeltalk.inference.video_model import LocalVideoModel
+from reeltalk.llm.model import Message, Reply
+from reeltalk.schema.record import Json
 from reeltalk.video.encode import pixels_of
+
+
+class LocalModel:
+    """An `AsyncModel` of a checkpoint on disk.
+
+    Args:
+        model: The checkpoint, loaded.
+        pictures: Gives the pictures where messages hold references; messages hold JPEG files by default.
+    """
+
+    sees_images: Final = True
+
+    def __init__(self, model: LocalVideoModel, *, pictures: Pictures | None = None) -> None:
+        self._model, self._pictures = model, pictures
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="video-model")
+        self._hash = checkpoint_hash(model.path)[:8]
+
+    @property
+    def name(self) -> str:
+        """`transformers/FOLDER#HASH`; the hash is of the configuration and the beginnings of the weights."""
+        return f"transformers/{self._model.name}#{self._hash}"
+
+    @property
+    def sampling(self) -> dict[str, Json]:
+        """Greedy, with the longest reply and the way in which frames are handed over."""
+        return {
+            "temperature": 0.0,
+            "max_tokens": self._model.max_new_tokens,
+            "seed": self._model.seed,
+            "as_video": self._model.as_video,
+        }
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        """One reply; the same for the same messages.
+
+        Args:
+            messages: The conversation so far.
+            schema: Has no effect: replies are not constrained.
+            sample: Has no effect: decoding is greedy.
+
+        Raises:
+            InputError: A picture cannot be read.
+            ModelError: The memory does not suffice, or the model wrote nothing.
+        """
+        shown = [
+            Message(message.role, message.text, tuple([await self._jpeg(image) for image in message.images]))
+            for message in messages
+        ]
+        try:
+            written = await asyncio.get_running_loop().run_in_executor(self._thread, self._model.reply, shown)
+        except RuntimeError as error:
+            raise ModelError(f"{self._model.name} is closed: {error}") from error
+        return Reply(
+            text=written.text,
+            model=self.name,
+            prompt_tokens=written.prompt_tokens,
+            completion_tokens=written.completion_tokens,
+            cut_off=written.cut_off,
+            took_s=written.took_s,
+            first_token_s=written.first_token_s,
+        )
+
+    def peak_memory(self) -> dict[str, int]:
+        """Bytes that were in use at most: `host`, of this whole process, and `device` where there is an accelerator."""
+        peak = self._model.peak_memory()
+        device = {} if peak.device_bytes is None else {"device": peak.device_bytes}
+        return {"host": peak.host_bytes, **device}
+
+    def close(self) -> None:
+        """Let the reply that is being written end, and no other begin."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def _jpeg(self, image: bytes) -> bytes:
+        return image if self._pictures is None else await self._pictures.jpeg(image)
+
 
 KEPT_STREAMS: Final = 64
 KEPT_BYTES: Final = 1 << 30
@@ -64,7 +145,7 @@ class ForkingModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Shown:
+class FrameEntry:
     """A frame that is in a conversation."""
 
     reference: bytes
@@ -72,7 +153,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Told:
+class TurnEntry:
     """A turn that is in a conversation."""
 
     question: str
@@ -80,11 +161,11 @@ class Told:
 
 
 @dataclass
-class Held:
+class HeldStream:
     """A stream, and what it holds."""
 
     stream: Forking
-    holds: list[Shown | Told] = field(default_factory=list)
+    holds: list[FrameEntry | TurnEntry] = field(default_factory=list)
 
 
 class StreamPlayer:
@@ -102,7 +183,7 @@ class StreamPlayer:
     ) -> None:
         self._model, self._memory, self._sees_frames = model, memory, sees_frames
         self._tells_options = tells_options
-        self._kept: list[Held] = []
+        self._kept: list[HeldStream] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stream")
         self.frames_encoded = 0
         """Frames so far; no more than there are as long as streams are gone on with."""
@@ -127,7 +208,7 @@ class StreamPlayer:
         """As given."""
         return self._sees_frames
 
-    async def answer(self, seen: Seen, pictures: Pictures) -> Said:
+    async def answer(self, seen: TurnInput, pictures: Pictures) -> Response:
         """The model's answer; nothing, with the reason, where it has none.
 
         Raises:
@@ -139,35 +220,39 @@ class StreamPlayer:
         frames = {
             entry.reference: pixels_of(await pictures.jpeg(entry.reference))
             for entry in rest
-            if isinstance(entry, Shown)
+            if isinstance(entry, FrameEntry)
         }
-        question = asked(seen) if self._tells_options else seen.question
+        question = question_text(seen) if self._tells_options else seen.question
         try:
             said, other = await asyncio.get_running_loop().run_in_executor(
                 self._thread, self._answered, held, rest, frames, question
             )
         except ModelError as error:
-            return Said(None, str(error))
+            return Response(None, str(error))
         finally:
             self._keep(held)
         self._keep(other)
         return said
 
-    def _taken(self, wanted: list[Shown | Told]) -> Held:
+    def _taken(self, wanted: list[FrameEntry | TurnEntry]) -> HeldStream:
         """The kept stream that holds the most of the beginning of what is wanted, and nothing else; or a new one."""
         fitting = [held for held in self._kept if held.holds == wanted[: len(held.holds)]]
         if not fitting:
-            return Held(self._model.stream())
+            return HeldStream(self._model.stream())
         best = max(fitting, key=lambda held: len(held.holds))
         self._kept = [held for held in self._kept if held is not best]
         return best
 
     def _answered(
-        self, held: Held, rest: list[Shown | Told], frames: dict[bytes, NDArray[np.uint8]], question: str
-    ) -> tuple[Said, Held]:
-        came: list[Shown] = []
+        self,
+        held: HeldStream,
+        rest: list[FrameEntry | TurnEntry],
+        frames: dict[bytes, NDArray[np.uint8]],
+        question: str,
+    ) -> tuple[Response, HeldStream]:
+        came: list[FrameEntry] = []
         for entry in rest:
-            if isinstance(entry, Shown):
+            if isinstance(entry, FrameEntry):
                 came.append(entry)
                 continue
             self._see(held, came, frames)
@@ -176,10 +261,10 @@ class StreamPlayer:
             held.holds.append(entry)
         self._see(held, came, frames)
         # Turns after this one may be told another answer, so the stream without it is kept, too.
-        other = Held(held.stream.fork(), list(held.holds))
+        other = HeldStream(held.stream.fork(), list(held.holds))
         spoken = other.stream.ask(question)
-        other.holds.append(Told(question, spoken.text))
-        said = Said(
+        other.holds.append(TurnEntry(question, spoken.text))
+        said = Response(
             spoken.text,
             took_s=spoken.took_s,
             first_token_s=spoken.first_token_s,
@@ -189,13 +274,13 @@ class StreamPlayer:
         )
         return said, other
 
-    def _see(self, held: Held, came: list[Shown], frames: dict[bytes, NDArray[np.uint8]]) -> None:
+    def _see(self, held: HeldStream, came: list[FrameEntry], frames: dict[bytes, NDArray[np.uint8]]) -> None:
         if came:
             held.stream.see_all([frames[frame.reference] for frame in came], [frame.pts_s for frame in came])
             held.holds += came
             self.frames_encoded += len(came)
 
-    def _keep(self, held: Held) -> None:
+    def _keep(self, held: HeldStream) -> None:
         self._kept.append(held)
         while len(self._kept) > 1 and (
             len(self._kept) > KEPT_STREAMS or sum(one.stream.memory_bytes for one in self._kept) > KEPT_BYTES
@@ -203,15 +288,17 @@ class StreamPlayer:
             del self._kept[0]
 
 
-def conversation(seen: Seen) -> list[Shown | Told]:
+def conversation(seen: TurnInput) -> list[FrameEntry | TurnEntry]:
     """What stands in the conversation before a question, in order.
 
     Frames that came with an earlier turn stand before it; all others that may be seen stand first of all.
     """
     sent = {frame.reference for past in seen.history for frame in past.new_frames}
     sent |= {frame.reference for frame in seen.new_frames}
-    out: list[Shown | Told] = [Shown(f.reference, f.pts_s) for f in seen.frames if f.reference not in sent]
+    out: list[FrameEntry | TurnEntry] = [
+        FrameEntry(f.reference, f.pts_s) for f in seen.frames if f.reference not in sent
+    ]
     for past in seen.history:
-        out += [Shown(frame.reference, frame.pts_s) for frame in past.new_frames]
-        out.append(Told(past.question, past.answer))
-    return out + [Shown(frame.reference, frame.pts_s) for frame in seen.new_frames]
+        out += [FrameEntry(frame.reference, frame.pts_s) for frame in past.new_frames]
+        out.append(TurnEntry(past.question, past.answer))
+    return out + [FrameEntry(frame.reference, frame.pts_s) for frame in seen.new_frames]

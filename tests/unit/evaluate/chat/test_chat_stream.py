@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from scripted_server import Body, count_images, serve
 
 from reeltalk.errors import ModelError, SettingError
-from reeltalk.evaluate.opening import Asking
-from reeltalk.evaluate.playing.python_class import PythonPlayer
-from reeltalk.evaluate.talking.chat_stream import ChatModel
-from reeltalk.evaluate.talking.opened import opened_streaming_model
-from reeltalk.evaluate.talking.player_stream import PlayerModel
+from reeltalk.evaluate.chat.stream_models import ChatModel, PlayerModel, create_stream_model
+from reeltalk.evaluate.models import ModelConfig
+from reeltalk.evaluate.playing.other_players import PythonPlayer
 from reeltalk.inference.stream import StreamingModel
 from reeltalk.llm.model import Endpoint, Message, Reply
 from reeltalk.schema.record import Json
@@ -163,16 +161,16 @@ def test_a_class_of_the_users_own_answers_about_what_is_kept(tmp_path: Path) -> 
     assert stream.memory_bytes > 500
 
 
-def asking(base_url: str | None = None) -> Asking:
-    return Asking(Endpoint(model="model", base_url=base_url, max_tokens=4, backoff_s=0.001, max_retries=1))
+def asking(base_url: str | None = None) -> ModelConfig:
+    return ModelConfig(Endpoint(model="model", base_url=base_url, max_tokens=4, backoff_s=0.001, max_retries=1))
 
 
 def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(PLAYER + STREAMING)
-    with opened_streaming_model(f"python:{tmp_path}/own.py:Player", asking(), memory_frames=5) as player:
+    with create_stream_model(f"python:{tmp_path}/own.py:Player", asking(), memory_frames=5) as player:
         assert isinstance(player, PlayerModel)
         assert player.most_frames == 5
-    with opened_streaming_model(f"python:{tmp_path}/own.py:Streaming", asking()) as own:
+    with create_stream_model(f"python:{tmp_path}/own.py:Streaming", asking()) as own:
         assert own.name == "own"
         stream = own.stream()
         assert (stream.see(picture(1), 0.5), stream.memory_bytes) == (0.5, 7)
@@ -186,11 +184,11 @@ def test_models_are_opened_by_their_names(tmp_path: Path) -> None:
         (f"python:{tmp_path}/own.py:Silent", "has no method see"),
         ("mini:", "names no folder"),
     ):
-        with pytest.raises(SettingError, match=problem), opened_streaming_model(spec, asking()):
+        with pytest.raises(SettingError, match=problem), create_stream_model(spec, asking()):
             pass
     with (
         pytest.raises(SettingError, match="--memory-frames 1"),
-        opened_streaming_model("mini", asking(), memory_frames=1),
+        create_stream_model("mini", asking(), memory_frames=1),
     ):
         pass
 
@@ -202,7 +200,7 @@ def test_a_server_is_sent_frames_and_history() -> None:
         bodies.append(body)
         return f"{count_images(body)} pictures"
 
-    with serve(script) as server, opened_streaming_model("tiny", asking(server.base_url), prompt="Be brief.") as model:
+    with serve(script) as server, create_stream_model("tiny", asking(server.base_url), prompt="Be brief.") as model:
         stream = model.stream()
         stream.see(picture(1), 0.0)
         assert stream.ask("One?").text == "1 pictures"
@@ -214,7 +212,7 @@ def test_a_server_is_sent_frames_and_history() -> None:
 
 
 def test_a_server_that_is_gone_is_a_model_error() -> None:
-    with opened_streaming_model("tiny", asking("http://127.0.0.1:9/v1")) as model:
+    with create_stream_model("tiny", asking("http://127.0.0.1:9/v1")) as model:
         stream: Any = model.stream()
         with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):
             stream.ask("One?")

@@ -1,4 +1,4 @@
-"""Streams of recent conversations, so that a next turn costs its new frames and its question only."""
+"""Streams of recent conversations are kept, so that the next turn costs only its new frames and its question."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class _Kept:
 
 
 @dataclass(frozen=True)
-class Answered:
+class CachedAnswer:
     """An answer, and what it cost."""
 
     spoken: Spoken
@@ -47,7 +47,7 @@ class Answered:
     """Frames, questions and answers that were kept from before."""
 
 
-class KeptStreams:
+class StreamCache:
     """Answers whole conversations by the stream that has most of it behind itself.
 
     Args:
@@ -60,7 +60,7 @@ class KeptStreams:
         self._begin, self._fps, self._most_bytes = stream, fps, most_bytes
         self._kept: list[_Kept] = []
 
-    def answer(self, messages: Sequence[Message]) -> Answered:
+    def answer(self, messages: Sequence[Message]) -> CachedAnswer:
         """The next message of a conversation.
 
         Args:
@@ -89,7 +89,7 @@ class KeptStreams:
             raise
         kept.keys += [question.key, _Event("answered", spoken.text).key]
         self._make_room()
-        return Answered(spoken, sum(event.kind == "frame" for event in before[count:]), count)
+        return CachedAnswer(spoken, sum(event.kind == "frame" for event in before[count:]), count)
 
     def _longest(self, system: str, keys: list[tuple[str, bytes]]) -> _Kept | None:
         """The stream that has most of it behind itself, brought to where the two part."""

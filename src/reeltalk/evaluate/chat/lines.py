@@ -24,7 +24,7 @@ AT: Final = re.compile(r"@(\d+(?:\.\d+)?)\s+(.*)")
 
 
 @dataclass(frozen=True)
-class Line:
+class ChatLine:
     """A question, or a command."""
 
     text: str
@@ -34,7 +34,7 @@ class Line:
     """When it is due, by the video's clock; now where it is None."""
 
 
-def read_line(typed: str) -> Line | None:
+def parse_line(typed: str) -> ChatLine | None:
     """A line as it was typed; None where it is empty.
 
     Raises:
@@ -46,20 +46,20 @@ def read_line(typed: str) -> Line | None:
     if not text:
         return None
     if not text.startswith("/"):
-        return Line(text, None, at_s)
+        return ChatLine(text, None, at_s)
     word, _, rest = text[1:].partition(" ")
     for command in COMMANDS:
         if word == command:
             if command in NEEDING_TEXT and not rest.strip():
                 raise SettingError(f"/{command} needs {NEEDING_TEXT[command]}: {COMMANDS[command]}")
-            return Line(rest.strip(), command, at_s)
+            return ChatLine(rest.strip(), command, at_s)
     raise SettingError(f"there is no command /{word}; there are {', '.join(f'/{name}' for name in COMMANDS)}")
 
 
-class Lines(Protocol):
+class ChatLines(Protocol):
     """Where lines come from."""
 
-    def due(self, until_s: float | None) -> Line | None:
+    def due(self, until_s: float | None) -> ChatLine | None:
         """The next line that is due before the stream goes on to `until_s`; None is its end.
 
         Raises:
@@ -78,7 +78,7 @@ class TypedLines:
 
     def __init__(self) -> None:
         self._typed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._later: list[Line] = []
+        self._later: list[ChatLine] = []
         self._ended = False
 
     @property
@@ -90,14 +90,14 @@ class TypedLines:
         """Hand over a line; None where there is no further one."""
         self._typed.put(typed)
 
-    def due(self, until_s: float | None) -> Line | None:
-        """As `Lines.due`."""
+    def due(self, until_s: float | None) -> ChatLine | None:
+        """As `ChatLines.due`."""
         while not self._typed.empty():
             typed = self._typed.get()
             if typed is None:
                 self._ended = True
                 break
-            line = read_line(typed)
+            line = parse_line(typed)
             if line is not None and line.at_s is None:
                 return line
             if line is not None:
@@ -125,7 +125,7 @@ class ScriptedLines:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._next: Line | None = None
+        self._next: ChatLine | None = None
         self._last_s = 0.0
         self._ended = False
 
@@ -134,13 +134,13 @@ class ScriptedLines:
         """True where no line will come any more."""
         return self._ended and self._next is None
 
-    def due(self, until_s: float | None) -> Line | None:
-        """As `Lines.due`; waits for a line."""
+    def due(self, until_s: float | None) -> ChatLine | None:
+        """As `ChatLines.due`; waits for a line."""
         while self._next is None and not self._ended:
             typed = self._stream.readline()
             if not typed:
                 self._ended = True
-            self._next = self._checked(read_line(typed))
+            self._next = self._checked(parse_line(typed))
         line = self._next
         if line is None or (until_s is not None and not _is_due(line, until_s)):
             return None
@@ -149,7 +149,7 @@ class ScriptedLines:
         self._next = None
         return line
 
-    def _checked(self, line: Line | None) -> Line | None:
+    def _checked(self, line: ChatLine | None) -> ChatLine | None:
         if line is None:
             return None
         if line.command == "pause":
@@ -162,5 +162,5 @@ class ScriptedLines:
         return line
 
 
-def _is_due(line: Line, until_s: float | None) -> bool:
+def _is_due(line: ChatLine, until_s: float | None) -> bool:
     return until_s is None or line.at_s is None or line.at_s < until_s

@@ -1,29 +1,228 @@
-"""What an evaluation will ask, before anything is asked or decoded.
+"""What an evaluation will ask, counted before anything is asked or decoded.
 
 The dialogues are played and judged by the same code as in earnest, against stand-ins that count: answers as long as the
-references, no two of them alike, and judges that reply at once with what can be used.
+references, no two of them alike, and judges that reply at once with something that can be used.
 """
 
 import asyncio
 import heapq
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
 
-from reeltalk.evaluate.counting import Counting, Line, StandIn
-from reeltalk.evaluate.playing.histories import WrongAnswers
-from reeltalk.evaluate.playing.play import NoScreening, Screening, Subtitles, asked_of, play
-from reeltalk.evaluate.playing.player import Player, ShownFrame
+from reeltalk.evaluate.playing.play import (
+    FrameSource,
+    NoFrameSource,
+    Player,
+    Response,
+    ShownFrame,
+    Subtitles,
+    TurnInput,
+    WrongAnswers,
+    asked_steps,
+    play_script,
+)
 from reeltalk.evaluate.playing.policies import policy_of
 from reeltalk.evaluate.playing.script import Script, Step
-from reeltalk.evaluate.settings import PlaySettings
+from reeltalk.evaluate.settings import PlaySettings, RunConfig
 from reeltalk.judge import reference_checks
 from reeltalk.judge.judge import Judge
 from reeltalk.judge.units import Background, group_units, judged_units
 from reeltalk.llm.budget import Prices
-from reeltalk.llm.model import AsyncModel
+from reeltalk.llm.model import AsyncModel, Message, Reply
+from reeltalk.llm.replies import reply_key
 from reeltalk.schema.answers import AnswerState
-from reeltalk.schema.runs import Control
+from reeltalk.schema.record import Json
+
+CHARACTERS_A_TOKEN: Final = 4.0
+WIDE_A_TOKEN: Final = 1.5
+"""Of Chinese, Japanese and Korean."""
+WIDE_FROM: Final = "\u2e80"
+BLOCK_TOKENS: Final = 16
+"""A server keeps prefixes by blocks of so many tokens."""
+NO_REFERENCE: Final = "an answer of usual length"
+RATIONALE: Final = "The answer names what the reference names, and adds nothing that speaks against it. " * 3
+"""As long as judges' reasons usually are: some 60 tokens."""
+
+
+@dataclass(frozen=True)
+class RequestCount:
+    """The requests of one kind."""
+
+    what: str
+    """`answers`, or the protocol that judges."""
+    calls: int
+    repeated: int
+    """Questions that were asked in the same words before, and are answered from kept replies."""
+    images: int
+    tokens_in: int
+    new_tokens_in: int
+    """Tokens of prompts that a server computes anew if it keeps all prefixes."""
+    tokens_out: int
+
+
+@dataclass
+class CountingModel:
+    """A model that counts what it is asked, and replies with a stand-in."""
+
+    name: str
+    sees_images: bool = False
+    image_tokens: int = 0
+    sampling: Mapping[str, Json] = field(default_factory=dict)
+    calls: int = 0
+    repeated: int = 0
+    images: int = 0
+    tokens_in: float = 0.0
+    new_tokens_in: float = 0.0
+    tokens_out: float = 0.0
+    stand_in: Callable[[dict[str, Json] | None], str] = lambda schema: stand_in_reply(schema)
+    """Gives the reply to a new request."""
+    _replies: dict[str, str] = field(default_factory=dict)
+    _before: list[str | bytes] = field(default_factory=list)
+
+    async def ask(
+        self, messages: Sequence[Message], *, schema: dict[str, Json] | None = None, sample: int = 0
+    ) -> Reply:
+        """Count a request.
+
+        Args:
+            messages: The conversation.
+            schema: What the reply shall follow.
+            sample: Number of the sample.
+        """
+        key = reply_key(self.name, messages, schema=schema, sample=sample)
+        text = self._replies.get(key)
+        if text is not None:
+            self.repeated += 1
+            return Reply(text, self.name, None, None, cut_off=False, cached=True)
+        text = self._replies[key] = self.stand_in(schema)
+        asked: list[str | bytes] = []
+        for message in messages:
+            asked += [*message.images, message.text]
+        tokens = sum(self._tokens(part) for part in asked)
+        self.calls += 1
+        self.images += sum(len(message.images) for message in messages)
+        self.tokens_in += tokens
+        self.new_tokens_in += tokens - self._kept(asked)
+        self.tokens_out += max(1.0, estimate_tokens(text))
+        self._before = [*asked, text]
+        return Reply(text, self.name, None, None, cut_off=False)
+
+    def line(self, what: str) -> RequestCount:
+        """What was counted.
+
+        Args:
+            what: What was asked for.
+        """
+        return RequestCount(
+            what,
+            self.calls,
+            self.repeated,
+            self.images,
+            round(self.tokens_in),
+            round(self.new_tokens_in),
+            round(self.tokens_out),
+        )
+
+    def _tokens(self, part: str | bytes) -> float:
+        return estimate_tokens(part) if isinstance(part, str) else float(self.image_tokens)
+
+    def _kept(self, asked: Sequence[str | bytes]) -> float:
+        """Tokens at the start that the request before this one, with its reply, has too, in whole blocks."""
+        tokens = 0.0
+        for before, now in zip(self._before, asked, strict=False):
+            if before == now:
+                tokens += self._tokens(now)
+                continue
+            if isinstance(before, str) and isinstance(now, str):
+                tokens += estimate_tokens(now[: _common(before, now)])
+            break
+        return tokens // BLOCK_TOKENS * BLOCK_TOKENS
+
+
+class StandIn:
+    """Plays with answers as long as the references.
+
+    Args:
+        player: Who would answer, asking `model`; None where no model is asked.
+        model: Counts.
+        sees_frames: Whether frames are shown to a player that asks no model.
+    """
+
+    def __init__(self, player: Player | None, model: CountingModel, *, sees_frames: bool = False) -> None:
+        self._player, self._model, self._sees_frames = player, model, sees_frames
+        self._numbers = count(1)
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self._model.name
+
+    @property
+    def signature(self) -> tuple[tuple[str, str], ...]:
+        """Nothing is signed."""
+        return ()
+
+    @property
+    def sees_frames(self) -> bool:
+        """As the player."""
+        return self._player.sees_frames if self._player is not None else self._sees_frames
+
+    async def answer(self, seen: TurnInput, pictures: Any) -> Response:
+        """What the player makes of a stand-in reply."""
+        references = seen.step.turn.references
+        self._model.stand_in = lambda schema: self._text(references[0] if references else NO_REFERENCE)
+        if self._player is None:
+            return Response(self._model.stand_in(None))
+        return await self._player.answer(seen, pictures)
+
+    def _text(self, reference: str) -> str:
+        """As long as the reference, and like no other: equal answers would be judged once."""
+        number = str(next(self._numbers))
+        return f"{number} {reference}"[: max(len(number), len(reference))].strip()
+
+
+def estimate_tokens(text: str) -> float:
+    """About how many tokens a text has."""
+    wide = sum(character >= WIDE_FROM for character in text) if not text.isascii() else 0
+    return wide / WIDE_A_TOKEN + (len(text) - wide) / CHARACTERS_A_TOKEN
+
+
+def stand_in_reply(schema: dict[str, Json] | None) -> str:
+    """A judge's reply that can be used: a rating in words, or an object that a schema describes.
+
+    Args:
+        schema: A JSON schema of an object of strings, numbers and words to choose from; None where none was sent.
+    """
+    if schema is None:
+        return f"{RATIONALE}So rating=3."
+    found: Any = schema
+    return json.dumps({name: _value(kind) for name, kind in found["properties"].items()})
+
+
+def _value(kind: Any) -> Any:
+    kinds = [one for one in kind.get("anyOf", [kind]) if one.get("type") != "null"]
+    first = kinds[0]
+    if "enum" in first:
+        return first["enum"][0]
+    if first.get("type") in ("integer", "number"):
+        return first.get("maximum", first.get("minimum", 1))
+    return RATIONALE
+
+
+def _common(one: str, other: str) -> int:
+    """Length of the longest common start."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
 
 WITHIN: Final = 0.1
 """Share by which prompt tokens may be off for a server that counts 4 characters a token, where answers are as long as
@@ -37,10 +236,10 @@ PlayerOf = Callable[[AsyncModel], "Player | None"]
 
 
 @dataclass(frozen=True)
-class Forecast:
+class EvaluationForecast:
     """All that is expected to be asked. A reply that cannot be used is asked for again, which comes on top."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[RequestCount, ...]
     scripts: int
     """Dialogues, paths, and videos whose chains are played; once more for each control."""
     turns: int
@@ -51,12 +250,12 @@ class Forecast:
     """Those of the turns that are asked for the history alone and not scored."""
 
     @property
-    def answers(self) -> Line:
+    def answers(self) -> RequestCount:
         """What the model is asked."""
         return self.lines[0]
 
     @property
-    def judged(self) -> tuple[Line, ...]:
+    def judged(self) -> tuple[RequestCount, ...]:
         """What the judge is asked, by protocol."""
         return self.lines[1:]
 
@@ -79,63 +278,49 @@ class Forecast:
         return max(ends)
 
 
-def forecast(
+def forecast_evaluation(
     scripts: Sequence[Script],
-    settings: PlaySettings,
+    config: RunConfig,
     player_of: PlayerOf,
     judges: Sequence[Judge],
     *,
     durations_s: Mapping[str, float | None],
     background: Background | None = None,
-    model: str = "model",
-    judge: str = "judge",
-    sees_images: bool = True,
-    image_tokens: int = 0,
     wrong: WrongAnswers | None = None,
     subtitles: Subtitles | None = None,
-    null_units: int = 0,
-    seed: int = 17,
-    controls: Sequence[Control] = (),
-) -> Forecast:
+) -> EvaluationForecast:
     """Count what an evaluation will ask.
 
     Args:
-        scripts: What is played.
-        settings: How.
-        player_of: Makes who answers.
-        judges: By which protocols answers are judged.
-        durations_s: Length of each video.
+        scripts: The scripts that are played.
+        config: Settings of the run.
+        player_of: Creates who answers.
+        judges: The protocols by which answers are judged.
+        durations_s: Length of each video in seconds; None where it is not known.
         background: What the benchmark knows beside the turns.
-        model: Name of the model that answers.
-        judge: Name of the model that judges.
-        sees_images: Whether the model is shown frames.
-        image_tokens: Tokens of one frame.
         wrong: Gives the answer that a corrupted history holds.
         subtitles: Gives lines that were spoken.
-        null_units: Units whose empty answers are judged for the null row.
-        seed: Decides which.
-        controls: Controls that are played too.
 
     Raises:
         BenchmarkError: A golden history needs a reference that is withheld.
     """
-    asked = Counting(model, sees_images, image_tokens)
-    counting = {one.name: Counting(judge) for one in judges}
+    asked = CountingModel(config.model, config.asking.sees == "images", config.asking.image_tokens)
+    counting = {one.name: CountingModel(config.judge_model.judge or "judge") for one in judges}
     player = StandIn(player_of(asked), asked)
     due: list[tuple[int, int]] = []
     turns = told_only = 0
-    plays = [settings, *(settings.model_copy(update={"control": control}) for control in controls)]
+    plays = [config.under(control).play for control in (None, *config.controls)]
     every = {(step.unit, step.unit_id) for script in scripts for step in script.steps}
-    nothing = reference_checks.sample_units(every, null_units, seed=seed)
+    nothing = reference_checks.sample_units(every, config.judging.null_units, seed=config.judging.seed)
 
     async def run() -> None:
         nonlocal turns, told_only
         for own, script in ((own, script) for own in plays for script in scripts):
             answers, judgings = asked.calls, sum(one.calls for one in counting.values())
             screening = _screening(script, own, durations_s, player)
-            played = play(script, player, screening, _NoPictures(), own, wrong=wrong, subtitles=subtitles)
+            played = play_script(script, player, screening, _NoPictures(), own, wrong=wrong, subtitles=subtitles)
             answered = [turn async for turn in played]
-            turns += sum(asked_of(script, own))
+            turns += sum(asked_steps(script, own))
             told_only += sum(turn.state is AnswerState.NOT_SCORED for turn in answered)
             units = group_units(answered, background)
             for one in judges:
@@ -147,11 +332,11 @@ def forecast(
 
     asyncio.run(run())
     lines = [asked.line(ANSWERS), *(one.line(name) for name, one in counting.items())]
-    return Forecast(tuple(lines), len(due), turns, tuple(due), told_only)
+    return EvaluationForecast(tuple(lines), len(due), turns, tuple(due), told_only)
 
 
-def lines(
-    found: Forecast,
+def forecast_lines(
+    found: EvaluationForecast,
     *,
     prices: Prices | None,
     judge_prices: Prices | None,
@@ -208,9 +393,9 @@ def lines(
 
 def _screening(
     script: Script, settings: PlaySettings, durations_s: Mapping[str, float | None], player: Player
-) -> Screening:
+) -> FrameSource:
     if not player.sees_frames or "none" in (settings.frames.policy, settings.control):
-        return NoScreening()
+        return NoFrameSource()
     return _Counted(script, settings, durations_s.get(script.video_id) or _least_length(script.steps))
 
 
@@ -243,7 +428,7 @@ class _NoPictures:
         return b""
 
 
-def _money(found: Forecast, prices: Prices | None, judge_prices: Prices | None) -> str:
+def _money(found: EvaluationForecast, prices: Prices | None, judge_prices: Prices | None) -> str:
     parts: list[str] = []
     costs: list[float] = []
     for who, priced, asked, option in (

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from sample_videos import Numbered, number_of
 
 from reeltalk.errors import BenchmarkError, InputError, ModelError, SettingError
-from reeltalk.evaluate.talking.address import VideoAddress, video_address
-from reeltalk.evaluate.talking.conversation import Conversation, Status, TalkSettings, told_bytes
-from reeltalk.evaluate.talking.event_log import EventLog
-from reeltalk.evaluate.talking.lines import Lines, ScriptedLines, TypedLines
-from reeltalk.evaluate.talking.watching import Watching
+from reeltalk.evaluate.chat.conversation import Conversation, ConversationLog, Status, TalkSettings, format_bytes
+from reeltalk.evaluate.chat.lines import ChatLines, ScriptedLines, TypedLines
+from reeltalk.evaluate.chat.playback import Playback, VideoAddress, video_address
 from reeltalk.inference.stream import Spoken, Stream
 from reeltalk.schema.stream import StreamEvent
 
@@ -85,10 +83,10 @@ def video() -> VideoAddress:
 
 
 def talk(
-    watcher: Watcher, lines: Lines, settings: TalkSettings | None = None, *, speed: float = 0.0, fps: float = 1.0
+    watcher: Watcher, lines: ChatLines, settings: TalkSettings | None = None, *, speed: float = 0.0, fps: float = 1.0
 ) -> tuple[Page, list[StreamEvent]]:
-    page, log = Page(), EventLog()
-    with Watching(video(), fps=fps, speed=speed) as watching:
+    page, log = Page(), ConversationLog()
+    with Playback(video(), fps=fps, speed=speed) as watching:
         Conversation(watcher, watching, lines, page, log, settings).run()
     return page, [StreamEvent.model_validate_json(line) for line in log._lines]
 
@@ -143,8 +141,8 @@ def test_it_speaks_once_when_it_becomes_ready_and_again_after_it_was_not() -> No
 
 
 def test_a_question_without_an_answer_is_counted_and_the_talk_goes_on() -> None:
-    log, page = EventLog(), Page()
-    with Watching(video(), speed=0.0) as watching:
+    log, page = ConversationLog(), Page()
+    with Playback(video(), speed=0.0) as watching:
         lines = ScriptedLines(io.StringIO("@1 fail\n@2 and now?\n"))
         conversation = Conversation(Watcher(), watching, lines, page, log)
         conversation.run()
@@ -187,8 +185,8 @@ class Forgetful(Watcher):
 
 
 def test_what_was_refused_is_counted_and_ends_nothing() -> None:
-    page, log = Page(), EventLog()
-    with Watching(video(), speed=0.0) as watching:
+    page, log = Page(), ConversationLog()
+    with Playback(video(), speed=0.0) as watching:
         script = io.StringIO("/tell Watch.\n@3 a\n@1 back\n")
         conversation = Conversation(Forgetful({2: 0.9}), watching, ScriptedLines(script), page, log)
         conversation.run()
@@ -201,10 +199,10 @@ def test_what_was_refused_is_counted_and_ends_nothing() -> None:
 
 def test_a_file_plays_in_its_own_time_and_stands_while_it_is_paused() -> None:
     lines, page = TypedLines(), Page()
-    with Watching(video(), speed=4.0, fps=4.0) as watching:
+    with Playback(video(), speed=4.0, fps=4.0) as watching:
         watcher = Watcher()
         stop = threading.Event()
-        conversation = Conversation(watcher, watching, lines, page, EventLog(), TalkSettings(stay=True), stop)
+        conversation = Conversation(watcher, watching, lines, page, ConversationLog(), TalkSettings(stay=True), stop)
         thread = threading.Thread(target=conversation.run)
         thread.start()
         wait_for(lambda: len(watcher.seen) >= 4)
@@ -230,8 +228,8 @@ def test_a_file_plays_in_its_own_time_and_stands_while_it_is_paused() -> None:
 def test_a_video_that_is_paused_at_its_first_frame_is_talked_about_and_goes_on() -> None:
     lines, page, watcher = TypedLines(), Page(), Watcher()
     lines.put("/pause")
-    with Watching(video(), speed=0.0) as watching:
-        thread = threading.Thread(target=Conversation(watcher, watching, lines, page, EventLog()).run)
+    with Playback(video(), speed=0.0) as watching:
+        thread = threading.Thread(target=Conversation(watcher, watching, lines, page, ConversationLog()).run)
         thread.start()
         wait_for(lambda: bool(page.statuses) and page.statuses[-1].doing == "paused")
         lines.put("what is there?")
@@ -245,10 +243,10 @@ def test_a_video_that_is_paused_at_its_first_frame_is_talked_about_and_goes_on()
 
 def test_what_is_live_does_not_wait_and_the_newest_frame_wins() -> None:
     lines, page, watcher = TypedLines(), Page(), Watcher(slow_s=0.35)
-    with Watching(WEBCAM, fps=15.0) as watching:
+    with Playback(WEBCAM, fps=15.0) as watching:
         stop = threading.Event()
         thread = threading.Thread(
-            target=Conversation(watcher, watching, lines, page, EventLog(), TalkSettings(), stop).run
+            target=Conversation(watcher, watching, lines, page, ConversationLog(), TalkSettings(), stop).run
         )
         thread.start()
         wait_for(lambda: len(watcher.seen) >= 5)
@@ -263,8 +261,8 @@ def test_what_is_live_does_not_wait_and_the_newest_frame_wins() -> None:
 
 def test_a_camera_that_cannot_be_opened_says_so_and_the_log_is_whole() -> None:
     address = VideoAddress("camera:7", {"device": "/dev/video-none", "format": "v4l2"}, live=True)
-    log = EventLog()
-    with Watching(address) as watching, pytest.raises(InputError, match=r"camera cannot be opened.*plugged in"):
+    log = ConversationLog()
+    with Playback(address) as watching, pytest.raises(InputError, match=r"camera cannot be opened.*plugged in"):
         Conversation(Watcher(), watching, TypedLines(), Page(), log).run()
     assert [json.loads(line)["kind"] for line in log._lines] == ["started", "failed", "ended"]
 
@@ -273,21 +271,21 @@ def test_a_file_that_is_no_video_says_so(tmp_path: Path) -> None:
     (tmp_path / "no.mp4").write_bytes(b"\0" * 5000)
     address = video_address(str(tmp_path / "no.mp4"))
     with (
-        Watching(address, speed=0.0) as watching,
+        Playback(address, speed=0.0) as watching,
         pytest.raises(InputError, match=r"no container that we read.*no.mp4"),
     ):
-        Conversation(Watcher(), watching, ScriptedLines(io.StringIO("")), Page(), EventLog()).run()
+        Conversation(Watcher(), watching, ScriptedLines(io.StringIO("")), Page(), ConversationLog()).run()
 
 
 def test_a_log_is_written_as_it_goes_and_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "talk.jsonl"
     event = StreamEvent.model_validate({"model": "m", "session": "s", "video_id": "v", "kind": "started", "at_s": 0})
-    with EventLog(path) as log:
+    with ConversationLog(path) as log:
         log.add(event)
         assert path.read_text() == event.to_json() + "\n"
     with pytest.raises(BenchmarkError, match="exists; choose another file or pass --overwrite"):
-        EventLog(path)
-    replaced = EventLog(path, overwrite=True)
+        ConversationLog(path)
+    replaced = ConversationLog(path, overwrite=True)
     assert path.read_text() == event.to_json() + "\n"
     with replaced:
         assert path.read_text() == ""
@@ -339,7 +337,7 @@ def test_a_folder_is_no_video(tmp_path: Path) -> None:
 
 
 def test_sizes_are_told_to_people() -> None:
-    assert [told_bytes(count) for count in (0, 1500, 99_999, 100_000, 3_210_000_000)] == [
+    assert [format_bytes(count) for count in (0, 1500, 99_999, 100_000, 3_210_000_000)] == [
         "0.0 kB", "1.5 kB", "100.0 kB", "0.1 MB", "3,210.0 MB",
     ]  # fmt: skip
 

@@ -5,24 +5,24 @@ import io
 import pytest
 
 from reeltalk.errors import SettingError
-from reeltalk.evaluate.talking.lines import Line, ScriptedLines, TypedLines, read_line
+from reeltalk.evaluate.chat.lines import ChatLine, ScriptedLines, TypedLines, parse_line
 
 
 @pytest.mark.parametrize(
     ("typed", "line"),
     [
-        ("What is it?\n", Line("What is it?")),
-        ("@12.5 What is it?", Line("What is it?", None, 12.5)),
-        ("  @3   /memory ", Line("", "memory", 3.0)),
-        ("/tell  Tell me when it boils. ", Line("Tell me when it boils.", "tell")),
-        ("/save a b.jsonl", Line("a b.jsonl", "save")),
-        ("@home who is it?", Line("@home who is it?")),
+        ("What is it?\n", ChatLine("What is it?")),
+        ("@12.5 What is it?", ChatLine("What is it?", None, 12.5)),
+        ("  @3   /memory ", ChatLine("", "memory", 3.0)),
+        ("/tell  Tell me when it boils. ", ChatLine("Tell me when it boils.", "tell")),
+        ("/save a b.jsonl", ChatLine("a b.jsonl", "save")),
+        ("@home who is it?", ChatLine("@home who is it?")),
         ("  \n", None),
-        ("@5  ", Line("@5")),
+        ("@5  ", ChatLine("@5")),
     ],
 )
-def test_a_line_is_a_question_or_a_command(typed: str, line: Line | None) -> None:
-    assert read_line(typed) == line
+def test_a_line_is_a_question_or_a_command(typed: str, line: ChatLine | None) -> None:
+    assert parse_line(typed) == line
 
 
 @pytest.mark.parametrize(
@@ -36,38 +36,38 @@ def test_a_line_is_a_question_or_a_command(typed: str, line: Line | None) -> Non
 )
 def test_what_makes_no_sense_is_told(typed: str, problem: str) -> None:
     with pytest.raises(SettingError, match=problem):
-        read_line(typed)
+        parse_line(typed)
 
 
 def test_typed_lines_come_at_once_and_those_with_a_moment_when_it_is_there() -> None:
     lines = TypedLines()
     for typed in ("@9 late", "@2 early", "now"):
         lines.put(typed)
-    assert lines.due(1.0) == Line("now")
+    assert lines.due(1.0) == ChatLine("now")
     assert lines.due(1.0) is None
     assert lines.due(2.0) is None
-    assert lines.due(2.5) == Line("early", None, 2.0)
+    assert lines.due(2.5) == ChatLine("early", None, 2.0)
     lines.put(None)
     assert lines.due(2.5) is None
     assert not lines.closed
-    assert lines.due(None) == Line("late", None, 9.0)
+    assert lines.due(None) == ChatLine("late", None, 9.0)
     assert lines.closed
 
 
 def test_a_script_asks_at_its_moments_and_what_has_none_at_the_end() -> None:
     lines = ScriptedLines(io.StringIO("/tell x\n\n@2 two\n@2 again\n/memory\n@5 five\nlast\n"))
-    assert lines.due(0.0) == Line("x", "tell")
+    assert lines.due(0.0) == ChatLine("x", "tell")
     assert lines.due(2.0) is None
     assert [lines.due(2.1), lines.due(2.1), lines.due(2.1)] == [
-        Line("two", None, 2.0),
-        Line("again", None, 2.0),
-        Line("", "memory"),
+        ChatLine("two", None, 2.0),
+        ChatLine("again", None, 2.0),
+        ChatLine("", "memory"),
     ]
     assert lines.due(2.1) is None
-    assert lines.due(60.0) == Line("five", None, 5.0)
+    assert lines.due(60.0) == ChatLine("five", None, 5.0)
     assert lines.due(60.0) is None
     assert not lines.closed
-    assert lines.due(None) == Line("last")
+    assert lines.due(None) == ChatLine("last")
     assert lines.due(None) is None
     assert lines.closed
 
@@ -83,7 +83,7 @@ def test_a_script_asks_at_its_moments_and_what_has_none_at_the_end() -> None:
 )
 def test_a_script_that_goes_back_is_told_and_goes_on(script: str, problem: str) -> None:
     lines = ScriptedLines(io.StringIO(script))
-    found: list[Line] = []
+    found: list[ChatLine] = []
     problems: list[str] = []
     while not lines.closed:
         try:

@@ -1,19 +1,82 @@
-"""A conversation about a video while it plays: frames as they come, what is typed when it is due, answers, a log."""
+"""A conversation about a video while it plays: frames as they come, questions when they are due, answers, and a log."""
 
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from types import TracebackType
+from typing import IO, Final, Protocol, Self
 
-from reeltalk.errors import ModelError, ReeltalkError, SettingError
-from reeltalk.evaluate.talking.event_log import EventLog
-from reeltalk.evaluate.talking.lines import COMMANDS, Line, Lines, ScriptedLines
-from reeltalk.evaluate.talking.watching import PlayedFrame, Watching
+from reeltalk.errors import BenchmarkError, ModelError, ReeltalkError, SettingError
+from reeltalk.evaluate.chat.lines import COMMANDS, ChatLine, ChatLines, ScriptedLines
+from reeltalk.evaluate.chat.playback import Playback, PlayedFrame
 from reeltalk.inference.stream import Spoken, Stream, StreamingModel
 from reeltalk.schema.ids import VideoId
 from reeltalk.schema.stream import StreamEvent, StreamEventKind
+from reeltalk.store.atomic import storage_errors, write_bytes
+
+
+class ConversationLog:
+    """Keeps events, and writes each to a file at once: what happened before a crash is there.
+
+    Args:
+        path: The file, which must not exist; none keeps them in memory only.
+        overwrite: Replace a file that is there.
+
+    Raises:
+        BenchmarkError: The file exists; or, on entering, cannot be written.
+    """
+
+    def __init__(self, path: Path | None = None, *, overwrite: bool = False) -> None:
+        self._lines: list[bytes] = []
+        self._path = path
+        self._stream: IO[bytes] | None = None
+        if path is not None:
+            if path.exists() and not overwrite:
+                raise BenchmarkError(f"{path} exists; choose another file or pass --overwrite")
+
+    def __enter__(self) -> Self:
+        # Not before: what is to be overwritten stays where the conversation does not begin.
+        if self._path is not None:
+            with storage_errors(self._path):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._stream = self._path.open("wb")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+    def add(self, event: StreamEvent) -> None:
+        """Keep an event.
+
+        Raises:
+            BenchmarkError: The file cannot be written.
+        """
+        line = event.to_json().encode() + b"\n"
+        self._lines.append(line)
+        if self._stream is not None and self._path is not None:
+            with storage_errors(self._path):
+                self._stream.write(line)
+                self._stream.flush()
+
+    def save(self, path: Path) -> int:
+        """Write all events so far to a file, whole or not at all.
+
+        Returns:
+            How many.
+
+        Raises:
+            BenchmarkError: The file exists or cannot be written.
+        """
+        if path.exists():
+            raise BenchmarkError(f"{path} exists; choose another file")
+        write_bytes(path, b"".join(self._lines))
+        return len(self._lines)
+
 
 WAIT_S: Final = 0.1
 """How long a frame is waited for before one looks again whether something was typed."""
@@ -80,10 +143,10 @@ class Conversation:
     def __init__(
         self,
         model: StreamingModel,
-        watching: Watching,
-        lines: Lines,
+        watching: Playback,
+        lines: ChatLines,
         screen: Screen,
-        log: EventLog,
+        log: ConversationLog,
         settings: TalkSettings | None = None,
         stop: threading.Event | None = None,
     ) -> None:
@@ -130,7 +193,7 @@ class Conversation:
                 self._handle_lines(until_s)
             if self._doing == PAUSED and self._lines.closed:
                 # Nobody is left to let it go on.
-                self._handle(Line("", "play"))
+                self._handle(ChatLine("", "play"))
             if frame is None:
                 if self._watching.ended:
                     return
@@ -186,7 +249,7 @@ class Conversation:
                 # Whoever is paused looks at one line after another; the video stands.
                 until_s = self._now_s()
 
-    def _handle(self, line: Line, until_s: float | None = None) -> None:
+    def _handle(self, line: ChatLine, until_s: float | None = None) -> None:
         # The frame that is on the screen is seen after it, and the log goes on in the order of time.
         now_s = self._now_s() if until_s is None else max(self._last_s, min(self._now_s(), until_s))
         at_s = max(self._last_s, line.at_s) if line.at_s is not None else now_s
@@ -217,7 +280,7 @@ class Conversation:
             case "pause" | "play":
                 self._screen.note(f"The video is {self._doing}.")
             case "memory":
-                kept = told_bytes(self._stream.memory_bytes)
+                kept = format_bytes(self._stream.memory_bytes)
                 self._screen.note(f"{self._name} keeps {kept} of {self._frames:,} frames and of what was said.")
             case "save":
                 try:
@@ -280,6 +343,6 @@ class Conversation:
         self._screen.status(Status(at_s, self._frames, self._watching.dropped, self._stream.memory_bytes, self._doing))
 
 
-def told_bytes(count: int) -> str:
+def format_bytes(count: int) -> str:
     """A size for people, as `3.2 MB`."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

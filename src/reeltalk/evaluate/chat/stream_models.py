@@ -1,0 +1,352 @@
+"""Models as models that follow a stream: any chat model, a class of the user's own, and those that do so themselves.
+
+A chat model, and a class that answers single questions, keep nothing: they are shown the frames and the conversation
+again with each question.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import ModelError, SettingError
+from reeltalk.evaluate.models import ModelConfig, create_model
+from reeltalk.evaluate.playing.chat import strip_thoughts
+from reeltalk.evaluate.playing.other_players import PythonPlayer
+from reeltalk.evaluate.playing.play import HistoryTurn, Player, ShownFrame, TurnInput
+from reeltalk.evaluate.playing.script import Step
+from reeltalk.evaluate.proactive.watchers import streaming_model
+from reeltalk.extension import loaded_class
+from reeltalk.inference.stream import Spoken, StreamingModel
+from reeltalk.llm import Budget, ReplyStore
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.schema.dialogue import Turn
+from reeltalk.video.encode import jpeg
+
+MOST_FRAMES: Final = 64
+MOST_TURNS: Final = 64
+SAY_NOW: Final = "Say now, in one short sentence, what there is to say about what you were told to look out for."
+
+
+@dataclass(frozen=True)
+class _Turn:
+    frames: tuple[bytes, ...]
+    """JPEG files that came before it."""
+    text: str
+    answer: str
+
+
+class ChatModel:
+    """Follows streams with a model that keeps nothing: each question goes with the conversation and its frames.
+
+    Every conversation begins as the one before did, so that a server that keeps prefixes reads each frame once. Where
+    there are more frames than `most_frames`, the older half goes at once, and the beginning stays the same for as long
+    as possible after that.
+
+    Args:
+        model: Who answers; its messages hold JPEG files.
+        prompt: The system message; none where it is empty.
+        most_frames: Frames that a conversation holds at most.
+
+    Raises:
+        SettingError: `most_frames` is below 2.
+    """
+
+    def __init__(self, model: AsyncModel, prompt: str = "", *, most_frames: int = MOST_FRAMES) -> None:
+        if most_frames < 2:
+            raise SettingError(f"a memory of {most_frames} frames is too small; keep 2 or more")
+        self._model, self._prompt, self._most_frames = model, prompt, most_frames
+        self._loop: asyncio.Runner | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self._model.name
+
+    def stream(self) -> "ChatStream":
+        """A new conversation about a video that begins now."""
+        return ChatStream(self, self._model.sees_images, self._most_frames)
+
+    def answer(self, conversation: Sequence[Message]) -> Spoken:
+        """What the model says next.
+
+        Args:
+            conversation: What was said so far, without the system message; it ends with a question.
+
+        Raises:
+            ModelError: There is no reply to be had, or it holds no answer.
+        """
+        system = [Message("system", self._prompt)] if self._prompt else []
+        # One loop for all questions: connections belong to the loop that opened them.
+        self._loop = self._loop or asyncio.Runner()
+        reply = self._loop.run(self._model.ask([*system, *conversation]))
+        text = strip_thoughts(reply.text)
+        if not text:
+            raise ModelError(f"{self.name} thought aloud and gave no answer; allow a longer reply")
+        return Spoken(
+            text=text,
+            prompt_tokens=reply.prompt_tokens or 0,
+            completion_tokens=reply.completion_tokens or 0,
+            took_s=reply.took_s or 0.0,
+            first_token_s=reply.first_token_s,
+            cut_off=reply.cut_off,
+        )
+
+    def close(self) -> None:
+        """Close connections. To be called where the questions were asked."""
+        if self._loop is None:
+            return
+        api = getattr(getattr(self._model, "model", None), "api", None)
+        # Whoever leaves while an answer is written cannot wait for its connection.
+        with contextlib.suppress(RuntimeError), contextlib.closing(self._loop):
+            if api is not None:
+                self._loop.run(api.aclose())
+        self._loop = None
+
+
+class ChatStream:
+    """One conversation. Made by `ChatModel.stream`."""
+
+    def __init__(self, model: ChatModel, sees_images: bool, most_frames: int) -> None:
+        self._model, self._sees_images, self._most_frames = model, sees_images, most_frames
+        self._turns: list[_Turn] = []
+        self._waiting: list[bytes] = []
+        self._instructions: list[str] = []
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the frames and of what was said."""
+        said = sum(len(turn.text) + len(turn.answer) for turn in self._turns)
+        return said + sum(map(len, self._waiting)) + sum(len(frame) for turn in self._turns for frame in turn.frames)
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        """Keep the next frame; the model sees it with the next question. It cannot tell when it is ready: None."""
+        if not self._sees_images:
+            return None
+        self._waiting.append(jpeg(rgb))
+        if len(self._waiting) + sum(len(turn.frames) for turn in self._turns) > self._most_frames:
+            self._forget_frames()
+        return None
+
+    def ask(self, question: str) -> Spoken:
+        """Ask with all that is kept.
+
+        Raises:
+            ModelError: There is no answer to be had; the conversation stays as it was.
+        """
+        text = "\n\n".join([*self._instructions, question])
+        said = self._model.answer([*self._conversation(), Message("user", text, tuple(self._waiting))])
+        self._keep(text, said.text)
+        return said
+
+    def instruct(self, instruction: str) -> None:
+        """Say something that goes with the next question."""
+        self._instructions.append(instruction)
+
+    def speak(self) -> Spoken:
+        """Say what there is to say of what it was told to look out for.
+
+        Raises:
+            ModelError: There is no answer to be had.
+        """
+        return self.ask(SAY_NOW)
+
+    def told(self, question: str, answer: str) -> None:
+        """Put a question and an answer into the conversation."""
+        self._keep("\n\n".join([*self._instructions, question]), answer)
+
+    def _conversation(self) -> list[Message]:
+        return [
+            message
+            for turn in self._turns
+            for message in (Message("user", turn.text, turn.frames), Message("assistant", turn.answer))
+        ]
+
+    def _keep(self, text: str, answer: str) -> None:
+        self._turns.append(_Turn(tuple(self._waiting), text, answer))
+        self._waiting, self._instructions = [], []
+        if len(self._turns) > MOST_TURNS:
+            del self._turns[: MOST_TURNS // 2]
+
+    def _forget_frames(self) -> None:
+        kept = self._most_frames // 2
+        self._waiting = self._waiting[-kept:]
+        left = kept - len(self._waiting)
+        for index in reversed(range(len(self._turns))):
+            frames = self._turns[index].frames
+            self._turns[index] = replace(self._turns[index], frames=frames[max(0, len(frames) - left) :])
+            left = max(0, left - len(frames))
+
+
+class PlayerModel:
+    """Follows streams with a player: at each question it gets the frames that are kept, and what was said.
+
+    Args:
+        player: Who answers.
+        most_frames: Frames that are kept at most: the newest.
+    """
+
+    def __init__(self, player: Player, *, most_frames: int = MOST_FRAMES) -> None:
+        self.player, self.most_frames = player, most_frames
+
+    @property
+    def name(self) -> str:
+        """Name of the player."""
+        return self.player.name
+
+    def stream(self) -> "PlayerStream":
+        """A new conversation about a video that begins now."""
+        return PlayerStream(self.player, self.most_frames)
+
+
+class PlayerStream:
+    """One conversation. Made by `PlayerModel.stream`; serves as `Pictures` to its player."""
+
+    def __init__(self, player: Player, most_frames: int) -> None:
+        self._player, self._most_frames = player, most_frames
+        self._frames: dict[bytes, tuple[ShownFrame, bytes]] = {}
+        self._history: list[HistoryTurn] = []
+        self._instructions: list[str] = []
+        self._now_s = 0.0
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the frames and of what was said."""
+        said = sum(len(past.question) + len(past.answer) for past in self._history)
+        return said + sum(len(picture) for _, picture in self._frames.values())
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        """Keep the next frame. A player cannot tell when it is ready: None."""
+        self._now_s = pts_s
+        if self._player.sees_frames:
+            frame = ShownFrame(pts_s, f"{pts_s:.6f}".encode())
+            self._frames[frame.reference] = (frame, jpeg(rgb))
+            while len(self._frames) > self._most_frames:
+                del self._frames[next(iter(self._frames))]
+        return None
+
+    def ask(self, question: str) -> Spoken:
+        """Ask with all that is kept.
+
+        Raises:
+            ModelError: The player has no answer.
+        """
+        began_s = time.monotonic()
+        text = "\n\n".join([*self._instructions, question])
+        said = asyncio.run(self._player.answer(self._seen(text), self))
+        if said.text is None:
+            raise ModelError(f"{self._player.name} has no answer: {said.reason or 'it gave no reason'}")
+        self.told(question, said.text)
+        took_s = said.took_s if said.took_s is not None else time.monotonic() - began_s
+        return Spoken(said.text, said.prompt_tokens or 0, said.completion_tokens or 0, took_s, said.first_token_s)
+
+    def instruct(self, instruction: str) -> None:
+        """Say something that goes with the next question."""
+        self._instructions.append(instruction)
+
+    def speak(self) -> Spoken:
+        """Say what there is to say of what it was told to look out for.
+
+        Raises:
+            ModelError: The player has no answer.
+        """
+        return self.ask(SAY_NOW)
+
+    def told(self, question: str, answer: str) -> None:
+        """Put a question and an answer into the conversation."""
+        self._history.append(HistoryTurn("\n\n".join([*self._instructions, question]), answer))
+        self._instructions = []
+        if len(self._history) > MOST_TURNS:
+            del self._history[: MOST_TURNS // 2]
+
+    async def jpeg(self, reference: bytes) -> bytes:
+        """The JPEG file of a frame that is kept.
+
+        Raises:
+            ValueError: No such frame is kept.
+        """
+        if reference not in self._frames:
+            raise ValueError(f"no frame {reference!r} is kept")
+        return self._frames[reference][1]
+
+    def _seen(self, question: str) -> TurnInput:
+        turn = Turn(question=question, asked_at_s=self._now_s)
+        return TurnInput(
+            question=question,
+            history=tuple(self._history),
+            frames=tuple(frame for frame, _ in self._frames.values()),
+            new_frames=(),
+            options=None,
+            subtitles=(),
+            step=Step("dialogue", "chat", len(self._history), turn, self._now_s),
+            video_id="chat",
+        )
+
+
+@contextlib.contextmanager
+def create_stream_model(
+    spec: str,
+    asking: ModelConfig,
+    *,
+    budget: Budget | None = None,
+    replies: Path | None = None,
+    prompt: str = "",
+    memory_frames: int | None = None,
+) -> Iterator[StreamingModel]:
+    """A model by its name, as one that follows streams.
+
+    Args:
+        spec: `mini`, `mini:FOLDER`, `transformers:FOLDER`, `python:MODULE:CLASS`, `inspect:PROVIDER/MODEL`, or the
+            name of a model at the endpoint's address.
+        asking: How a language model is asked.
+        budget: Limits on asking.
+        replies: Keeps replies of a language model; nowhere by default.
+        prompt: What a language model is told first.
+        memory_frames: Frames that are kept at most; as the model has it by default.
+
+    Raises:
+        MissingExtraError: What is needed to run it is not installed.
+        InputError: A checkpoint cannot be loaded.
+        ModelError: It cannot be opened.
+        SettingError: There is none of the name, or it cannot keep so many frames.
+    """
+    kind, colon, name = spec.partition(":")
+    if memory_frames is not None and memory_frames < 2:
+        raise SettingError(f"--memory-frames {memory_frames}: keep 2 or more")
+    if kind == "mini":
+        from reeltalk.evaluate.models import bounded_memory, create_mini
+
+        yield create_mini(spec, policy=bounded_memory(memory_frames), max_words=asking.endpoint.max_tokens)
+    elif kind == "transformers" and colon:
+        from reeltalk.inference.streaming_model import StreamingVideoModel
+
+        yield StreamingVideoModel(
+            Path(name), max_new_tokens=asking.endpoint.max_tokens, memory_frames=memory_frames, system=prompt
+        )
+    elif kind == "python" and colon:
+        yield _of_python(name, memory_frames or MOST_FRAMES)
+    else:
+        with contextlib.ExitStack() as stack:
+            if replies is None:
+                replies = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "replies.sqlite"
+            store = stack.enter_context(ReplyStore(replies))
+            model = ChatModel(
+                create_model(spec, asking, store, budget), prompt, most_frames=memory_frames or MOST_FRAMES
+            )
+            stack.callback(model.close)
+            yield model
+
+
+def _of_python(name: str, most_frames: int) -> StreamingModel:
+    """A class of the user's own: one that has `stream` follows streams itself, any other is a player."""
+    found = loaded_class(name)
+    if not callable(getattr(found, "stream", None)):
+        return PlayerModel(PythonPlayer(name), most_frames=most_frames)
+    return streaming_model(f"python:{name}")

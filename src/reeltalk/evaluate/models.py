@@ -1,0 +1,447 @@
+"""From names on the command line to models that answer and judges.
+
+`create_player` gives who answers in a run, `create_model` a language model, `create_judges` the judging protocols.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from reeltalk.errors import SettingError
+from reeltalk.evaluate.playing.chat import ChatPlayer, answer_prompt
+from reeltalk.evaluate.playing.other_players import CachedPlayer
+from reeltalk.evaluate.playing.play import Player
+from reeltalk.evaluate.playing.script import Script
+from reeltalk.evaluate.settings import LimitSettings, ModelSettings, RunConfig
+from reeltalk.extension import PREFIX as PREFIX_OF_OWN
+from reeltalk.judge.judge import Judge
+from reeltalk.judge.protocol import OWN, official_sampling, protocols
+from reeltalk.judge.settings import JudgeModelSettings, JudgeSettings
+from reeltalk.llm import Budget, Endpoint, ReplyStore
+from reeltalk.llm.model import INSPECT
+from reeltalk.schema.server_address import check_server
+from reeltalk.schema.settings import settings_of
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+
+if TYPE_CHECKING:
+    from reeltalk.inference.mini import MiniModel
+    from reeltalk.inference.stream_memory import MemoryPolicy
+    from reeltalk.llm.client import Picture
+    from reeltalk.llm.inspect_models import ServedModel
+    from reeltalk.llm.retrying import Breaker
+    from reeltalk.llm.wire import Sender
+
+KINDS: Final = (
+    "baseline:NAME", "oracle", "summary:MODEL", "answers:PATH", "human:PATH", "python:CLASS", "transformers:FOLDER",
+    "mini", "mini:FOLDER",
+)  # fmt: skip
+"""What may stand before or in place of a model's name; all else names a model at an address."""
+
+
+_NOT_AT_AN_ADDRESS: Final = frozenset({"baseline", "answers", "human", "python"})
+
+Memory = Literal["all", "bounded"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """How one language model is asked: its endpoint with the key, and what is known of its server."""
+
+    endpoint: Endpoint
+    api_key: str | None = None
+    key_variable: str | None = None
+    """Environment variable that holds the key, for errors."""
+    option: str = "--base-url"
+    """Option that gives the address, for errors."""
+    preflight: bool = False
+    """Try the server before the first request."""
+    shows_frames: bool = True
+    """Whether pictures will be sent to a model that takes them."""
+    wants_schema: bool = False
+    """Whether a JSON schema will be asked for."""
+    tell: Callable[[str], object] | None = None
+    """Receives a sentence about what the server does not take."""
+    connections: int = 20
+    """Requests at a time."""
+    stream: bool = False
+    """Let replies come in pieces, so that the time to the first token is known."""
+    batch: bool = False
+    """Use a provider's batch API, where inspect_ai offers it."""
+    sees_images: bool = True
+    memory: Memory = "all"
+    """What a model that follows streams keeps of them."""
+    model_args: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def for_answers(
+        cls,
+        asking: ModelSettings,
+        limits: LimitSettings,
+        *,
+        shows_frames: bool = True,
+        tell: Callable[[str], object] | None = None,
+    ) -> Self:
+        """How the model that answers is asked.
+
+        Args:
+            asking: Address, key and sampling.
+            limits: Requests at a time, waits and retries.
+            shows_frames: Whether pictures will be sent to a model that takes them.
+            tell: Receives a sentence about what the server does not take.
+
+        Raises:
+            SettingError: The settings cannot be used together.
+        """
+        endpoint = settings_of(
+            Endpoint,
+            model="model",
+            base_url=asking.base_url,
+            temperature=asking.temperature,
+            reasoning_effort=asking.reasoning_effort,
+            max_tokens=asking.max_reply_tokens,
+            image_tokens=asking.image_tokens,
+            price_in=asking.price_in,
+            price_out=asking.price_out,
+            **_waits(limits),
+        )
+        return cls(
+            endpoint,
+            api_key=os.environ.get(asking.api_key_env),
+            key_variable=asking.api_key_env,
+            preflight=limits.preflight,
+            shows_frames=shows_frames,
+            tell=tell,
+            connections=limits.connections,
+            stream=asking.first_token,
+            batch=asking.batch,
+            sees_images=asking.sees == "images",
+            memory=asking.memory,
+        )
+
+    @classmethod
+    def for_judging(
+        cls,
+        judge_model: JudgeModelSettings,
+        limits: LimitSettings,
+        judges: tuple[Judge, ...],
+        *,
+        published: bool,
+        tell: Callable[[str], object] | None = None,
+    ) -> Self:
+        """How the model that judges is asked.
+
+        Args:
+            judge_model: Address, key and longest reply.
+            limits: Requests at a time, waits and retries.
+            judges: The protocols that it judges by.
+            published: Ask it as the official scripts do.
+            tell: Receives a sentence about what the server does not take.
+
+        Raises:
+            SettingError: The settings cannot be used together.
+        """
+        endpoint = settings_of(
+            Endpoint,
+            model="judge",
+            base_url=judge_model.judge_base_url,
+            max_tokens=judge_model.judge_max_reply_tokens,
+            price_in=judge_model.judge_price_in,
+            price_out=judge_model.judge_price_out,
+            **_waits(limits),
+        )
+        if published:
+            official = official_sampling(judges)
+            sent = {"sends": official.sends, "seed": official.seed, "keeps_space": True}
+            endpoint = endpoint.model_copy(update=sent)
+        return cls(
+            endpoint,
+            api_key=os.environ.get(judge_model.judge_api_key_env),
+            key_variable=judge_model.judge_api_key_env,
+            option="--judge-base-url",
+            preflight=limits.preflight,
+            wants_schema=not published,
+            tell=tell,
+            connections=limits.connections,
+            sees_images=False,
+        )
+
+
+def _waits(limits: LimitSettings) -> dict[str, Any]:
+    return limits.model_dump(include={"timeout_s", "max_retries", "give_up_after_s", "backoff_s"})
+
+
+def check_player(spec: str, asking: ModelSettings, *, kept: bool = False) -> None:
+    """Refuse a model that answers at no address, before anything is read.
+
+    Args:
+        spec: One of `KINDS`, or the name of a model at an address.
+        asking: Where it is, and where its key is.
+        kept: Whether replies are kept, so that no key may be needed.
+
+    Raises:
+        SettingError: It can be asked nowhere.
+    """
+    kind, colon, name = spec.partition(":")
+    if spec == "oracle" or kind == "mini" or (colon and kind in _NOT_AT_AN_ADDRESS):
+        return
+    model = name if colon and kind == "summary" else spec
+    check_server(model, asking.base_url, None if kept else asking.api_key_env)
+
+
+def create_model(
+    spec: str, asking: ModelConfig, store: ReplyStore, budget: Budget | None, picture: "Picture | None" = None
+) -> "ServedModel":
+    """A language model by its name.
+
+    Args:
+        spec: `inspect:PROVIDER/MODEL`, `transformers:FOLDER`, or the name of a model at the endpoint's address.
+        asking: How it is asked.
+        store: Keeps its replies.
+        budget: Limits.
+        picture: Gives the JPEG files for what messages hold in place of pictures.
+
+    Raises:
+        MissingExtraError: What is needed to ask it is not installed.
+        ModelError: It cannot be opened.
+        OutageError: Its server was tried, and no request can succeed.
+        SettingError: `--batch` is asked of an address, where inspect_ai has no batch API.
+    """
+    from reeltalk.llm.inspect_models import InspectSender, ModelSender, create_served_model
+    from reeltalk.llm.preflight import breaker_with_preflight
+    from reeltalk.llm.wire_sender import WireSender
+
+    endpoint = asking.endpoint.model_copy(update={"model": spec})
+    peak_memory = None
+    sender: Sender
+    breaker: Breaker | None = None
+    connections = asking.connections
+    if spec.startswith(INSPECT):
+        sender = InspectSender(endpoint, batch=asking.batch, kept=store, **asking.model_args)
+    elif spec.startswith("transformers:"):
+        from reeltalk.evaluate.playing.local_models import LocalModel
+        from reeltalk.inference.video_model import LocalVideoModel
+
+        folder = Path(spec.removeprefix("transformers:"))
+        local = LocalModel(LocalVideoModel(folder, max_new_tokens=endpoint.max_tokens))
+        sender, connections, peak_memory = ModelSender(local), 1, local.peak_memory
+        endpoint = endpoint.model_copy(update={"model": local.name})
+    elif asking.batch:
+        raise SettingError("--batch works with inspect:PROVIDER/MODEL only; servers at an address have no batch API")
+    else:
+        sender = WireSender(endpoint, api_key=asking.api_key, stream=asking.stream, kept=store)
+    if asking.preflight and not isinstance(sender, ModelSender):
+        breaker = breaker_with_preflight(
+            endpoint,
+            kept=store,
+            tell=asking.tell,
+            api_key=asking.api_key,
+            key_variable=asking.key_variable,
+            images=asking.sees_images and asking.shows_frames,
+            schema=asking.wants_schema,
+            budget=budget,
+            option=asking.option,
+            model_args=asking.model_args,
+        )
+    model = create_served_model(
+        endpoint,
+        sender,
+        store,
+        connections=connections,
+        budget=budget,
+        picture=picture,
+        sees_images=asking.sees_images,
+        breaker=breaker,
+    )
+    model.peak_memory = peak_memory
+    return model
+
+
+@dataclass(frozen=True)
+class CreatedPlayer:
+    """Who answers in a run, and what a run notes about it."""
+
+    player: Player
+    source: tuple[str, str]
+    """Where its answers are from, and a hash of that."""
+    logged: Any = None
+    """inspect_ai's own Model, where it has one."""
+    model: "ServedModel | None" = None
+    knows: Callable[[Script], object] | None = None
+    """Graphs or a summary of a script that the model reads. A part of signatures."""
+
+
+def create_player(
+    config: RunConfig,
+    benchmark: Benchmark,
+    content: Content,
+    *,
+    store: ReplyStore,
+    budget: Budget | None,
+    picture: "Picture | None",
+    answers: tuple[Content, str] | None = None,
+    train: Benchmark | None = None,
+    tell: Callable[[str], object] | None = None,
+) -> CreatedPlayer:
+    """Create who answers in a run, by the name in `config.model`.
+
+    Args:
+        config: Settings of the run.
+        benchmark: The benchmark that is played.
+        content: Its rows.
+        store: Keeps replies.
+        budget: Limits of all requests together.
+        picture: Gives the JPEG file for each reference to a frame in a message.
+        answers: Contents of `answers:PATH` or `human:PATH`, and their hash.
+        train: A benchmark that baselines learn from; the played one by default.
+        tell: Receives a sentence about what the model's server does not take.
+
+    Raises:
+        SettingError: There is no model of the name, or its settings cannot be used together.
+        ModelError: It cannot be opened.
+        OutageError: Its server was tried, and no request can succeed.
+        InputError: Its files are missing, broken or do not fit each other.
+        MissingExtraError: What is needed to run it is not installed.
+        BenchmarkError: It needs what the benchmark does not hold.
+    """
+    spec, play = config.model, config.play
+    kind, colon, name = spec.partition(":")
+    asking = ModelConfig.for_answers(
+        config.asking,
+        config.limits,
+        shows_frames=play.frames.policy != "none" and play.control != "none",
+        tell=tell,
+    )
+    if kind == "baseline" and colon:
+        from reeltalk.evaluate.playing.baseline_players import create_baseline
+
+        known = content if train is None else train.content()
+        return CreatedPlayer(create_baseline(name, train or benchmark, known, workers=config.workers), (spec, ""))
+    if spec == "oracle":
+        from reeltalk.evaluate.playing.oracle import OraclePlayer
+
+        oracle = OraclePlayer.of(benchmark)
+        return CreatedPlayer(oracle, (spec, ""), knows=oracle.knows)
+    if kind == "python" and colon:
+        from reeltalk.evaluate.playing.other_players import PythonPlayer
+
+        return CreatedPlayer(CachedPlayer(PythonPlayer(name), store), (spec, ""))
+    if kind in ("answers", "human") and colon:
+        from reeltalk.evaluate.playing.other_players import AnswersPlayer
+
+        assert answers is not None
+        found, sha256 = answers
+        # Tables tell people from models by the source.
+        source_name = spec if kind == "human" else name
+        return CreatedPlayer(AnswersPlayer.of(found, source=name, sha256=sha256), (source_name, sha256))
+    if kind == "mini":
+        return CreatedPlayer(CachedPlayer(_mini_player(spec, asking), store), (spec, ""))
+    if kind == "summary" and colon:
+        from reeltalk.evaluate.playing.chat import SummaryPlayer
+
+        model = create_model(name, asking, store, budget)
+        summaries = {str(video.id): video.summaries for video in content.videos}
+
+        def summary_of(video: str) -> str | None:
+            return pick_summary(summaries.get(video, {}))
+
+        return CreatedPlayer(
+            SummaryPlayer(model, summary_of, style=play.answer_style),
+            (spec, ""),
+            model.model,
+            model,
+            knows=lambda script: summary_of(script.video_id),
+        )
+    model = create_model(spec, asking, store, budget, picture)
+    return CreatedPlayer(
+        ChatPlayer(model, answer_prompt(play.prompt, play.answer_style)), (spec, ""), model.model, model
+    )
+
+
+def _mini_player(spec: str, asking: ModelConfig) -> Player:
+    """reeltalk-mini, of a folder or the one that comes with reeltalk."""
+    from reeltalk.evaluate.playing.local_models import StreamPlayer
+
+    policy = bounded_memory(None) if asking.memory == "bounded" else None
+    model = create_mini(spec, policy=policy, max_words=asking.endpoint.max_tokens)
+    kept = policy.signature if policy else "all"
+    return StreamPlayer(model, memory=kept, sees_frames=asking.sees_images, tells_options=False)
+
+
+def pick_summary(summaries: Mapping[str, str]) -> str | None:
+    """The summary that a model reads: the one written by a template where there is one, since it leaves nothing out."""
+    return summaries.get("template") or next(iter(summaries.values()), None)
+
+
+def create_judges(settings: JudgeSettings) -> tuple[Judge, ...]:
+    """Judging protocols by name, in the order given.
+
+    Args:
+        settings: Which, and how.
+
+    Raises:
+        SettingError: There is none of the name, or it cannot judge this.
+        InputError: A prompt of the user's cannot stand in the place of ours.
+    """
+    judges = tuple(_judge(name, settings) for name in dict.fromkeys(settings.protocols))
+    if settings.published:
+        official_sampling(judges)
+        for judge in judges:
+            _ = judge.signature  # a prompt of which there is no text is missed before anything is asked
+    return judges
+
+
+def _judge(name: str, settings: JudgeSettings) -> Judge:
+    if name.startswith(PREFIX_OF_OWN):
+        from reeltalk.judge.own import own_judge
+
+        return own_judge(name.removeprefix(PREFIX_OF_OWN), tuple(protocols()))
+    if name not in protocols():
+        raise SettingError(f"no judging protocol '{name}'; known are {', '.join(protocols())}, {OWN}")
+    return protocols()[name].create(settings)
+
+
+MOST_MINI_FRAMES: Final = 20_000
+"""Room for all of them is set aside at once: about 300 MB."""
+
+
+def create_mini(spec: str = "mini", *, policy: "MemoryPolicy | None", max_words: int | None = None) -> "MiniModel":
+    """The model.
+
+    Args:
+        spec: `mini` for the weights that come with reeltalk, or `mini:FOLDER`.
+        policy: What is kept of a stream; everything where there is none.
+        max_words: Longest answer, in words and pieces of words; never longer than it was made for.
+
+    Raises:
+        InputError: The folder holds no such model.
+        SettingError: No folder is named.
+    """
+    from reeltalk.inference.mini import LONGEST_ANSWER, MiniModel
+
+    _, colon, name = spec.partition(":")
+    if colon and not name:
+        raise SettingError(f"{spec!r} names no folder; give mini:FOLDER, or mini for what comes with reeltalk")
+    longest = min(max_words or LONGEST_ANSWER, LONGEST_ANSWER)
+    return MiniModel(Path(name) if name else None, policy=policy, longest_answer=longest)
+
+
+def bounded_memory(memory_frames: int | None) -> "MemoryPolicy":
+    """A bound on what is kept, so that a camera may run for days.
+
+    Args:
+        memory_frames: Frames at most: half as they are, half merged from older ones; the model's own bound by default.
+
+    Raises:
+        SettingError: It cannot keep so many.
+    """
+    from reeltalk.inference.stream_memory import MemoryPolicy
+
+    if memory_frames is None:
+        return MemoryPolicy()
+    if memory_frames > MOST_MINI_FRAMES:
+        raise SettingError(f"reeltalk-mini keeps at most {MOST_MINI_FRAMES:,} frames, not {memory_frames:,}")
+    kept = memory_frames // 2
+    return MemoryPolicy(recent_frames=kept, merged_frames=memory_frames - kept)

@@ -1,0 +1,472 @@
+"""Models that follow a stream and may speak unasked, by name.
+
+These are a streaming model that speaks from a threshold on, any chat model that is polled at each frame, a class of the
+user's own, and two baselines that do not look. StreamingBench polls with the output that it expects in the question, so
+that a model need only read it off. Here the poll holds the instruction, as the task gave it, and nothing else.
+"""
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reeltalk.errors import ModelError, ReeltalkError, SettingError
+from reeltalk.evaluate.playing.chat import strip_thoughts
+from reeltalk.evaluate.settings import ProactiveSettings
+from reeltalk.inference.stream import Spoken, Stream, StreamingModel
+from reeltalk.llm.model import AsyncModel, Message
+from reeltalk.llm.prompts import Prompt
+from reeltalk.metrics.agree import polarity
+from reeltalk.schema.intervals import no_later
+from reeltalk.video.encode import pixels_of
+
+Signature = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """A frame that is on the screen now."""
+
+    at_s: float
+    """Its presentation time in seconds."""
+    reference: bytes
+    """By which the frame server gives the picture again."""
+    jpeg: bytes
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What came of a frame."""
+
+    readiness: float | None
+    """From 0 to 1; None where it is not told."""
+    text: str | None
+    """What is said now; None is silence."""
+    took_s: float
+    """Seconds for the frame."""
+    speaking_s: float = 0.0
+    """Seconds for the reply."""
+
+
+class WatchedStream(Protocol):
+    """One stream that is followed."""
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """What is kept of the stream; None where it is not known."""
+        ...
+
+    async def instruct(self, instruction: str) -> None:
+        """Be told what to look out for."""
+        ...
+
+    async def see(self, glimpse: Glimpse) -> Observed:
+        """Take in the next frame, and speak or not.
+
+        Raises:
+            ModelError: The model gave nothing.
+            BudgetError: A limit would be passed.
+        """
+        ...
+
+
+class Watcher(Protocol):
+    """Follows streams."""
+
+    @property
+    def name(self) -> str:
+        """How it stands in a table."""
+        ...
+
+    @property
+    def signature(self) -> Signature:
+        """What of it can move what it says."""
+        ...
+
+    def begin(self) -> WatchedStream:
+        """Follow a stream that begins now."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections; nothing is followed any more."""
+        ...
+
+
+class StreamWatcher:
+    """A streaming model that speaks once its readiness reaches a threshold, and is then silent for a while.
+
+    Args:
+        model: Tells how ready it is, and what there is to say.
+        threshold: From this readiness on it speaks, 0 to 1.
+        refractory_s: Seconds of silence after each reply.
+    """
+
+    def __init__(self, model: StreamingModel, *, threshold: float, refractory_s: float) -> None:
+        self._model, self._threshold, self._refractory_s = model, threshold, refractory_s
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self._model.name
+
+    @property
+    def signature(self) -> Signature:
+        """Threshold and silence after a reply."""
+        return (("threshold", f"{self._threshold:g}"), ("refractory", f"{self._refractory_s:g}"))
+
+    def begin(self) -> WatchedStream:
+        """As `Watcher.begin`."""
+        return _StreamWatching(self._model.stream(), self._threshold, self._refractory_s)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _StreamWatching:
+    def __init__(self, stream: Stream, threshold: float, refractory_s: float) -> None:
+        self._stream, self._threshold, self._refractory_s = stream, threshold, refractory_s
+        self._silent_until_s = 0.0
+
+    @property
+    def memory_bytes(self) -> int | None:
+        return self._stream.memory_bytes
+
+    async def instruct(self, instruction: str) -> None:
+        self._stream.instruct(instruction)
+
+    async def see(self, glimpse: Glimpse) -> Observed:
+        began = time.perf_counter()
+        readiness = self._stream.see(pixels_of(glimpse.jpeg), glimpse.at_s)
+        took_s = time.perf_counter() - began
+        if readiness is None:
+            raise ModelError("the model was not trained to tell when to speak; poll it, as '--model poll:NAME' does")
+        # Silence does not decay: a model that stays ready speaks again when it may.
+        if readiness < self._threshold or not no_later(self._silent_until_s, glimpse.at_s):
+            return Observed(readiness, None, took_s)
+        said = self._stream.speak()
+        if not said.text.strip():
+            return Observed(readiness, None, took_s, said.took_s)
+        self._silent_until_s = glimpse.at_s + self._refractory_s
+        return Observed(readiness, said.text.strip(), took_s, said.took_s)
+
+
+class Always:
+    """Says what it was told to look out for, every so many seconds, whatever happens: the floor of spam.
+
+    Args:
+        every_s: Seconds from one reply to the next; above 0.
+    """
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+
+    @property
+    def name(self) -> str:
+        """With its seconds, as `always:5`."""
+        return f"always:{self._every_s:g}"
+
+    @property
+    def signature(self) -> Signature:
+        """Nothing beside the name."""
+        return ()
+
+    def begin(self) -> WatchedStream:
+        """As `Watcher.begin`."""
+        return _Repeating(self._every_s)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Never:
+    """Says nothing: the floor of silence."""
+
+    name = "never"
+
+    @property
+    def signature(self) -> Signature:
+        """Nothing beside the name."""
+        return ()
+
+    def begin(self) -> WatchedStream:
+        """As `Watcher.begin`."""
+        return _Repeating(None)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Repeating:
+    memory_bytes: int | None = None
+
+    def __init__(self, every_s: float | None) -> None:
+        self._every_s = every_s
+        self._instruction, self._next_s = "", every_s or 0.0
+
+    async def instruct(self, instruction: str) -> None:
+        self._instruction = instruction
+
+    async def see(self, glimpse: Glimpse) -> Observed:
+        if self._every_s is None or not no_later(self._next_s, glimpse.at_s) or not self._instruction:
+            return Observed(None, None, 0.0)
+        while no_later(self._next_s, glimpse.at_s):
+            self._next_s += self._every_s
+        return Observed(None, self._instruction, 0.0)
+
+
+PROMPTS: Final = Path(__file__).parent / "prompts"
+FRAMES: Final = 8
+"""So many of the latest frames are shown; a chat model reads all of them again at each poll."""
+SAID: Final = 3
+"""So many of its latest replies a model is reminded of."""
+
+
+class PollWatcher:
+    """Polls a chat model at each frame.
+
+    Args:
+        model: Who is asked; its messages hold references of frames in place of pictures.
+        frames: How many of the latest frames it is shown.
+        close: Closes the model's connections.
+    """
+
+    def __init__(
+        self, model: AsyncModel, *, frames: int = FRAMES, close: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._model, self._frames, self._close = model, frames, close
+        self._prompts = tuple(Prompt.load(PROMPTS / f"{name}.md") for name in ("poll", "poll-time", "poll-words"))
+
+    @property
+    def name(self) -> str:
+        """`poll:` and the model's."""
+        return f"poll:{self._model.name}"
+
+    @property
+    def signature(self) -> Signature:
+        """Prompt, frames and sampling."""
+        sampling = ",".join(f"{key}={value}" for key, value in sorted(self._model.sampling.items()))
+        prompts = "+".join(prompt.signature for prompt in self._prompts)
+        return (("prompt", prompts), ("shown", str(self._frames)), ("sampling", sampling or "none"))
+
+    def begin(self) -> WatchedStream:
+        """As `Watcher.begin`."""
+        return _Polling(self._model, self._prompts, self._frames)
+
+    async def close(self) -> None:
+        """As `Watcher.close`."""
+        if self._close is not None:
+            await self._close()
+
+
+class _Polling:
+    memory_bytes: int | None = None
+
+    def __init__(self, model: AsyncModel, prompts: tuple[Prompt, ...], frames: int) -> None:
+        self._model = model
+        self._system, self._time, self._words = prompts
+        self._shown: deque[bytes] = deque(maxlen=frames)
+        self._instruction = ""
+        self._said: list[tuple[float, str]] = []
+
+    async def instruct(self, instruction: str) -> None:
+        self._instruction = instruction
+
+    async def see(self, glimpse: Glimpse) -> Observed:
+        self._shown.append(glimpse.reference)
+        if not self._instruction:
+            return Observed(None, None, 0.0)
+        question = self._question(glimpse.at_s)
+        pictures = tuple(self._shown) if self._model.sees_images else ()
+        asked = [Message("system", self._system.text), Message("user", question, pictures)]
+        poll = await self._model.ask(asked)
+        took_s = poll.took_s or 0.0
+        if polarity(strip_thoughts(poll.text)) != "yes":
+            return Observed(None, None, took_s)
+        reply = await self._model.ask([*asked, Message("assistant", "Yes."), Message("user", self._words.text)])
+        text = strip_thoughts(reply.text)
+        if not text:
+            raise ModelError("the model said that it is time to speak, and then said nothing")
+        self._said.append((glimpse.at_s, text))
+        return Observed(None, text, took_s, reply.took_s or 0.0)
+
+    def _question(self, at_s: float) -> str:
+        said = "".join(f'{at_s - before_s:.0f} s ago you said: "{text}"\n' for before_s, text in self._said[-SAID:])
+        return said + self._time.fill(instruction=self._instruction)
+
+
+if TYPE_CHECKING:
+    from reeltalk.evaluate.models import ModelConfig
+    from reeltalk.llm import Budget, ReplyStore
+    from reeltalk.llm.client import Picture
+
+KINDS: Final = "mini, mini:FOLDER, python:MODULE:CLASS, poll:MODEL, always:SECONDS, never"
+_METHODS: Final = ("see", "ask", "instruct", "speak", "told")
+
+
+def create_watcher(
+    spec: str,
+    settings: ProactiveSettings,
+    *,
+    asking: "ModelConfig",
+    store: "ReplyStore",
+    budget: "Budget | None",
+    picture: "Picture | None",
+) -> Watcher:
+    """Whoever follows streams, by name.
+
+    Args:
+        spec: One of `KINDS`.
+        settings: When a streaming model speaks.
+        asking: How a chat model is polled.
+        store: Keeps its replies.
+        budget: Limits.
+        picture: Gives the JPEG files for what messages hold in place of pictures.
+
+    Raises:
+        SettingError: There is none of the name.
+        ModelError: It cannot be opened.
+        MissingExtraError: What it needs is not installed.
+    """
+    kind, colon, name = spec.partition(":")
+    if spec == "never":
+        return Never()
+    if kind == "always" and colon:
+        return Always(_seconds(name, spec))
+    if kind == "poll" and name:
+        from reeltalk.evaluate.models import create_model
+
+        model = create_model(name, asking, store, budget, picture)
+        return PollWatcher(model, close=model.model.api.aclose)
+    return StreamWatcher(streaming_model(spec), threshold=settings.threshold, refractory_s=settings.refractory_s)
+
+
+def check_rule(watcher: Watcher, *, told: bool, tuned_for: str | None) -> None:
+    """Refuse a rule of when to speak for whoever has none, and one that was picked for another model.
+
+    Args:
+        watcher: Who follows.
+        told: A threshold or a refractory time was given.
+        tuned_for: The model that they were picked for; None where they were not picked.
+
+    Raises:
+        SettingError: The rule does not apply.
+    """
+    if not isinstance(watcher, StreamWatcher):
+        if told or tuned_for is not None:
+            raise SettingError(
+                f"{watcher.name} does not tell how ready it is; leave --threshold, --refractory and --tuned out"
+            )
+    elif tuned_for not in (None, watcher.name):
+        raise SettingError(
+            f"the threshold was picked for {tuned_for}, and this is {watcher.name}; tune for it, or give --threshold"
+        )
+
+
+def streaming_model(spec: str) -> StreamingModel:
+    """A model that follows streams, by name: `mini`, `mini:FOLDER` or `python:MODULE:CLASS`.
+
+    Raises:
+        InputError: The folder holds no such model.
+        SettingError: There is none of the name, or the class has no such methods.
+    """
+    kind, colon, name = spec.partition(":")
+    if kind == "mini":
+        from reeltalk.evaluate.models import create_mini
+
+        return create_mini(spec, policy=None)
+    if kind == "python" and colon:
+        from reeltalk.extension import made_of
+
+        made = made_of(name)
+        begin = getattr(made.object, "stream", None)
+        if not callable(begin):
+            raise SettingError(f"{name}: the class has no method stream(); see reeltalk.inference.stream")
+        try:
+            stream = begin()
+        except Exception as error:
+            raise SettingError(f"{name}: stream() fails: {type(error).__name__}: {error}; mend the class") from error
+        missing = [method for method in _METHODS if not callable(getattr(stream, method, None))]
+        if missing:
+            raise SettingError(f"{name}: what stream() gives has no method {missing[0]}; see reeltalk.inference.stream")
+        if not isinstance(getattr(stream, "memory_bytes", None), int):
+            raise SettingError(f"{name}: what stream() gives tells no memory_bytes, a whole number")
+        return _Named(made.object, f"{made.class_name}#{made.sha256}")
+    raise SettingError(f"no model {spec!r} that follows streams; known are {KINDS}")
+
+
+class _Named:
+    """A class of the user's own, named by its file where it has no name itself."""
+
+    def __init__(self, made: StreamingModel, name: str) -> None:
+        self._made = made
+        own = getattr(made, "name", None)
+        self.name = own if isinstance(own, str) and own else name
+
+    def stream(self) -> Stream:
+        """A new conversation."""
+        return _OwnStream(self._made.stream(), self.name)
+
+
+class _OwnStream:
+    """A stream of the user's own: what goes wrong in it is told as an error of the model."""
+
+    def __init__(self, own: Stream, name: str) -> None:
+        self._own, self._name = own, name
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._own.memory_bytes
+
+    def see(self, rgb: NDArray[np.uint8], pts_s: float) -> float | None:
+        readiness = self._called("see", rgb, pts_s)
+        if readiness is None:
+            return None
+        try:
+            number = float(readiness)
+        except (TypeError, ValueError):
+            number = -1.0
+        if not 0 <= number <= 1:
+            raise ModelError(f"{self._name}: see() gave {readiness!r}, not a readiness from 0 to 1, or None")
+        return number
+
+    def ask(self, question: str) -> Spoken:
+        return self._spoken("ask", question)
+
+    def instruct(self, instruction: str) -> None:
+        self._called("instruct", instruction)
+
+    def speak(self) -> Spoken:
+        return self._spoken("speak")
+
+    def told(self, question: str, answer: str) -> None:
+        self._called("told", question, answer)
+
+    def _spoken(self, method: str, *arguments: Any) -> Spoken:
+        said = self._called(method, *arguments)
+        if not isinstance(said, Spoken):
+            raise ModelError(f"{self._name}: {method}() gave {type(said).__name__}, not Spoken")
+        return said
+
+    def _called(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._own, method)(*arguments)
+        except ReeltalkError:
+            raise
+        except Exception as error:
+            # Code of the user's own raises whatever it likes.
+            raise ModelError(f"{self._name}: {method}() fails: {type(error).__name__}: {error}") from error
+
+
+def _seconds(text: str, spec: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise SettingError(f"{spec!r}: give the seconds from one reply to the next, as always:5")
+    return seconds

@@ -1,0 +1,684 @@
+"""Whom the stages ask and within what: a model that answers, a model that judges, kept replies, a budget."""
+
+import contextlib
+import dataclasses
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from reeltalk.errors import BenchmarkError, MissingExtraError, MissingToolError, ModelError, ReeltalkError, SettingError
+from reeltalk.evaluate.models import ModelConfig, create_judges, create_model
+from reeltalk.evaluate.run_folder import RunFolder
+from reeltalk.evaluate.settings import LimitSettings, Preset, RunConfig
+from reeltalk.evaluate.stage import Evaluation, JudgingSetup, state_name
+from reeltalk.evaluate.tables import item_rows, tables_of
+from reeltalk.formats.svbench_layout import join_inputs
+from reeltalk.inference.embedding import SentenceEmbedder
+from reeltalk.judge import reference_checks
+from reeltalk.judge.judge import Judge, ReadsVideos
+from reeltalk.judge.protocol import find_protocol, measure_caution
+from reeltalk.judge.settings import JUDGED_BY_DEFAULT, NO_JUDGE, JudgeModelSettings, JudgeSettings, resolve_protocols
+from reeltalk.judge.svbench_official import streaming_slots
+from reeltalk.judge.units import Background, JoinedChains
+from reeltalk.llm import Budget, ReplyStore
+from reeltalk.llm.budget import Spent
+from reeltalk.metrics.meteor import MeteorError, MeteorProcess
+from reeltalk.metrics.scoring import ENGLISH_ONLY, metric_names
+from reeltalk.metrics.tokenise import languages_of
+from reeltalk.metrics.uncertainty import few_videos_warning
+from reeltalk.progress import Progress, Tell
+from reeltalk.schema.answers import AnsweredTurn
+from reeltalk.schema.dialogue import Turn
+from reeltalk.schema.media import Video
+from reeltalk.schema.runs import RunInfo, SummaryRow
+from reeltalk.schema.server_address import check_server, without_user
+from reeltalk.store.atomic import write_bytes
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.documents import parse, read_json, write_json
+from reeltalk.store.failures import Failures, asking_helps, failures_in, failures_of
+from reeltalk.store.runs import (
+    COMMAND,
+    CONTROLS_FOLDER,
+    INFO,
+    REQUEST,
+    Run,
+    holds_plays,
+    is_unfinished,
+    told_of_unfinished,
+)
+
+Asked = tuple[str, Turn | AnsweredTurn]
+"""The video that a turn is about, and the turn."""
+
+
+@contextlib.contextmanager
+def open_replies(folder: RunFolder, limits: LimitSettings) -> Iterator[tuple[ReplyStore, Budget]]:
+    """What a run asks within: kept replies, and a budget."""
+    with ReplyStore(limits.replies or folder.replies) as store:
+        yield store, Budget(limits.max_calls, limits.max_tokens, limits.max_cost)
+
+
+@contextlib.contextmanager
+def open_judging(
+    settings: JudgeSettings,
+    options: JudgeModelSettings,
+    limits: LimitSettings,
+    store: ReplyStore,
+    budget: Budget,
+    *,
+    tell: Tell,
+) -> Iterator[JudgingSetup]:
+    """Judges, their model, and what text metrics need.
+
+    Args:
+        settings: By which protocols and metrics.
+        options: The model that judges.
+        limits: How it is asked.
+        store: Keeps replies.
+        budget: What all requests may cost together.
+        tell: Told why a metric cannot be had.
+
+    Raises:
+        SettingError: A protocol or metric is unknown, or one needs a model and none is given.
+        InputError: A prompt of the user's cannot stand in the place of ours.
+    """
+    if settings.metrics:
+        metric_names(settings.metrics)  # an unknown name is refused before any work
+    if settings.prompts is not None:
+        from reeltalk.stages.prompt_folders import check_judge_prompts
+
+        check_judge_prompts(settings)
+    judges = create_judges(settings)
+    needing = needing_model(judges, options, kept=len(store) > 0)
+    model = None
+    if options.judge is not None and needing:
+        asking = ModelConfig.for_judging(options, limits, judges, published=settings.published, tell=tell)
+        model = create_model(options.judge, asking, store, budget)
+    with contextlib.ExitStack() as stack:
+        meteor: MeteorProcess | ReeltalkError | None = None
+        if "meteor" in settings.metrics:
+            try:
+                meteor = stack.enter_context(MeteorProcess(jar=None))
+            except (MissingToolError, MeteorError) as missing:
+                tell(f"meteor is not scored: {missing}")
+                meteor = missing
+        yield JudgingSetup(
+            settings,
+            judges,
+            model,
+            model.model if model is not None else None,
+            meteor,
+            open_embedder(settings.metrics, tell),
+        )
+
+
+def open_embedder(metrics: Sequence[str], tell: Tell) -> SentenceEmbedder | ReeltalkError | None:
+    """What `similarity` needs, or why it cannot be had; None where the metric is not wanted."""
+    if "similarity" not in metrics:
+        return None
+    try:
+        return SentenceEmbedder()
+    except MissingExtraError as missing:
+        tell(f"similarity is not scored: {missing}")
+        return missing
+
+
+def check_judging(
+    settings: JudgeSettings,
+    options: JudgeModelSettings,
+    turns: Sequence[Asked],
+    content: Content | None,
+    *,
+    tell: Tell,
+) -> None:
+    """Refuse what cannot be judged, before a video is decoded or a model asked.
+
+    Args:
+        settings: By which protocols and metrics.
+        options: The model that judges.
+        turns: All that is to be judged, each with its video.
+        content: The benchmark, where it is known.
+        tell: Told which metric does not fit the language.
+
+    Raises:
+        SettingError: A protocol is unknown, lacks a model, or lacks something of the benchmark.
+    """
+    if settings.prompts is not None:
+        from reeltalk.stages.prompt_folders import check_judge_prompts
+
+        check_judge_prompts(settings)
+    judges = create_judges(settings)
+    needing_model(judges, options)
+    _check_needs(judges, turns, content.videos if content is not None else ())
+    languages = languages_of([turn.references for _, turn in turns], settings.language)
+    if "meteor" in settings.metrics and "zh" in languages:
+        tell(f"meteor is not scored: {ENGLISH_ONLY}")
+
+
+def _check_needs(judges: Sequence[Judge], turns: Sequence[Asked], videos: Iterable[Video]) -> None:
+    """Refuse protocols that could score nothing of some turns."""
+    if not turns:
+        return
+    about = {video for video, _ in turns}
+    asked_about = [video for video in videos if video.id in about]
+    for judge in judges:
+        protocol = find_protocol(judge.name)
+        need = None if protocol is None else protocol.needs
+        if need is not None and not any(need.has(turn) for _, turn in turns):
+            raise SettingError(
+                f"{judge.name} needs {need.what}, and none of the {len(turns):,} turns has one; {need.remedy}"
+            )
+        if isinstance(judge, ReadsVideos):
+            judge.check_videos(asked_about)
+
+
+def resolve_judging(
+    settings: JudgeSettings | None, turns: Iterable[Turn | AnsweredTurn], *, tell: Tell
+) -> JudgeSettings:
+    """How turns are judged: by what was given, else by their keys or options, and by text metrics.
+
+    Args:
+        settings: As they were given.
+        turns: What is judged.
+        tell: Told how to name a judge where no rule can judge the turns.
+    """
+    given = settings or JUDGED_BY_DEFAULT
+    found = resolve_protocols(given, turns)
+    if given.protocols and not found.protocols:
+        tell(NO_JUDGE)
+    return found
+
+
+def needing_model(judges: tuple[Judge, ...], options: JudgeModelSettings, *, kept: bool = True) -> list[str]:
+    """Protocols that need a model.
+
+    Args:
+        judges: All protocols.
+        options: The model that judges.
+        kept: Whether replies are kept, so that no key may be needed.
+
+    Raises:
+        SettingError: There are some, and no model is given, or it can be asked nowhere.
+    """
+    needing = [judge.name for judge in judges if judge.needs_model]
+    if needing and options.judge is None:
+        raise SettingError(f"{', '.join(needing)} needs a model that judges; give --judge NAME")
+    if needing and options.judge is not None:
+        key_variable = None if kept else options.judge_api_key_env
+        check_server(options.judge, options.judge_base_url, key_variable, name="--judge", option="--judge-base-url")
+    return needing
+
+
+def background_of(content: Content, judging: JudgeSettings) -> Background:
+    """What a benchmark knows beside the turns, for judges."""
+    if not (judging.compat and "svbench" in judging.protocols and content.chains):
+        return Background.of(content)
+    joined = [
+        JoinedChains(
+            f"{read.video_id}/{read.language}/joined",
+            read.video_id,
+            tuple(read.chain_ids),
+            tuple(map(tuple, streaming_slots(read.chains, read.links))),
+        )
+        for read in join_inputs(content)
+    ]
+    return Background.of(content, joined)
+
+
+def prefix_progress(progress: Progress, name: str) -> Progress:
+    """Progress of a part that is called by a name."""
+    return lambda what, done, total, share: progress(f"{name}, {what}", done, total, share)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Requests, tokens and memory that a run needed."""
+
+    spent: Spent
+    kept: int = 0
+    """Questions answered from replies that were kept."""
+    peak_memory: Mapping[str, int] | None = None
+    """Bytes in use at most, where the model that answers runs here."""
+
+    @classmethod
+    def of(cls, budget: Budget, player: Any, judge: Any) -> "Usage":
+        """The usage of a run's models.
+
+        Args:
+            budget: That all requests counted against.
+            player: `ServedModel` that answered; None where it was none.
+            judge: `ServedModel` that judged; None where there was none.
+        """
+        kept = sum(model.kept for model in (player, judge) if model is not None)
+        peak_memory = player.peak_memory() if player is not None and player.peak_memory is not None else None
+        return cls(budget.spent, kept, peak_memory)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """A run that was written, and what there is to say about it."""
+
+    run: Run
+    complete: bool
+    """Every turn has an answer and a score; the command line exits with 1 where not."""
+    text: tuple[str, ...]
+    """What the command line prints, line by line, but for warnings and the run's place."""
+    warnings: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    """Why turns have no answer or no score, the most frequent reasons first, with their counts."""
+    can_retry: bool = False
+    """What failed may come out otherwise when it is asked again."""
+
+    def value(self, metric: str, model: str | None = None) -> float | None:
+        """A number of the run's summary; None where it could not be scored.
+
+        Args:
+            metric: Name, as `agree`.
+            model: Of this model; the run's first one by default.
+
+        Raises:
+            KeyError: The run has no such number.
+        """
+        wanted = model or self.run.info.models[0].model
+        values = {(row.model, row.metric): row.value for row in self.run.summary}
+        return values[wanted, metric]
+
+    def lines(self) -> Iterable[str]:
+        """What the command line prints, line by line."""
+        yield from self.text
+        yield f"run: {self.run.path / INFO}"
+        yield from self.failures
+        if self.can_retry:
+            yield f"ask again what failed: reeltalk retry {shlex.quote(str(self.run.path))}"
+
+
+def finish(
+    folder: RunFolder,
+    evaluation: Evaluation,
+    judging: JudgingSetup,
+    *,
+    subject: str,
+    signed: Mapping[str, tuple[tuple[str, str], ...]],
+    sources: Mapping[str, tuple[str, str]],
+    content: Content | None,
+    settings: dict[str, Any],
+    kind: str,
+    usage: Usage,
+    tell: Tell,
+) -> RunReport:
+    """Write a run's tables.
+
+    Args:
+        folder: The run while it is made.
+        evaluation: Turns and scores.
+        judging: By what was judged.
+        subject: First word of the signatures.
+        signed: For each model, how its answers came about.
+        sources: For each model, where its answers are from, and a hash of that.
+        content: What was played or judged, where it is known.
+        settings: All settings, for `run.json`.
+        kind: The verb that writes the run.
+        usage: Requests, tokens and memory that the run needed.
+        tell: Told what is being computed.
+
+    Raises:
+        BenchmarkError: The disk is full or cannot be written; replies are kept, and the same call goes on.
+        ModelError: Nothing was answered, or a judge's run has no judgement: there is no run then.
+    """
+    if usage.peak_memory:
+        settings = settings | {"peak_memory_bytes": dict(usage.peak_memory)}
+    # Whatever goes wrong from here on, what was asked for is on the disk.
+    folder.keep(evaluation.turns, evaluation.scores)
+    _check_anything_came(folder.path, failures_of(evaluation.turns, evaluation.scores), kind)
+    info, scored, tables = tables_of(
+        evaluation,
+        judging,
+        subject=subject,
+        signed=signed,
+        sources=sources,
+        background=background_of(content, judging.settings) if content is not None else None,
+        settings=settings | {"signed": {model: [list(part) for part in parts] for model, parts in signed.items()}},
+        kind=kind,
+        progress=tell,
+    )
+    summary, curves = [*tables.summary, *scored.summary], [*tables.curves, *scored.curves]
+    folder.finish(
+        info,
+        answers=evaluation.turns,
+        items=item_rows(evaluation, scored, tables),
+        summary=summary,
+        curves=curves,
+        groups=tables.groups,
+        judged=evaluation.scores,
+    )
+    spent = usage.spent
+    asked = f"asked: {spent}, {usage.kept:,} replies were kept from before"
+    failures = failures_of(evaluation.turns, evaluation.scores, summary)
+    done = _report(Run(folder.path, info, summary, curves), evaluation.counts, failures)
+    return dataclasses.replace(done, text=(*done.text, asked)) if spent.calls or spent.unreached or usage.kept else done
+
+
+def report_of(run: Run) -> RunReport:
+    """What there is to say about a run that was written before.
+
+    Raises:
+        InputError: Its answers are damaged.
+    """
+    counts = Counter(state_name(turn) for turn in run.answers() if turn.model != reference_checks.NULL_MODEL)
+    return _report(run, counts, failures_in(run))
+
+
+def add_controls(done: RunReport) -> RunReport:
+    """A run that was written, and what its controls say of it, where it has some.
+
+    Raises:
+        BenchmarkError: A control's table of scores lacks a row.
+        InputError: A control's files are damaged.
+    """
+    controls = {name: report_of(run) for name, run in done.run.controls().items()}
+    if not controls:
+        return done
+    from reeltalk.pages.looking import looking_lines
+
+    return dataclasses.replace(
+        done,
+        complete=done.complete and all(control.complete for control in controls.values()),
+        text=(*done.text, *looking_lines(done.run)),
+        failures=(
+            *done.failures,
+            *(f"control {name}: {line}" for name, control in controls.items() for line in control.failures),
+        ),
+        can_retry=done.can_retry or any(control.can_retry for control in controls.values()),
+    )
+
+
+def _check_anything_came(path: Path, failures: Failures, kind: str) -> None:
+    """A run in which nothing was answered, or no judgement was given by those who were to judge, is no run."""
+    if kind == "evaluate" and failures.due and not failures.answered:
+        what = "no turn has an answer"
+    elif kind == "judge" and failures.judged_nothing:
+        what = "the judge gave no score"
+    else:
+        return
+    raise ModelError(
+        f"{what}, so {path} is no run: {'; '.join(failures.lines())}. What was answered is kept; mend that, and "
+        "the same command goes on"
+    )
+
+
+def _report(run: Run, counts: Mapping[str, int], failures: Failures) -> RunReport:
+    told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in sorted(counts.items()))
+    complete = not any(row.unscored for row in run.summary) and not counts.get("failed")
+    text = (
+        f"turns: {sum(counts.values()):,} ({told})",
+        *_summary_lines(run.summary),
+        *_reason_lines(run.summary),
+        *missing_metric_lines(run.info),
+    )
+    return RunReport(
+        run,
+        complete,
+        text,
+        failures=tuple(failures.lines()),
+        can_retry=asking_helps(failures, kind=run.info.kind, model=run.info.settings.get("model")),
+    )
+
+
+def _reason_lines(rows: Sequence[SummaryRow]) -> Iterable[str]:
+    """Why items are unscored: a line for each reason, its count, and the numbers that lack them."""
+    told: dict[tuple[str, str, int], list[str]] = {}
+    for row in rows:
+        for reason, count in row.reasons.items():
+            told.setdefault((row.model, reason, count), []).append(row.metric)
+    for (model, reason, count), metrics in told.items():
+        named = ", ".join(metrics[:3]) + (f" and {len(metrics) - 3} more" if len(metrics) > 3 else "")
+        yield f"{model}: {count:,} unscored in {named}: {reason}"
+
+
+def missing_metric_lines(info: RunInfo) -> Iterable[str]:
+    """A line for each reason for which a text metric could not be computed.
+
+    Args:
+        info: Of the run.
+    """
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in info.unscored:
+        reasons.setdefault((row.model, row.reason), []).append(row.metric)
+    for (model, reason), metrics in reasons.items():
+        yield f"{model}: {', '.join(metrics)} not scored: {reason}"
+
+
+def _summary_lines(rows: list[SummaryRow]) -> Iterable[str]:
+    width = max((len(row.metric) for row in rows), default=0)
+    wide = max((len(row.model) for row in rows), default=0)
+    for row in sorted(rows, key=lambda row: bool(measure_caution(row.metric))):
+        value = "not scored" if row.value is None else f"{row.value:.4f}"
+        interval = f"[{row.low:.4f}, {row.high:.4f}]" if row.low is not None and row.high is not None else ""
+        notes = [
+            f"{row.unscored:,} unscored" if row.unscored else "",
+            f"{row.not_applicable:,} not applicable" if row.not_applicable else "",
+            f"withheld, {row.over_scored:.4f} over what was scored" if row.over_scored is not None else "",
+        ]
+        ending = "; ".join(note for note in notes if note)
+        yield f"{row.model:<{wide}}  {row.metric:<{width}} {value:>12} {interval:<20} n={row.n:,} {ending}".rstrip()
+    if warning := few_videos_warning(row.videos for row in rows if row.value is not None):
+        yield warning
+    for caution in dict.fromkeys(filter(None, (measure_caution(row.metric) for row in rows))):
+        yield f"caution: {caution}"
+
+
+M = TypeVar("M", bound=BaseModel)
+ADDRESSES: Final = ("base_url", "judge_base_url")
+
+
+class EvaluationCommand(RunConfig):
+    """The command of `reeltalk evaluate`: its settings, and where it was given."""
+
+    verb: Literal["evaluate"] = "evaluate"
+    preset: str | None = None  # type: ignore[assignment]
+    """Name of the published design."""
+    folder: str
+    """Where the command was given, seen from the run's folder: all other paths are seen from there."""
+    benchmark: Path
+    train: Path | None = None
+    without_passwords: tuple[str, ...] = ()
+    """Addresses that were given with a user or a password, which is not kept."""
+
+    @classmethod
+    def of(cls, config: RunConfig, benchmark: Benchmark, train: Benchmark | None, out: Path) -> Self:
+        """The command that makes a run, given in the current folder.
+
+        Args:
+            config: Settings of the run.
+            benchmark: The benchmark that is played.
+            train: A benchmark that baselines learn from.
+            out: The run's folder.
+        """
+        settings = {name: getattr(config, name) for name in RunConfig.model_fields}
+        return cls(
+            **settings | {"preset": config.preset.name if config.preset else None},
+            folder=current_folder_from(out),
+            benchmark=benchmark.path,
+            train=train.path if train else None,
+        )
+
+    def config(self, preset: Preset | None, **changed: Any) -> RunConfig:
+        """The settings of the run, some of them changed.
+
+        Args:
+            preset: The published design that `preset` names.
+            **changed: Fields of `RunConfig` with new values.
+        """
+        settings = {name: getattr(self, name) for name in RunConfig.model_fields}
+        return RunConfig(**settings | {"preset": preset} | changed)
+
+
+class JudgementCommand(BaseModel):
+    """The command of `reeltalk judge`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    verb: Literal["judge"] = "judge"
+    folder: str
+    """Where the command was given, seen from the run's folder: all other paths are seen from there."""
+    judging: JudgeSettings
+    judge_model: JudgeModelSettings
+    limits: LimitSettings
+    limit: int | None = None
+    without_passwords: tuple[str, ...] = ()
+    """Addresses that were given with a user or a password, which is not kept."""
+    sources: tuple[Path, ...]
+    benchmark: Path | None = None
+    format: str | None = None
+    beside: tuple[str, ...] = ()
+
+
+class _Any(RootModel[Annotated[EvaluationCommand | JudgementCommand, Field(discriminator="verb")]]):
+    pass
+
+
+def current_folder_from(out: Path) -> str:
+    """The folder in which a command is given now, as the run's folder keeps it.
+
+    Args:
+        out: The run's folder.
+    """
+    return os.path.relpath(Path.cwd(), out.resolve())
+
+
+def command_json(command: EvaluationCommand | JudgementCommand) -> dict[str, Any]:
+    """A command as JSON, without users and passwords of addresses.
+
+    Args:
+        command: As it was given.
+    """
+    found = command.model_dump(mode="json")
+    hidden = []
+    for part in ("asking", "judge_model"):
+        for name in ADDRESSES:
+            address = (found.get(part) or {}).get(name)
+            if address and (plain := without_user(address)) != address:
+                found[part][name] = plain
+                hidden.append(name)
+    found["without_passwords"] = hidden
+    return found
+
+
+def write_command(path: Path, command: Mapping[str, Any]) -> None:
+    """Keep a command in a run's folder.
+
+    Args:
+        path: The run's folder.
+        command: As `command_json` gave it.
+
+    Raises:
+        BenchmarkError: It cannot be written.
+    """
+    write_bytes(path / COMMAND, write_json(dict(command)).encode())
+
+
+def read_command(path: Path) -> EvaluationCommand | JudgementCommand:
+    """The command that a run's folder keeps.
+
+    Args:
+        path: The run's folder.
+
+    Raises:
+        BenchmarkError: It is no run, a control, or keeps no command.
+        InputError: The command is damaged.
+    """
+    if path.resolve().parent.name == CONTROLS_FOLDER:
+        raise BenchmarkError(f"{path} is a control; retry its run, which asks again what failed in its controls, too")
+    if not (path / COMMAND).is_file():
+        if not (path / INFO).is_file() and not (path / REQUEST).is_file():
+            raise BenchmarkError(f"{path} is not a run: it has neither {INFO} nor {REQUEST}")
+        if holds_plays(path):
+            raise BenchmarkError(f"{path} was made by 'reeltalk proactive': the same command plays again what failed")
+        if is_unfinished(path):
+            raise BenchmarkError(f"{path} {told_of_unfinished(path)}")
+        raise BenchmarkError(
+            f"{path} does not keep the command that made it (it has no {COMMAND}); give that command again: it asks "
+            "only what failed"
+        )
+    return parse(_Any, read_json(path / COMMAND), file=path / COMMAND).root
+
+
+def replace_given(settings: M, given: Sequence[tuple[str, Any]]) -> M:
+    """Settings with other values where some are given.
+
+    Args:
+        settings: As they were kept.
+        given: Names of settings, of this model or of another one, and their values; None leaves one as it was.
+    """
+    fields = type(settings).model_fields
+    values = {name: value for name, value in given if value is not None and name in fields}
+    return type(settings).model_validate(settings.model_dump() | values)
+
+
+def is_run_needed(before: RunReport | None) -> bool:
+    """True where there is no such run yet, or something in it failed that may come out otherwise.
+
+    Args:
+        before: The run of the same settings that is there.
+    """
+    return before is None or before.can_retry
+
+
+def describe_whole_run(done: RunReport) -> str:
+    """Why nothing is asked, as a sentence.
+
+    Args:
+        done: A whole run of the settings that were given.
+    """
+    if done.complete:
+        why = "nothing in it failed, so nothing is asked; --overwrite makes it anew"
+    else:
+        why = (
+            "asking again would not change what failed in it, so nothing is asked; --overwrite makes it anew from the "
+            "replies that are kept, and --overwrite --delete-replies without them"
+        )
+    return f"{done.run.path} is whole: {why}"
+
+
+def announce_retry(before: RunReport, replies: Path, *, tell: Tell) -> None:
+    """Say what is asked again, and refuse where all would be.
+
+    Args:
+        before: The whole run in which something failed.
+        replies: File in which its replies are kept.
+        tell: Told it.
+
+    Raises:
+        BenchmarkError: The replies are not there any more.
+    """
+    path = before.run.path
+    if not replies.is_file():
+        raise BenchmarkError(
+            f"something failed in {path}, but {replies}, which keeps the replies to all the rest, is not there: "
+            "everything would be asked again; put it back, or pass --overwrite to the command that made the run"
+        )
+    tell(f"{path} is whole, but something in it failed: this is asked again, and the run stays until that is done")
+
+
+def check_deletion(delete_replies: bool, overwrite: bool, limits: LimitSettings | None) -> None:
+    """Refuse to delete replies where that is not what was meant.
+
+    Raises:
+        SettingError: Nothing is overwritten, or the replies are in a file that other runs may share.
+    """
+    if delete_replies and not overwrite:
+        raise SettingError(
+            "--delete-replies needs --overwrite: it deletes what the run keeps, so that all is asked anew"
+        )
+    if delete_replies and limits is not None and limits.replies is not None:
+        raise SettingError(
+            f"--delete-replies deletes the run's own replies, and these are in {limits.replies}, which other runs may "
+            "share; delete that file yourself, or leave --replies out"
+        )
