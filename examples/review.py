@@ -12,10 +12,10 @@ from pathlib import Path
 from reeltalk import Benchmark
 from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.exporting import export_project
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.playable import prepare
+from reeltalk.review.progress import queue_counts
 from reeltalk.review.project import PLAYABLE, Project
-from reeltalk.review.queue_status import queue_counts
 from reeltalk.review.verifying import verify
 
 

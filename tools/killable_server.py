@@ -20,7 +20,7 @@ def main() -> None:
     import sqlalchemy.dialects.postgresql.psycopg
     import uvicorn
 
-    import reeltalk.review.loading
+    import reeltalk.review.importing
     import reeltalk.review.serving
     from reeltalk.cli import run
 

@@ -22,14 +22,14 @@ from reeltalk.review import people
 from reeltalk.review.access import Role
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import ANNOTATOR, take
+from reeltalk.review.credentials import HashCost
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.loading import load
-from reeltalk.review.passwords import HashCost
+from reeltalk.review.importing import load
+from reeltalk.review.people import make_token
 from reeltalk.review.playable import ServedVideo, prepare
 from reeltalk.review.project import PLAYABLE, Project
 from reeltalk.review.serving import listen
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, SessionRow, UnitRow
-from reeltalk.review.tokens import make_token
 from reeltalk.review.web import cookie_name
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.gates import GateOutcome, GateResult

@@ -15,10 +15,9 @@ from reeltalk.construct.prompting import prompts
 from reeltalk.llm import Prompt
 from reeltalk.questions.question import Question
 from reeltalk.questions.wording import fill_form, form_of, forms, lesson_forms, linked_forms, question_labels
-from reeltalk.review.guide import guide
+from reeltalk.review.collecting import guide
 from reeltalk.review.tasks.labelling import LabelsTask, Manual
-from reeltalk.review.tasks.tagging import TAGGING
-from reeltalk.review.tasks.types import TYPES
+from reeltalk.review.tasks.registry import TAGGING, TYPES
 from reeltalk.schema.labels import VOCABULARIES, Content, QuestionType, Target, Thinking, unknown_labels
 from reeltalk.schema.manuals import TAGGING_MANUALS
 

@@ -24,7 +24,7 @@ from sample_videos import numbered_picture
 from scripted_server import Body, serve
 
 from reeltalk.cli import run
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.project import Project
 from reeltalk.schema.dialogue import Dialogue, Turn
 from reeltalk.schema.media import Video

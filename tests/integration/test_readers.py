@@ -17,7 +17,7 @@ from reeltalk.errors import BenchmarkError
 from reeltalk.review.database import Database, sqlite_url
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.exporting import export_project, restore_project
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.project import Project
 from reeltalk.review.verifying import verify
 from reeltalk.schema.dialogue import Dialogue, Turn

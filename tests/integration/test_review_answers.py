@@ -7,10 +7,9 @@ from driven_screen import READY_MS, press, ready, saved
 from playwright.sync_api import BrowserContext, Page, expect
 from served_review import CHAIN, ServedReview, content, served
 
-from reeltalk.review.adding import add_queue
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.scales import scale_of
-from reeltalk.review.tasks.rating import rating_drafts
+from reeltalk.review.importing import add_queue
+from reeltalk.review.tasks.rating import rating_drafts, scale_of
 from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.schema.answers import AnsweredTurn
 

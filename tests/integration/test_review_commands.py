@@ -17,7 +17,7 @@ from people_at_work import decide, full_content, member, unit_id, verdicts
 from sqlalchemy import text
 
 from reeltalk.cli import run
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.project import Project
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.validate import validate

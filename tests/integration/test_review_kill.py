@@ -31,7 +31,7 @@ from sqlalchemy import select
 
 from reeltalk.cli import run
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.people import person_of_session, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EntryRow, EventRow, PersonRow

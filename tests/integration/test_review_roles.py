@@ -15,7 +15,7 @@ from reliability_page import Reliability
 from sqlalchemy import select
 from team import PASSWORD, Browser, make_team
 
-from reeltalk.review.resetting import make_reset
+from reeltalk.review.people import make_reset
 from reeltalk.review.tables import InvitationRow, LiveDialogueRow, PersonRow, QueueRow, SessionRow, UnitRow, VideoRow
 from reeltalk.review.work import send_back
 
@@ -407,7 +407,7 @@ def used(world: World) -> str:
 
 
 def id_of(world: World, token: str) -> str:
-    from reeltalk.review.people import keyed
+    from reeltalk.review.credentials import keyed
 
     with world.team.project.database.reading() as session:
         stored = keyed(world.team.project.secret, token)
@@ -479,7 +479,7 @@ def browsers_anew(world: World) -> None:
 
 
 def csrf_of(world: World, cookie: str) -> str:
-    from reeltalk.review.people import keyed
+    from reeltalk.review.credentials import keyed
 
     with world.team.project.database.reading() as session:
         return session.get_one(SessionRow, keyed(world.team.project.secret, cookie)).csrf

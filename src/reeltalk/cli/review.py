@@ -98,9 +98,9 @@ def serve(
     # Before NumPy is loaded: agreement is computed beside the requests, and must not take every core from them.
     for name, threads in THREADS_OF_LIBRARIES.items():
         os.environ.setdefault(name, threads)
-    from reeltalk.review.address import address_of
     from reeltalk.review.connections import limits_of
-    from reeltalk.review.loading import load
+    from reeltalk.review.guard import address_of
+    from reeltalk.review.importing import load
     from reeltalk.review.playable import prepare, renew
     from reeltalk.review.project import PLAYABLE, Project
     from reeltalk.review.serving import first_invitation, listen
@@ -219,8 +219,7 @@ def _add_rating(
     name: str | None,
     database: str | None,
 ) -> int:
-    from reeltalk.review.scales import scale_of
-    from reeltalk.review.tasks.rating import RatingTask, rating_drafts
+    from reeltalk.review.tasks.rating import RatingTask, rating_drafts, scale_of
     from reeltalk.store.runs import read_run
 
     check_counts(overlap=overlap)
@@ -302,8 +301,8 @@ def _add(
     overlap: int,
     settings: dict[str, object] | None = None,
 ) -> int:
-    from reeltalk.review.adding import add_queue
     from reeltalk.review.events import OPERATOR, changing
+    from reeltalk.review.importing import add_queue
 
     with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
         return add_queue(change, kind, queue_id, drafts, title=title, overlap=overlap, settings=settings)
@@ -337,7 +336,7 @@ def status(
         raise SettingError("--head is for --verify")
     if verify:
         return _verify(benchmark, database, head)
-    from reeltalk.review.queue_status import queue_counts
+    from reeltalk.review.progress import queue_counts
 
     with opened_project(benchmark, database) as project, project.database.reading() as session:
         rows = list(queue_counts(session))
@@ -401,7 +400,7 @@ def invite(
 
 def _reset_password(benchmark: Path, name: str, address: str, database: str | None) -> int:
     from reeltalk.review.events import OPERATOR, changing
-    from reeltalk.review.resetting import RESET_DAYS, make_reset
+    from reeltalk.review.people import RESET_DAYS, make_reset
 
     with opened_project(benchmark, database) as project, changing(project.database, OPERATOR) as change:
         token = make_reset(change, project.secret, name)
@@ -489,7 +488,7 @@ def export(
 
 
 def _export_ratings(benchmark: Path, out: Path, database: str | None, *, overwrite: bool) -> int:
-    from reeltalk.review.outcomes import human_scores
+    from reeltalk.review.applying.collected import human_scores
     from reeltalk.store.atomic import write_bytes
 
     refuse_existing(out, overwrite=overwrite)
@@ -503,7 +502,7 @@ def _export_ratings(benchmark: Path, out: Path, database: str | None, *, overwri
 
 
 def _export_answers(benchmark: Path, into: Path, person: int, database: str | None) -> int:
-    from reeltalk.review.outcomes import HUMAN, human_answers
+    from reeltalk.review.applying.collected import HUMAN, human_answers
     from reeltalk.store.benchmark import Benchmark
     from reeltalk.store.tables import ANSWERS
 

@@ -7,7 +7,7 @@ are in; an investigator never gets the video) is decided where the object is ope
 from enum import StrEnum
 from typing import Final
 
-from reeltalk.review.refusals import NotAllowedError
+from reeltalk.review.errors import NotAllowedError
 
 
 class Role(StrEnum):

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from reeltalk.review.assigning import ADJUDICATOR, LAPSED, LIVE, holding, may_know, regain, renew, take
+from reeltalk.review.errors import ConflictError, NotThereError
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import ConflictError, NotThereError
 from reeltalk.review.settling import ADJUDICATION, disputed, works
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.task import Task

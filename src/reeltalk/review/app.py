@@ -15,28 +15,22 @@ from starlette.types import Scope
 
 from reeltalk import __version__
 from reeltalk.errors import ReeltalkError
-from reeltalk.review.address import Address
-from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Guard, json_error
-from reeltalk.review.pages import page
-from reeltalk.review.passwords import nobody
+from reeltalk.review.credentials import nobody
+from reeltalk.review.errors import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
+from reeltalk.review.guard import JSON_ALONE, LARGEST_BODY, Address, Guard, json_error
+from reeltalk.review.idempotency import ShownOnce
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
 from reeltalk.review.routes import (
-    account,
+    accounts,
     adjudicating,
+    administration,
     board,
     collecting,
-    history,
-    home,
     media,
-    resetting,
-    setting_up,
-    signing_in,
-    team,
     work,
 )
-from reeltalk.review.shown_once import ShownOnce
 from reeltalk.review.throttle import Door
+from reeltalk.review.web import page
 
 
 def create_app(project: Project, address: Address | None = None) -> FastAPI:
@@ -50,10 +44,7 @@ def create_app(project: Project, address: Address | None = None) -> FastAPI:
     app = FastAPI(title="reeltalk review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.project, app.state.address = project, address
     app.state.door, app.state.shown_once = Door(), ShownOnce()
-    areas = (
-        *(signing_in, resetting, home, work, media, board, adjudicating, collecting),
-        *(team, setting_up, history, account),
-    )
+    areas = (accounts, work, media, board, adjudicating, collecting, administration)
     for area in areas:
         app.include_router(area.router)
     app.mount("/static", PackageFiles(directory=str(files("reeltalk.review") / "static")), name="static")

@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.collecting import kept_from
+from reeltalk.review.errors import ConflictError, NotThereError
 from reeltalk.review.events import Change
-from reeltalk.review.gold_units import may_get
-from reeltalk.review.refusals import ConflictError, NotThereError
+from reeltalk.review.gold import may_get
 from reeltalk.review.tables import AssignmentRow, EntryRow, QueueRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS
 

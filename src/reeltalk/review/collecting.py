@@ -1,22 +1,25 @@
-"""Two-role collection, as VDAct's dialogues were made: an investigator asks without the video, a correspondent answers.
+"""Two-role collection of dialogues, as in VDAct: an investigator asks without the video, a correspondent answers.
 
-The investigator gets the unordered list of activities, never the video: `is_kept_from` is asked by every route that
-serves one. A pair's first dialogues wait for approval before the next can begin, and roles change half-way.
+The investigator sees the unordered list of activities and never the video: every route that serves a video calls
+`is_kept_from`. A pair's first dialogues must be approved before the next can begin, and the two swap roles half-way.
 
-Reference: VDAct (AAAI 2025), section on data collection; which half begins and how units are drawn are ours.
+Reference: VDAct (AAAI 2025), section on data collection. Which half begins and how videos are drawn are our choices.
 """
 
 import hashlib
 import secrets
+import tomllib
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.tables import (
     AssignmentRow,
     LiveDialogueRow,
@@ -29,6 +32,45 @@ from reeltalk.review.tables import (
 from reeltalk.review.tasks.task import Draft
 from reeltalk.schema.record import Json
 from reeltalk.store.content import Content
+
+GUIDE: Final = Path(__file__).parent / "guide.toml"
+
+
+class QuestionKind(BaseModel):
+    """A kind of question with an example."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    example: str
+
+
+class SampleDialogue(BaseModel):
+    """A few turns to learn from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    turns: tuple[tuple[str, str], ...]
+
+
+class Guide(BaseModel):
+    """All of it, in a version."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    investigator: tuple[str, ...]
+    correspondent: tuple[str, ...]
+    types: tuple[QuestionKind, ...]
+    samples: tuple[SampleDialogue, ...]
+
+
+@cache
+def guide() -> Guide:
+    """The guide that comes with reeltalk."""
+    return Guide.model_validate(tomllib.loads(GUIDE.read_text(encoding="utf-8")))
+
 
 KIND: Final = "collect"
 LIVE: Final = "live"

@@ -22,8 +22,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from reeltalk.errors import SettingError
-from reeltalk.review.guard import LARGEST_BODY
-from reeltalk.review.throttle import network_of
+from reeltalk.review.guard import LARGEST_BODY, network_of
 
 KEPT_DESCRIPTORS: Final = 128
 """Descriptors for databases, logs and libraries."""

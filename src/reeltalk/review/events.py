@@ -4,24 +4,20 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Text, delete, select, type_coerce
+from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from reeltalk.review.database import Database
-from reeltalk.review.tables import ChainRow, EventRow, RequestRow, canonical, moment
+from reeltalk.review.tables import ChainRow, EventRow, canonical, moment
 from reeltalk.schema.record import Json
 
 OPERATOR: Final = "operator"
 """The author of what commands change."""
 FIRST: Final = hashlib.sha256(b"reeltalk.review").hexdigest()
 """What the first event names as the one before it."""
-KEPT: Final = timedelta(days=30)
-"""How long it is remembered that a change was made, so that asking for it again changes nothing twice."""
-LOOK_EVERY: Final = 1000
-"""After how many events old requests are looked for."""
 
 
 @dataclass
@@ -81,15 +77,6 @@ def changing(database: Database, author: str, *, now: datetime | None = None) ->
             head = ChainRow(id=1, seq=0, hash=FIRST)
             session.add(head)
         yield Change(session, author, moment(now), head)
-
-
-def forget_requests(change: Change) -> None:
-    """Forget now and then which requests were answered long ago."""
-    first = change.head.seq - len(change.events)
-    if first // LOOK_EVERY == change.head.seq // LOOK_EVERY:
-        return
-    oldest = moment(datetime.fromisoformat(change.at) - KEPT)
-    change.session.execute(delete(RequestRow).where(RequestRow.at < oldest))
 
 
 def written(column: Any) -> Any:

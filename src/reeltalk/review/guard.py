@@ -1,13 +1,157 @@
-"""What stands before every route: what no route needs is refused, and every answer protects its browser."""
+"""Middleware for every route, and the host names under which the server answers.
 
+It rejects requests that no route needs and adds headers that protect the browser. A page of another site can give its
+own name this machine's address (DNS rebinding) and would then pass for this site. So the server answers only to names
+that it was started with.
+"""
+
+import ipaddress
 import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from reeltalk.review.address import Address
+from reeltalk.errors import SettingError
+
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+WILDCARDS: Final = frozenset({"0.0.0.0", "::"})
+THIS_MACHINE: Final = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Address:
+    """How browsers reach the server."""
+
+    names: frozenset[str] = LOCAL
+    """Names that it answers to, in lower case, without a port."""
+    any_ip: bool = False
+    """True where it also answers to any IP address: it listens on all, and an address cannot be rebound."""
+    behind_https: bool = False
+    """True where a proxy in front of it speaks HTTPS with browsers."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies, which are believed who asks and by which scheme."""
+
+    def answers_to(self, host: str) -> bool:
+        """True where a request's `Host` names this server."""
+        name = host_name(host)
+        return name is not None and (name in self.names or (self.any_ip and _is_ip(name)))
+
+    def is_proxy(self, host: str) -> bool:
+        """True where an IP address is that of a proxy."""
+        return _is_ip(host) and any(ipaddress.ip_address(host) in ipaddress.ip_network(each) for each in self.proxies)
+
+    def warnings(self, host: str) -> list[str]:
+        """What whoever starts the server should know about who can read along.
+
+        Args:
+            host: What is listened on.
+        """
+        if host not in WILDCARDS and (host.lower() == "localhost" or _is_loopback(host)):
+            return []
+        found = [
+            f"--host {host}: other machines reach this server directly, without TLS: passwords, cookies and videos can "
+            "be read and changed on the way. Listen on 127.0.0.1 behind a proxy that speaks HTTPS, with "
+            "--public-host NAME --behind-https; the how-to about reviewing has a configuration for nginx."
+        ]
+        if self.proxies:
+            found = [
+                f"--host {host}: let no machine but the proxy reach this port, for the server itself does not speak TLS"
+            ]
+            if set(self.proxies) <= set(_trusted(THIS_MACHINE)):
+                found[0] += "; name a proxy on another machine with --proxy ADDRESS, or all people count as one address"
+        return found
+
+    def shown(self, host: str, port: int, public_hosts: Sequence[str] = ()) -> str:
+        """The address to tell people, as `http://127.0.0.1:8765`.
+
+        Args:
+            host: What is listened on.
+            port: On which port.
+            public_hosts: The names that were given; the first is shown.
+        """
+        if self.behind_https and public_hosts:
+            return f"https://{_bracketed(public_hosts[0])}"
+        name = public_hosts[0] if public_hosts else "127.0.0.1" if host in WILDCARDS else host
+        return f"http://{_bracketed(name)}:{port}"
+
+
+def address_of(
+    host: str, public_hosts: Sequence[str] = (), *, behind_https: bool = False, proxies: Sequence[str] = ()
+) -> Address:
+    """The address of a server.
+
+    Args:
+        host: What it listens on.
+        public_hosts: Names by which browsers reach it besides.
+        behind_https: Whether a proxy in front of it speaks HTTPS.
+        proxies: IP addresses and networks of proxies; with `behind_https`, this machine by default.
+
+    Raises:
+        SettingError: A name or an address is none.
+    """
+    names = set(LOCAL)
+    for given in public_hosts:
+        name = host_name(given)
+        if name is None or given != given.strip() or (":" in given and not _is_ip(given)):
+            raise SettingError(f"--public-host {given!r}: give a name alone, as review.example.org")
+        names.add(name)
+    if host not in WILDCARDS:
+        names.add(host.lower())
+    trusted = _trusted(proxies or (THIS_MACHINE if behind_https else ()))
+    return Address(frozenset(names), host in WILDCARDS, behind_https, trusted)
+
+
+def host_name(host: str) -> str | None:
+    """The name in a `Host` header, in lower case and without port and brackets; None where it is none."""
+    if _is_ip(host):
+        return host.lower()
+    if host.startswith("["):
+        name, closed, port = host[1:].partition("]")
+        good = closed and _is_ip(name) and (not port or (port.startswith(":") and port[1:].isdecimal()))
+        return name.lower() if good else None
+    name, colon, port = host.partition(":")
+    if colon and not port.isdecimal():
+        return None
+    name = name.lower().removesuffix(".")
+    good = 0 < len(name) <= 253 and name.isascii() and all(c.isalnum() or c in "-._" for c in name)
+    return name if good else None
+
+
+def _trusted(proxies: Sequence[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for given in proxies:
+        try:
+            network = ipaddress.ip_network(given)
+        except ValueError:
+            raise SettingError(
+                f"--proxy {given!r}: give an IP address or a network, as 10.0.0.2 or 10.0.0.0/24"
+            ) from None
+        found.append(str(network))
+        if network.version == 4:
+            # As a socket that listens on :: sees it.
+            found.append(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+    return tuple(found)
+
+
+def _is_loopback(host: str) -> bool:
+    return _is_ip(host) and ipaddress.ip_address(host).is_loopback
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
@@ -106,3 +250,16 @@ class Guard:
 def json_error(status: int, code: str, message: str) -> JSONResponse:
     """An error in the form in which scripts read it."""
     return JSONResponse({"error": {"code": code, "message": message}}, status_code=status)
+
+
+def network_of(address: str | None) -> str:
+    """What counts as one address: an IPv4 address, or the half of an IPv6 address that its holder cannot choose."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return address or ""
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return found.ipv4_mapped.compressed
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return found.compressed

@@ -1,30 +1,20 @@
-"""People: invitations, and sessions in the database.
+"""People and how they sign in: invitations, sessions, personal tokens, and links to reset a password."""
 
-What a browser or a script holds is random and never stored: the database has its hash, keyed with the project's secret,
-so that a copied database opens no door.
-"""
-
-import contextlib
-import hashlib
-import hmac
-import os
 import secrets
 import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from reeltalk.errors import BenchmarkError
+from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
+from reeltalk.review.credentials import STRONG, HashCost, check_password, hash_password, is_password, keyed, nobody
+from reeltalk.review.errors import BadValueError, ConflictError, NotThereError, SignInFirstError
 from reeltalk.review.events import Change
-from reeltalk.review.passwords import STRONG, HashCost, check_password, hash_password, is_password, nobody
-from reeltalk.review.refusals import BadValueError, ConflictError, NotThereError, SignInFirstError
-from reeltalk.review.tables import InvitationRow, PersonRow, SessionRow, moment
-from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
+from reeltalk.review.tables import InvitationRow, PersonRow, ResetRow, SessionRow, TokenRow, moment
 
 SESSION_DAYS: Final = 14
 """How long a browser that is not used stays signed in."""
@@ -34,8 +24,6 @@ INVITATION_DAYS: Final = 7
 LONGEST_NAME: Final = 80
 LONGEST_NOTE: Final = 200
 """Characters of an invitation's note."""
-SECRET: Final = "secret"
-"""Name of the file that holds the project's secret."""
 
 
 @dataclass(frozen=True)
@@ -51,38 +39,6 @@ class Person:
     """True for a script with a personal token, which needs no CSRF token: no browser sends one unasked."""
     slides: bool = False
     """True where the session shall be made to last longer: once a day."""
-
-
-def read_secret(folder: Path) -> bytes:
-    """The secret of a project, made at first start: 32 random bytes that only the owner of the process can read.
-
-    Raises:
-        BenchmarkError: It can neither be read nor written.
-    """
-    path = folder / SECRET
-    with storage_errors(path):
-        make_directory(folder)
-        # Made aside and linked into place, so that nobody ever reads half a secret, and the first to come decides.
-        partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
-        if not path.exists():
-            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(secrets.token_bytes(32))
-                stream.flush()
-                os.fsync(stream.fileno())
-            with contextlib.suppress(FileExistsError):
-                os.link(partial, path)
-            partial.unlink()
-            sync_directory(folder)
-        found = path.read_bytes()
-    if len(found) != 32:
-        raise BenchmarkError(f"{path} holds {len(found)} bytes, not 32; remove it, and everybody signs in again")
-    return found
-
-
-def keyed(secret: bytes, token: str) -> str:
-    """How a token is stored."""
-    return hmac.new(secret, token.encode(), hashlib.sha256).hexdigest()
 
 
 def printed(text: str, what: str, longest: int, *, field: str) -> str:
@@ -304,3 +260,110 @@ def slide_session(session: Session, secret: bytes, token: str) -> None:
 def _slid(row: SessionRow, now: datetime) -> str:
     longest = datetime.fromisoformat(row.created_at) + timedelta(days=LONGEST_SESSION_DAYS)
     return moment(min(now + timedelta(days=SESSION_DAYS), longest))
+
+
+TOKEN_DAYS: Final = 90
+
+
+def make_token(change: Change, secret: bytes, person_id: str, label: str, days: int = TOKEN_DAYS) -> tuple[str, str]:
+    """A personal token: its id, and the token itself, which is shown once.
+
+    Raises:
+        BadValueError: The label or the days cannot be used.
+    """
+    label = printed(label, "a label", LONGEST_NAME, field="label")
+    if not 1 <= days <= 366:
+        raise BadValueError("a token is good for 1 to 366 days", field="days")
+    token = f"rt_{secrets.token_urlsafe(32)}"
+    row = TokenRow(
+        id=secrets.token_hex(8),
+        token=keyed(secret, token),
+        person_id=person_id,
+        label=label,
+        created_at=change.at,
+        expires_at=moment(datetime.now(UTC) + timedelta(days=days)),
+    )
+    change.session.add(row)
+    change.record("token", row.id, after={"person": person_id, "label": label, "expires_at": row.expires_at})
+    return row.id, token
+
+
+def revoke_token(change: Change, person_id: str, token_id: str) -> None:
+    """Make a personal token useless.
+
+    Raises:
+        NotThereError: The person has no such token.
+    """
+    row = change.session.get(TokenRow, token_id)
+    if row is None or row.person_id != person_id:
+        raise NotThereError("you have no such token")
+    if row.revoked_at is None:
+        row.revoked_at = change.at
+        change.record("revoke", row.id)
+
+
+def person_of_token(session: Session, secret: bytes, token: str) -> Person | None:
+    """Whose personal token it is, or None where it is nobody's, revoked or expired."""
+    row = session.scalars(select(TokenRow).where(TokenRow.token == keyed(secret, token))).one_or_none()
+    if row is None or row.revoked_at is not None or row.expires_at < moment():
+        return None
+    person = session.get(PersonRow, row.person_id)
+    if person is None or person.disabled_at is not None:
+        return None
+    return Person(person.id, person.name, person.role, "", by_token=True)
+
+
+RESET_DAYS: Final = 3
+
+
+def make_reset(change: Change, secret: bytes, name: str, *, days: int = RESET_DAYS) -> str:
+    """The token of a link that is good once, and for some days. Earlier links of the person are good no longer.
+
+    Args:
+        change: The transaction.
+        secret: The project's.
+        name: Of the person, in any case.
+        days: For how long.
+
+    Raises:
+        SettingError: Nobody has the name, or the account is disabled.
+    """
+    person = change.session.scalars(select(PersonRow).where(PersonRow.sign_in == sign_in_name(name))).one_or_none()
+    if person is None:
+        known = ", ".join(change.session.scalars(select(PersonRow.name).order_by(PersonRow.name).limit(20)))
+        raise SettingError(f"--name {name}: nobody on the team has this name; there are {known or 'none yet'}")
+    if person.disabled_at is not None:
+        raise SettingError(f"--name {name}: the account is disabled; an owner enables it on the page of the team")
+    token = secrets.token_urlsafe(24)
+    expires_at = moment(datetime.now(UTC) + timedelta(days=days))
+    change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
+    change.session.add(ResetRow(token=keyed(secret, token), person_id=person.id, expires_at=expires_at))
+    change.record("reset_link", person.id, after={"expires_at": expires_at})
+    return token
+
+
+def person_of_reset(session: Session, secret: bytes, token: str) -> PersonRow:
+    """Whose password a link changes.
+
+    Raises:
+        NotThereError: It was used, has expired, or never was.
+    """
+    row = session.get(ResetRow, keyed(secret, token))
+    person = session.get(PersonRow, row.person_id) if row is not None and row.expires_at >= moment() else None
+    if person is None or person.disabled_at is not None:
+        raise NotThereError("this link cannot be used: it was used or has expired; ask an operator for a new one")
+    return person
+
+
+def reset_password(change: Change, secret: bytes, token: str, password: str) -> PersonRow:
+    """Give the person of a link a new password; all their browsers are signed out, and the link is used up.
+
+    Raises:
+        NotThereError: The link cannot be used.
+        BadValueError: The password cannot be used.
+    """
+    person = person_of_reset(change.session, secret, token)
+    change.author = person.id
+    set_password(change, person, password)
+    change.session.execute(delete(ResetRow).where(ResetRow.person_id == person.id))
+    return person

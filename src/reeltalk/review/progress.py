@@ -1,21 +1,19 @@
-"""How far a project is: units of each queue by state, and what each person has done. Counted by the database."""
+"""How far a project is: tasks of each queue by state, and the work of each person. The database counts."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from statistics import median
 from typing import Final
 
 from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.assigning import ANNOTATOR, UNFINISHED
-from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, UnitRow
+from reeltalk.review.settling import ADJUDICATION, DONE
+from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, UnitRow
 
 STATES: Final = ("waiting", "begun", "adjudication", "done")
 """A unit is in one of them: nobody has it, somebody has it but not all work is in, people differ, all is settled."""
-AWAY_S: Final = 300.0
-"""A longer gap between two saves is taken for a break, and counts as no work."""
 
 
 @dataclass(frozen=True)
@@ -142,38 +140,32 @@ def people_progress(session: Session, *, only: str | None = None) -> list[Person
     ]
 
 
-class Speeds:
-    """Seconds that people work on a turn, from the events of their work, read on from where they were read last."""
+HEADINGS = ("queue", "units", "turns", "done", "to adjudicate", "under way", "left", "people each")
 
-    def __init__(self) -> None:
-        self.seq = 0
-        """The last event that was read."""
-        self._last: dict[str, datetime] = {}
-        self._seconds: dict[str, dict[tuple[str, str], float]] = {}
 
-    def read_on(self, session: Session) -> None:
-        """Read the events since."""
-        taken = case((EventRow.kind == "take", EventRow.after), else_=None)
-        query = (
-            select(EventRow.seq, EventRow.at, EventRow.author, EventRow.kind, EventRow.subject, EventRow.place, taken)
-            .where(EventRow.seq > self.seq, EventRow.kind.in_(("take", "save", "undo", "redo", "reopen")))
-            .order_by(EventRow.seq)
-            .execution_options(yield_per=5000)
-        )
-        for seq, at, author, kind, subject, place, after in session.execute(query):
-            now = datetime.fromisoformat(at)
-            self.seq = seq
-            # An adjudicator reads two people's work at once: that is another speed.
-            if kind == "take" and after["role"] != ANNOTATOR:
-                continue
-            if kind != "take" and subject not in self._last:
-                continue
-            gap = (now - self._last.get(subject, now)).total_seconds()
-            if place is not None and 0 < gap <= AWAY_S:
-                worked = self._seconds.setdefault(author, {})
-                worked[subject, place] = worked.get((subject, place), 0.0) + gap
-            self._last[subject] = now
-
-    def medians_s(self) -> dict[str, float]:
-        """The median over the turns that somebody worked on, by person."""
-        return {person: median(worked.values()) for person, worked in self._seconds.items()}
+def queue_counts(session: Session) -> Iterator[tuple[str, ...]]:
+    """A line of headings and one for each queue; nothing where there is none. Planted units are not counted."""
+    queues = session.scalars(select(QueueRow).order_by(QueueRow.position)).all()
+    if not queues:
+        return
+    yield HEADINGS
+    states: dict[str, dict[str, int]] = defaultdict(dict)
+    turns: dict[str, int] = defaultdict(int)
+    real = UnitRow.gold.is_(None)
+    grouped = select(UnitRow.queue_id, UnitRow.state, func.count(), func.sum(UnitRow.turns)).where(real)
+    for queue_id, state, count, places in session.execute(grouped.group_by(UnitRow.queue_id, UnitRow.state)):
+        states[queue_id][state] = count
+        turns[queue_id] += int(places or 0)
+    under_way = (
+        select(UnitRow.queue_id, func.count(UnitRow.id.distinct()))
+        .join(AssignmentRow, AssignmentRow.unit_id == UnitRow.id)
+        .where(real, UnitRow.state.not_in((DONE, ADJUDICATION)))
+        .group_by(UnitRow.queue_id)
+    )
+    begun: dict[str, int] = {queue_id: count for queue_id, count in session.execute(under_way)}
+    for queue in queues:
+        found = states[queue.id]
+        total, done, disputed = sum(found.values()), found.get(DONE, 0), found.get(ADJUDICATION, 0)
+        left = total - done - disputed - begun.get(queue.id, 0)
+        numbers = (total, turns[queue.id], done, disputed, begun.get(queue.id, 0), left, queue.overlap)
+        yield (queue.id + ("" if queue.is_open else " (closed)"), *(f"{number:,}" for number in numbers))

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
+from reeltalk.review.credentials import read_secret
 from reeltalk.review.database import Database, sqlite_url
-from reeltalk.review.people import read_secret
 from reeltalk.review.tables import ProjectRow
 
 FOLDER_ENDING: Final = ".review"

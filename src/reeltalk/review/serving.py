@@ -9,10 +9,10 @@ from sqlalchemy import select
 
 from reeltalk.errors import SettingError
 from reeltalk.review.access import Role
-from reeltalk.review.address import Address
 from reeltalk.review.app import create_app
 from reeltalk.review.connections import Limits, Places, Server, limits_of
 from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.guard import Address
 from reeltalk.review.people import invite, withdraw
 from reeltalk.review.project import Project
 from reeltalk.review.tables import InvitationRow, PersonRow

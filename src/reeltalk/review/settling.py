@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LAPSED, UNFINISHED, lapse, make_room, unfinished_copies
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import BadValueError
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
 from reeltalk.review.tasks.task import Task

@@ -1,7 +1,6 @@
 """How often somebody may try, in memory that stays small whoever knocks: who errs waits longer each time."""
 
 import hashlib
-import ipaddress
 import math
 import threading
 import time
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from reeltalk.review.refusals import TooManyError
+from reeltalk.review.errors import TooManyError
 
 Value = TypeVar("Value")
 MOST_KEYS: Final = 10_000
@@ -138,19 +137,6 @@ class Door:
             self._here.forget(_hashed((name, address)))
             self._address.forgive(_hashed((address,)))
             self._name.forgive(_hashed((name,)))
-
-
-def network_of(address: str | None) -> str:
-    """What counts as one address: an IPv4 address, or the half of an IPv6 address that its holder cannot choose."""
-    try:
-        found = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return found.ipv4_mapped.compressed
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return found.compressed
 
 
 def _put(remembered: "OrderedDict[bytes, Value]", key: bytes, value: Value, most: int) -> None:

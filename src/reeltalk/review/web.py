@@ -1,29 +1,103 @@
-"""What every route shares: the project, who asks, the token that a change must carry, and a change made only once."""
+"""Shared by all routes: the project, who asks, form fields, CSRF checks, session cookies, and rendered pages."""
 
 import contextlib
-import hashlib
 import hmac
 import json
-from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Form, Header, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import AfterValidator
 
+from reeltalk import __version__
 from reeltalk.errors import ReeltalkError
-from reeltalk.review.access import Action, check_role
-from reeltalk.review.address import Address
+from reeltalk.review.access import Action, Role, check_role, may
 from reeltalk.review.connections import SIGNED_IN
-from reeltalk.review.events import Change, changing, forget_requests
-from reeltalk.review.people import LONGEST_SESSION_DAYS, Person, keyed, person_of_session, slide_session
+from reeltalk.review.credentials import keyed
+from reeltalk.review.errors import NotAllowedError, SignInFirstError
+from reeltalk.review.guard import Address, network_of
+from reeltalk.review.people import LONGEST_SESSION_DAYS, Person, person_of_session, person_of_token, slide_session
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, SignInFirstError
-from reeltalk.review.tables import RequestRow, canonical
-from reeltalk.review.throttle import Door, network_of
-from reeltalk.review.tokens import person_of_token
+from reeltalk.review.tables import canonical
+from reeltalk.review.throttle import Door
 from reeltalk.schema.record import Json
 from reeltalk.schema.texts import without_controls
+
+NAVIGATION: Final = (
+    ("/", "Work", Action.LOOK),
+    ("/board", "Board", Action.LOOK),
+    ("/adjudicate", "Adjudicate", Action.ADJUDICATE),
+    ("/pairs", "Pairs", Action.WORK),
+    ("/team", "Team", Action.MANAGE),
+    ("/setup", "Queues and settings", Action.MANAGE),
+    ("/history", "History", Action.MANAGE),
+    ("/account", "Your account", Action.LOOK),
+)
+"""Pages that the navigation leads to, with what one must be allowed to see them."""
+
+
+@cache
+def environment() -> Environment:
+    """The templates."""
+    found = Environment(
+        loader=PackageLoader("reeltalk.review"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals |= {"version": __version__, "Action": Action, "Role": Role, "may": may}
+    found.filters |= {"minute": _minute, "plain": _plain, "sentence": _sentence}
+    return found
+
+
+def _minute(moment: str) -> str:
+    """A stored moment as people read it: UTC to the minute."""
+    return f"{moment[:10]} {moment[11:16]}"
+
+
+def _plain(value: Json) -> str:
+    """A JSON value as people read it."""
+    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)
+
+
+def _sentence(text: object) -> str:
+    """A message as a sentence; what it names keeps its letters."""
+    words = str(text)
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?")) else ".")
+
+
+def page(request: Request, template: str, person: Person | None, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page.
+
+    Args:
+        request: What was asked.
+        template: Which, as `home.html`; it gets `person`, `project`, `here` (the address), `paths` (all addresses
+            that there are) and `navigation` besides the values.
+        person: Who looks; None where nobody is signed in.
+        status: The status of the answer.
+        **values: What it shows.
+    """
+    html = (
+        environment()
+        .get_template(template)
+        .render(
+            person=person,
+            project=request.app.state.project,
+            here=request.url.path,
+            paths=request.app.state.paths,
+            navigation=[
+                (path, label)
+                for path, label, action in NAVIGATION
+                if person is not None and path in request.app.state.paths and may(person.role, action)
+            ],
+            **values,
+        )
+    )
+    return HTMLResponse(html, status_code=status)
+
 
 LONGEST_KEY: Final = 100
 
@@ -225,52 +299,3 @@ def refuse_other_sites(request: Request) -> None:
     elsewhere = origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower()
     if elsewhere or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise NotAllowedError("this request comes from another site", code="other_site")
-
-
-async def request_key(idempotency_key: Annotated[str, Header(max_length=LONGEST_KEY)] = "") -> str:
-    """The key of a change: whoever did not hear the answer asks again with the same.
-
-    Raises:
-        BadValueError: There is none, or it has other characters than printable ASCII.
-    """
-    if not 8 <= len(idempotency_key) <= LONGEST_KEY or not (
-        idempotency_key.isascii() and idempotency_key.isprintable()
-    ):
-        raise BadValueError(
-            f"every change needs a header Idempotency-Key of 8 to {LONGEST_KEY} printable ASCII characters, kept when "
-            "it is sent again",
-            field="Idempotency-Key",
-        )
-    return idempotency_key
-
-
-RequestKey = Annotated[str, Depends(request_key)]
-
-
-def once(
-    project: Project, person: Person, key: str, request: Request, body: Json, do: Callable[[Change], Json]
-) -> JSONResponse:
-    """Make a change, or answer again what was answered when it was made.
-
-    Args:
-        project: Where.
-        person: Who asks.
-        key: The key of the request.
-        request: The request, whose method and address belong to what the key stands for.
-        body: Its body, which belongs to it too.
-        do: Makes the change in one transaction with the record that it was made; gives the body of the answer.
-
-    Raises:
-        ConflictError: The key was used for another change (`key_used`).
-    """
-    what = hashlib.sha256(canonical([request.method, request.url.path, body]).encode()).hexdigest()
-    with changing(project.database, person.id) as change:
-        known = change.session.get(RequestRow, (person.id, key))
-        if known is not None:
-            if known.what != what:
-                raise ConflictError("this key was used for another change; make a new one", code="key_used")
-            return JSONResponse(known.body, status_code=known.status)
-        answer = do(change)
-        change.session.add(RequestRow(person_id=person.id, key=key, what=what, status=200, body=answer, at=change.at))
-        forget_requests(change)
-    return JSONResponse(answer)

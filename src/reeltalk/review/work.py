@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.assigning import ADJUDICATOR, LAPSED, UNFINISHED, make_room, regain, unfinished_copies
+from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.events import Change
-from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.settling import (
     ADJUDICATION,
     OPEN,

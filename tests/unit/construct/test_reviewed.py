@@ -9,7 +9,7 @@ import pytest
 from reeltalk.cli import run
 from reeltalk.review.applying.stage import apply_reviews
 from reeltalk.review.events import changing
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.project import Project
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

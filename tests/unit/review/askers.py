@@ -12,11 +12,11 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from team import Browser, Team, small_content
 
-from reeltalk.review import people, tokens
-from reeltalk.review.adding import add_queue
+from reeltalk.review import people
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, take
 from reeltalk.review.collecting import CollectSettings, drafts_of_videos
 from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.importing import add_queue
 from reeltalk.review.project import PLAYABLE
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -89,13 +89,13 @@ class World:
     def token_of(self, browser: Browser) -> str:
         """A new personal token of somebody."""
         with self.changing() as change:
-            return tokens.make_token(change, self.team.project.secret, browser.id, "for a script")[1]
+            return people.make_token(change, self.team.project.secret, browser.id, "for a script")[1]
 
     def token_id(self, whose: str | Browser) -> str:
         """A token's id."""
         person = whose.id if isinstance(whose, Browser) else self.browsers[whose].id
         with self.changing() as change:
-            return tokens.make_token(change, self.team.project.secret, person, "for a script")[0]
+            return people.make_token(change, self.team.project.secret, person, "for a script")[0]
 
     def invitation(self, role: str = "annotator") -> tuple[str, str]:
         """The id and the link's token of a fresh invitation."""

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import select
 
 from reeltalk.review import assigning, work
-from reeltalk.review.adding import add_queue
 from reeltalk.review.collecting import CollectSettings, add_pair, begin, drafts_of_videos, finish, judge, say
+from reeltalk.review.errors import Refusal
 from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.importing import add_queue
 from reeltalk.review.people import sign_in_name
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import Refusal
 from reeltalk.review.settling import disputed, works
 from reeltalk.review.tables import AssignmentRow, PersonRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

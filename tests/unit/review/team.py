@@ -8,9 +8,9 @@ from served_review import QUICK
 from starlette.testclient import TestClient
 
 from reeltalk.review.app import create_app
+from reeltalk.review.credentials import HashCost
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.loading import load
-from reeltalk.review.passwords import HashCost
+from reeltalk.review.importing import load
 from reeltalk.review.people import invite, join, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.web import cookie_name

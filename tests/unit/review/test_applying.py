@@ -9,10 +9,9 @@ from people_at_work import decide, full_content, member, ref, send_back, talk_in
 from sqlalchemy import select
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
-from reeltalk.review.adding import add_queue
 from reeltalk.review.applying.stage import Applied, apply_reviews
 from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.loading import load
+from reeltalk.review.importing import add_queue, load
 from reeltalk.review.project import Project, ProjectSettings
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.tasks.taking import drafts_of_test

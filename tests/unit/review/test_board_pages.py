@@ -9,14 +9,14 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
+from reeltalk.review.administration import change_role, disable
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.people import start_session
 from reeltalk.review.project import Project, ProjectSettings
-from reeltalk.review.standing import Standings
 from reeltalk.review.tables import AssignmentRow, PersonRow, QueueRow, ResultRow, UnitRow
-from reeltalk.review.team import change_role, disable
+from reeltalk.review.team_stats import Standings
 from reeltalk.review.web import cookie_name
 from reeltalk.review.work import own, save, submit
 from reeltalk.schema.record import Json

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import delete
 from team import Browser, Team, make_team, small_content
 
-from reeltalk.review.adding import add_queue
+from reeltalk.review.applying.collected import collected_dialogues
 from reeltalk.review.assigning import open_units
 from reeltalk.review.collecting import CollectSettings, drafts_of_videos, is_kept_from
 from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.outcomes import collected_dialogues
+from reeltalk.review.importing import add_queue
 from reeltalk.review.tables import LiveDialogueRow, UnitRow, VideoRow
 
 

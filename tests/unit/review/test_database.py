@@ -17,7 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from reeltalk.errors import BenchmarkError, SettingError
 from reeltalk.review.database import Database, sqlite_url
-from reeltalk.review.events import KEPT, LOOK_EVERY, OPERATOR, broken_links, changing, forget_requests
+from reeltalk.review.events import OPERATOR, broken_links, changing
+from reeltalk.review.idempotency import KEPT, LOOK_EVERY, forget_requests
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EventRow, PersonRow, RequestRow, UnitRow, moment
 from reeltalk.review.work import history

@@ -13,8 +13,8 @@ from reeltalk.errors import BenchmarkError, InputError
 from reeltalk.review.database import Database, sqlite_url
 from reeltalk.review.events import OPERATOR, broken_links, changing
 from reeltalk.review.exporting import LEFT_OUT, SECRET, export_project, restore_project, tables
-from reeltalk.review.loading import load
-from reeltalk.review.people import invite, join, start_session
+from reeltalk.review.importing import load
+from reeltalk.review.people import invite, join, make_token, start_session
 from reeltalk.review.project import Project
 from reeltalk.review.tables import (
     AssignmentRow,
@@ -27,7 +27,6 @@ from reeltalk.review.tables import (
     PersonRow,
     ResultRow,
 )
-from reeltalk.review.tokens import make_token
 from reeltalk.review.verifying import verify
 from reeltalk.store.benchmark import Benchmark
 
@@ -122,9 +121,8 @@ def test_no_password_session_or_token_leaves(tmp_path: Path) -> None:
 
 
 def test_whoever_comes_back_needs_a_new_password(tmp_path: Path) -> None:
-    from reeltalk.review.people import find_by_password
-    from reeltalk.review.refusals import SignInFirstError
-    from reeltalk.review.resetting import make_reset, reset_password
+    from reeltalk.review.errors import SignInFirstError
+    from reeltalk.review.people import find_by_password, make_reset, reset_password
 
     project = project_of(tmp_path)
     member(project, "Ada")

@@ -10,11 +10,21 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from reeltalk.review.assigning import next_unit
+from reeltalk.review.errors import BadValueError, NotThereError
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.gold import REMEDIES, Fault, Outcome, Source, measure, outcome, plant
-from reeltalk.review.gold_units import Trusted, gold_results, plant_gold
+from reeltalk.review.gold import (
+    REMEDIES,
+    Fault,
+    Outcome,
+    Source,
+    Trusted,
+    gold_results,
+    measure,
+    outcome,
+    plant,
+    plant_gold,
+)
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, NotThereError
 from reeltalk.review.tables import AssignmentRow, EventRow, PersonRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.turns import TurnsTask
 from reeltalk.review.work import own, save, submit

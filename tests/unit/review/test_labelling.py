@@ -10,10 +10,9 @@ from reeltalk.construct.tagging.model_tagger import ModelTagging
 from reeltalk.construct.tagging.turns import TurnToTag
 from reeltalk.errors import ModelError
 from reeltalk.llm import Message, Prompt, Reply
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.labelling import LabelsTask
-from reeltalk.review.tasks.tagging import TAGGING
-from reeltalk.review.tasks.types import TYPES
+from reeltalk.review.tasks.registry import TAGGING, TYPES
 from reeltalk.schema.dialogue import QAChain, Turn
 from reeltalk.schema.manuals import TAGGING_MANUAL
 from reeltalk.schema.tagging import TagProposal

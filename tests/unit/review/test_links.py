@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.links import BOARD, LinksTask
 from reeltalk.schema.dialogue import Linkage, QAChain, Turn, TurnRef
 from reeltalk.schema.intervals import Interval

@@ -13,7 +13,7 @@ from sample_videos import Numbered
 
 from reeltalk.errors import BenchmarkError
 from reeltalk.parallel import Call, Limits, LocalExecutor, Outcome
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.playable import ORIGINAL, PlayableFolder, ServedVideo, prepare, renew
 from reeltalk.review.project import PLAYABLE, Project
 from reeltalk.review.tables import VideoRow

@@ -7,12 +7,11 @@ from team import make_team
 
 from reeltalk.cli import run
 from reeltalk.errors import InputError, SettingError
-from reeltalk.review.adding import add_queue
+from reeltalk.review.applying.collected import human_scores
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.outcomes import human_scores
-from reeltalk.review.refusals import BadValueError
-from reeltalk.review.scales import scale_of, scales
-from reeltalk.review.tasks.rating import RatingTask, rating_drafts
+from reeltalk.review.importing import add_queue
+from reeltalk.review.tasks.rating import RatingTask, rating_drafts, scale_of, scales
 from reeltalk.schema.answers import AnsweredTurn
 from reeltalk.schema.runs import ModelInfo, RunInfo
 from reeltalk.schema.scoring import ScoreState

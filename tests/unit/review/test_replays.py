@@ -13,9 +13,9 @@ from sqlalchemy import select
 from reeltalk.review.app import create_app
 from reeltalk.review.assigning import next_unit
 from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.people import make_token
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EntryRow, EventRow
-from reeltalk.review.tokens import make_token
 from reeltalk.review.verifying import verify
 
 

@@ -6,9 +6,9 @@ import pytest
 from team import make_team, small_content
 
 from reeltalk.cli import run
-from reeltalk.review.adding import add_queue
+from reeltalk.review.applying.collected import human_answers
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.outcomes import human_answers
+from reeltalk.review.importing import add_queue
 from reeltalk.review.tasks.taking import drafts_of_test
 from reeltalk.store.runs import read_run
 

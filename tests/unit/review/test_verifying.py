@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from reeltalk.cli import run
 from reeltalk.review.assigning import ADJUDICATOR, next_unit, take
 from reeltalk.review.events import FIRST, changing, event_hash
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.project import Project
 from reeltalk.review.tables import UnitRow
 from reeltalk.review.verifying import verify

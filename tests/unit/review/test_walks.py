@@ -13,9 +13,9 @@ from sqlalchemy import func, select
 
 from reeltalk.review import work
 from reeltalk.review.assigning import ADJUDICATOR, ANNOTATOR, LIVE, give_back, next_unit, take
+from reeltalk.review.errors import Refusal
 from reeltalk.review.events import OPERATOR, Change, changing
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import Refusal
 from reeltalk.review.settling import ADJUDICATION, DONE, OPEN, WAITING, let_go, set_overlap, works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS

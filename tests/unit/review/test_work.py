@@ -12,9 +12,9 @@ from sqlalchemy import select
 from reeltalk.review import work
 from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, open_units, take
 from reeltalk.review.database import Database
+from reeltalk.review.errors import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.events import OPERATOR, changing
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, ConflictError, NotAllowedError, NotThereError
 from reeltalk.review.settling import let_go, set_overlap, works
 from reeltalk.review.tables import AssignmentRow, EntryRow, EventRow, QueueRow, ResultRow, UnitRow, moment
 from reeltalk.review.tasks.registry import TASKS

@@ -1,20 +1,115 @@
-"""What people add that changes no turn: marks for answers, answers of their own, dialogues that pairs collected.
+"""Work that changes no turn: people's ratings, people's answers, and the dialogues that pairs collected.
 
-A dialogue comes in once it is approved. What became of it in the benchmark since, by review or by tagging, is kept.
+Collected dialogues are added once they are approved. Later changes to them in the benchmark, by review or by tagging,
+are kept.
 """
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.review.applying.next_revision import NextRevision
-from reeltalk.review.outcomes import collected_dialogues, human_answers, human_scores
-from reeltalk.review.tables import QueueRow
-from reeltalk.schema.dialogue import Dialogue
-from reeltalk.schema.record import Record
+from reeltalk.review.assigning import ANNOTATOR
+from reeltalk.review.collecting import collected
+from reeltalk.review.settling import DONE
+from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow
+from reeltalk.review.tasks.rating import WHOLE
+from reeltalk.schema.answers import Answer
+from reeltalk.schema.dialogue import Dialogue, Turn
+from reeltalk.schema.ids import DialogueId, VideoId, derive_id
+from reeltalk.schema.record import Json, Record
+from reeltalk.schema.scoring import JudgedScore, ScoreState
 from reeltalk.store.tables import ANSWERS, DIALOGUES, SCORES
+
+HUMAN: Final = "human"
+
+
+def human_scores(session: Session) -> Iterator[JudgedScore]:
+    """Every mark that people gave, as `reeltalk calibrate` reads it: the judge is `human:NAME`.
+
+    Marks of units on which not all work is in are left out: until then nobody sees another's.
+    """
+    for person, unit, values in _submitted(session, "rating"):
+        content = unit.content
+        criteria = {row["name"] for row in content["scale"]["criteria"]}
+        for place, value in values.items():
+            for name, mark in value["marks"].items():
+                if name not in criteria:
+                    continue
+                yield JudgedScore(
+                    unit=content["unit"] if place == WHOLE else "turn",
+                    unit_id=content["id"],
+                    turn_index=None if place == WHOLE else int(place),
+                    model=content["model"],
+                    criterion=name,
+                    value=mark,
+                    state=ScoreState.NOT_APPLICABLE if mark is None else ScoreState.SCORED,
+                    reason="does not apply, as the person says" if mark is None else None,
+                    explanation=value["note"] or None,
+                    judge=f"{HUMAN}:{person.name}",
+                    video_id=VideoId(unit.video_id) if unit.video_id is not None else None,
+                )
+
+
+def human_answers(session: Session) -> Iterator[Answer]:
+    """People's answers to the test. The first to hand a unit in is the model `human`, the second `human 2`, and so on.
+
+    People answer different units, so that a row for each would compare different questions.
+    """
+    place_of: dict[str, int] = defaultdict(int)
+    for _, unit, values in _submitted(session, "test"):
+        place_of[unit.id] += 1
+        number = place_of[unit.id]
+        for place, value in sorted(values.items(), key=lambda item: int(item[0])):
+            options = unit.content["turns"][int(place)]["options"]
+            chosen = options[value["choice"]] if options and value["choice"] is not None else None
+            yield Answer(
+                model=HUMAN if number == 1 else f"{HUMAN} {number}",
+                unit=unit.content["unit"],
+                unit_id=unit.content["id"],
+                turn_index=int(place),
+                text=chosen if chosen is not None else value["text"],
+            )
+
+
+def collected_dialogues(session: Session) -> Iterator[Dialogue]:
+    """Approved dialogues of pairs, as records of a benchmark."""
+    for row, unit, messages in collected(session):
+        texts = [message.text for message in messages]
+        if unit.video_id is None:
+            continue
+        yield Dialogue(
+            id=DialogueId(derive_id("dialogue", "collected", row.id)),
+            video_id=VideoId(unit.video_id),
+            task="collected",
+            turns=tuple(
+                Turn(question=texts[index], references=(texts[index + 1],)) for index in range(0, len(texts) - 1, 2)
+            ),
+            extra={"collected": {"investigator": row.investigator_id, "correspondent": row.correspondent_id}},
+        )
+
+
+def _submitted(session: Session, task: str) -> Iterator[tuple[PersonRow, UnitRow, dict[str, Json]]]:
+    query = (
+        select(AssignmentRow, UnitRow, PersonRow)
+        .join(UnitRow, UnitRow.id == AssignmentRow.unit_id)
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .join(PersonRow, PersonRow.id == AssignmentRow.person_id)
+        .where(
+            QueueRow.task == task,
+            UnitRow.state == DONE,
+            AssignmentRow.role == ANNOTATOR,
+            AssignmentRow.state == "submitted",
+        )
+        .order_by(QueueRow.position, UnitRow.position, AssignmentRow.submitted_at, AssignmentRow.id)
+    )
+    for assignment, unit, person in session.execute(query).all():
+        rows = session.scalars(select(EntryRow).where(EntryRow.assignment_id == assignment.id).order_by(EntryRow.place))
+        yield person, unit, {row.place: row.value for row in rows if row.value is not None}
+
 
 R = TypeVar("R", bound=Record)
 

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from reeltalk.review.applying.next_revision import NextRevision
-from reeltalk.review.applying.settled import DoneUnit, Settled
-from reeltalk.review.applying.verdicts import Said, verdicts
+from reeltalk.review.applying.settled import DoneUnit, Said, Settled, verdicts
 from reeltalk.schema.dialogue import Linkage, PathStep, QAChain, Turn, TurnRef, without_facts
 from reeltalk.schema.ids import derive_id
 from reeltalk.schema.paths import ACCEPTED

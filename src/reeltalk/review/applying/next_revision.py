@@ -1,28 +1,115 @@
-"""The next revision while it is made: rows that change, reviews and rejections that are added, and what is counted."""
+"""The next revision of a benchmark while it is built: changed rows, added reviews and rejections, and counts.
+
+Each time reviews are applied, the benchmark's revision grows by one. Every settled place adds a `Review` whose `extra`
+holds the turn's place in the first draft and what the turn became. So the benchmark alone tells which turns review took
+out or rewrote; nobody needs the database to know what was applied.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from reeltalk.review.applying.settled import DoneUnit, Settled, when
-from reeltalk.review.applying.verdicts import Verdict
-from reeltalk.review.revisions import (
-    PLACE,
-    RESULT,
-    SETTLED,
-    TASK,
-    WORDING,
-    WRITTEN,
-    History,
-    latest_revision,
-    wording_hash,
-)
+from reeltalk.review.applying.settled import DoneUnit, Settled, Verdict, short_hash, when
 from reeltalk.schema.dialogue import Dialogue, QAChain, Turn
 from reeltalk.schema.outcomes import Rejected
 from reeltalk.schema.record import Json, Record
-from reeltalk.schema.review import FieldEdit, Review
+from reeltalk.schema.review import Decision, FieldEdit, Review
 from reeltalk.store.content import Content
+
+TASK: Final = "task"
+"""Of which kind of work a review is, in its `extra`."""
+TURNS: Final = "turns"
+WRITTEN: Final = "written"
+"""Which revision it led to."""
+PLACE: Final = "place"
+"""Which turn of the first draft it is of, from 0; or another name of a place."""
+WORDING: Final = "wording"
+"""Hash of the wording that the turn got, where the review was settled and changed it."""
+RESULT: Final = "result"
+"""Hash of what was settled, by which it is known that it was applied."""
+SETTLED: Final = "settled"
+"""How it was settled; only in the one review of a place whose decision counted."""
+
+
+def latest_revision(reviews: Iterable[Review]) -> int:
+    """How often reviews have been applied to a benchmark."""
+    return max((int(review.extra.get(WRITTEN, 0)) for review in reviews), default=0)
+
+
+def wording_hash(turn: Turn) -> str:
+    """By which a turn is known again as the one that review wrote; its labels and checks may change meanwhile."""
+    stored = turn.model_dump(mode="json")
+    return short_hash({name: stored[name] for name in WORDED})
+
+
+WORDED: Final = ("question", "references", "asked_at_s", "evidence", "options", "correct_option")
+"""What of a turn its wording is: all that people edit but the labels."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one revision did to a turn."""
+
+    revision: int
+    is_kept: bool
+    wording: str | None
+    """Hash of the wording that it got; None where it was left as it was."""
+
+
+class History:
+    """What reviews did to the turns of each chain and dialogue.
+
+    Args:
+        reviews: The benchmark's table.
+    """
+
+    def __init__(self, reviews: Iterable[Review]) -> None:
+        self._steps: dict[tuple[str, str], dict[int, list[Step]]] = defaultdict(lambda: defaultdict(list))
+        self._results: dict[tuple[str, str, str, str], str] = {}
+        for review in reviews:
+            extra = review.extra
+            if SETTLED not in extra:
+                continue
+            task, place, target = str(extra.get(TASK)), extra.get(PLACE), (review.target_table, review.target_id)
+            self._results[task, *target, str(place)] = str(extra.get(RESULT))
+            if task == TURNS and isinstance(place, int):
+                self._steps[target][place].append(
+                    Step(int(extra.get(WRITTEN, 0)), review.decision is not Decision.REJECT, extra.get(WORDING))
+                )
+
+    def kept(self, table: str, name: str, turns: int, revision: int | None = None) -> list[int]:
+        """The turns of the first draft that a chain or dialogue has, in order, by their place there.
+
+        Args:
+            table: `chains` or `dialogues`.
+            name: Its id.
+            turns: How many the first draft had, or more.
+            revision: At which revision; the latest by default.
+        """
+        steps: Mapping[int, Sequence[Step]] = self._steps.get((table, name), {})
+        found = []
+        for place in range(turns):
+            past = [step for step in steps.get(place, ()) if revision is None or step.revision <= revision]
+            if not past or past[-1].is_kept:
+                found.append(place)
+        return found
+
+    def removed(self, table: str, name: str, revision: int | None = None) -> int:
+        """How many turns of the first draft a chain or dialogue has no longer."""
+        steps: Mapping[int, Sequence[Step]] = self._steps.get((table, name), {})
+        pasts = [[step for step in past if revision is None or step.revision <= revision] for past in steps.values()]
+        return sum(bool(past) and not past[-1].is_kept for past in pasts)
+
+    def wording(self, table: str, name: str, place: int) -> str | None:
+        """Hash of a turn's wording as a review wrote it last; None where none did."""
+        past = self._steps.get((table, name), {}).get(place, ())
+        return next((step.wording for step in reversed(past) if step.wording), None)
+
+    def result(self, task: str, table: str, name: str, place: int | str) -> str | None:
+        """Hash of what was settled last about a place, of one kind of work; None where nothing was applied."""
+        return self._results.get((task, table, name, str(place)))
+
 
 UnitTable = Literal["chains", "dialogues"]
 Key = tuple[str, str]

@@ -13,23 +13,19 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import BenchmarkError, BrokenInvariantError, FrozenError
-from reeltalk.review.admitting import admitted, table_hashes
 from reeltalk.review.applying.collected import add_collected
-from reeltalk.review.applying.labels import VERIFIED, apply_labels
 from reeltalk.review.applying.links import apply_links, word_paths
 from reeltalk.review.applying.next_revision import NextRevision
-from reeltalk.review.applying.remapping import remap
+from reeltalk.review.applying.remapping import remap, settle_paths
 from reeltalk.review.applying.settled import done_units, undecided
-from reeltalk.review.applying.turns import apply_turns
-from reeltalk.review.applying.walks import settle_paths
+from reeltalk.review.applying.turns import VERIFIED, apply_labels, apply_turns
 from reeltalk.review.events import OPERATOR, changing
-from reeltalk.review.loading import fill
+from reeltalk.review.importing import APPLIED, admitted, fill, is_of_project, table_hashes
 from reeltalk.review.project import Project
-from reeltalk.review.revisions import APPLIED, is_of_project
 from reeltalk.review.settling import OPEN
-from reeltalk.review.standing import Standings, release_blocks
 from reeltalk.review.tables import ChainRow, ProjectRow, QueueRow, UnitRow
 from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.team_stats import Standings, release_blocks
 from reeltalk.store.atomic import writing_directory
 from reeltalk.store.benchmark import Benchmark
 from reeltalk.store.content import Content

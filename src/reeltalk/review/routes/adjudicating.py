@@ -9,13 +9,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from reeltalk.review import work
 from reeltalk.review.access import Action
 from reeltalk.review.adjudicating import dispute, next_dispute, own_dispute, waiting
+from reeltalk.review.errors import NotThereError
 from reeltalk.review.events import Change, changing
-from reeltalk.review.pages import page
+from reeltalk.review.idempotency import RequestKey, once
 from reeltalk.review.people import Person
-from reeltalk.review.refusals import NotThereError
 from reeltalk.review.routes.work import video_of
 from reeltalk.review.settling import works
-from reeltalk.review.web import ProjectHere, RequestKey, changing_by_api, changing_by_form, once, plain_text, seeing
+from reeltalk.review.web import ProjectHere, changing_by_api, changing_by_form, page, plain_text, seeing
 from reeltalk.schema.record import Json
 
 router = APIRouter()

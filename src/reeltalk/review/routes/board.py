@@ -10,16 +10,14 @@ from sqlalchemy import select
 
 from reeltalk.review.access import Action, may
 from reeltalk.review.agreement import Coded, agreement_by_variable
+from reeltalk.review.errors import NotThereError
 from reeltalk.review.events import changing
-from reeltalk.review.gold import Fault
-from reeltalk.review.gold_units import gold_units, plant_gold
-from reeltalk.review.pages import environment, page
+from reeltalk.review.gold import Fault, gold_units, plant_gold
 from reeltalk.review.people import Person
 from reeltalk.review.progress import PersonProgress, people_progress, queue_progress
-from reeltalk.review.refusals import NotThereError
-from reeltalk.review.standing import Standing, Standings, release_blocks
 from reeltalk.review.tables import PersonRow, QueueRow, UnitRow
-from reeltalk.review.web import ProjectHere, ShortText, changing_by_form, seeing
+from reeltalk.review.team_stats import Standing, Standings, release_blocks
+from reeltalk.review.web import ProjectHere, ShortText, changing_by_form, environment, page, seeing
 from reeltalk.schema.record import Json
 
 router = APIRouter()

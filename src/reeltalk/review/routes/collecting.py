@@ -9,23 +9,14 @@ from sqlalchemy import or_, select
 
 from reeltalk.review import collecting
 from reeltalk.review.access import Action, may
+from reeltalk.review.collecting import guide
+from reeltalk.review.errors import BadValueError, NotAllowedError, NotThereError
 from reeltalk.review.events import Change, changing
-from reeltalk.review.guide import guide
-from reeltalk.review.pages import page
+from reeltalk.review.idempotency import RequestKey, once
 from reeltalk.review.people import Person
-from reeltalk.review.refusals import BadValueError, NotAllowedError, NotThereError
 from reeltalk.review.routes.work import video_of
 from reeltalk.review.tables import LiveDialogueRow, PairRow, PersonRow, QueueRow, UnitRow
-from reeltalk.review.web import (
-    FormText,
-    ProjectHere,
-    RequestKey,
-    changing_by_api,
-    changing_by_form,
-    once,
-    plain_json,
-    seeing,
-)
+from reeltalk.review.web import FormText, ProjectHere, changing_by_api, changing_by_form, page, plain_json, seeing
 from reeltalk.schema.record import Json
 
 router = APIRouter()

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from reeltalk.llm import Prompt
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.task import Code, Draft, Scale
 from reeltalk.review.tasks.turns import Text, TurnsTask, checked
 from reeltalk.schema.labels import VOCABULARIES

@@ -27,7 +27,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.task import Code, Draft
 from reeltalk.review.tasks.turns import Text, TurnsTask, checked
 from reeltalk.schema.dialogue import Linkage, QAChain

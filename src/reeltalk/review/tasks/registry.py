@@ -1,15 +1,37 @@
-"""All kinds of work by name."""
+"""All kinds of review work, by name."""
 
 from typing import Final
 
+from reeltalk.review.tasks.labelling import LabelsTask, Vocabulary
 from reeltalk.review.tasks.links import LinksTask
 from reeltalk.review.tasks.rating import RatingTask
-from reeltalk.review.tasks.tagging import TAGGING
 from reeltalk.review.tasks.taking import TakingTask
 from reeltalk.review.tasks.task import Task
 from reeltalk.review.tasks.turns import TurnsTask
-from reeltalk.review.tasks.types import TYPES
+from reeltalk.schema.manuals import TAGGING_MANUAL
+
+TAGGING: Final = LabelsTask(
+    "tagging",
+    "Tag turns (CogME)",
+    (
+        Vocabulary("cogme.target", "TARGET: what is it about?", 1, 3, "12345678"),
+        Vocabulary("cogme.content", "CONTENT: what about it is asked?", 1, 3, "qwertyui"),
+        Vocabulary("cogme.thinking", "THINKING: the highest that is needed", 1, 1, "asd"),
+    ),
+    TAGGING_MANUAL,
+)
+"""CogME tagging: one to three targets, one to three contents and exactly one way of thinking for every turn.
+
+Tags belong to a turn on its clip: the same words may get other tags on another clip, so turns are never joined by text.
+"""
+TYPES: Final = LabelsTask(
+    "types",
+    "Type questions (VDAct)",
+    (Vocabulary("vdact.question_type", "Question types", 1, 13, "12345qwerasdf"),),
+    TAGGING_MANUAL,
+)
+"""VDAct's question types: one or more of thirteen for every turn."""
 
 _ALL: Final[tuple[Task, ...]] = (TurnsTask(), LinksTask(), TAGGING, TYPES, RatingTask(), TakingTask())
 TASKS: Final[dict[str, Task]] = {task.kind: task for task in _ALL}
-"""In the order in which a benchmark is worked on."""
+"""By name, in the order in which people work on a benchmark."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.task import Code, Draft
 from reeltalk.review.tasks.turns import checked
 from reeltalk.schema.dialogue import QAChain, Turn

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reeltalk.review.refusals import BadValueError
+from reeltalk.review.errors import BadValueError
 from reeltalk.review.tasks.task import Code, Draft
 from reeltalk.schema.dialogue import Dialogue, Linkage, QAChain, Turn
 from reeltalk.schema.gates import GateResult, turn_gates

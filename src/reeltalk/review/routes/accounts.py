@@ -1,4 +1,4 @@
-"""Joining by an invitation, signing in, signing out."""
+"""Joining, signing in and out, resetting a password, and the page of one's own account."""
 
 import asyncio
 import sys
@@ -7,20 +7,27 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import func, select
 
 from reeltalk.review import people
 from reeltalk.review.access import Action
+from reeltalk.review.credentials import keyed
+from reeltalk.review.errors import BadValueError, NotThereError, Refusal, SignInFirstError, TooManyError
 from reeltalk.review.events import changing
-from reeltalk.review.pages import page
-from reeltalk.review.people import Person
+from reeltalk.review.idempotency import form_key, make_once
+from reeltalk.review.people import Person, person_of_reset, reset_password
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import BadValueError, NotThereError, SignInFirstError, TooManyError
+from reeltalk.review.tables import PersonRow, SessionRow, TokenRow, moment
 from reeltalk.review.web import (
+    FormNumber,
     FormText,
     ProjectHere,
+    ShortText,
+    changing_by_form,
     check_csrf,
     cookie_of,
     door_of,
+    page,
     put_cookie,
     refuse_other_sites,
     seeing,
@@ -139,3 +146,135 @@ def _signed_in(request: Request, cookie: str, address: str) -> Response:
     answer = RedirectResponse(address, status_code=303)
     put_cookie(request, answer, cookie)
     return answer
+
+
+@router.get("/reset/{token}", response_class=HTMLResponse)
+def show_reset(request: Request, token: str, project: ProjectHere) -> Response:
+    """The form for a new password."""
+    with project.database.reading() as session:
+        name = person_of_reset(session, project.secret, token).name
+    return page(request, "reset.html", None, token=token, name=name, problem=None)
+
+
+@router.post("/reset/{token}", response_class=HTMLResponse)
+def reset(request: Request, token: str, project: ProjectHere, password: FormText) -> Response:
+    """Take the new password; whoever chose it signs in with it."""
+    refuse_other_sites(request)
+    try:
+        with changing(project.database, "") as change:
+            reset_password(change, project.secret, token, password)
+    except BadValueError as error:
+        with project.database.reading() as session:
+            name = person_of_reset(session, project.secret, token).name
+        return page(request, "reset.html", None, status=422, token=token, name=name, problem=error)
+    return RedirectResponse("/sign-in", status_code=303)
+
+
+Self = Annotated[Person, changing_by_form(Action.LOOK)]
+
+
+@router.get("/account", response_class=HTMLResponse)
+def show_account(
+    request: Request, project: ProjectHere, person: Annotated[Person, seeing(Action.LOOK)], done: str = ""
+) -> Response:
+    """The forms to change a password, make and revoke tokens, and sign out everywhere."""
+    return _page(request, project, person, done=done)
+
+
+@router.post("/account/password", response_class=HTMLResponse)
+def change_password(
+    request: Request, project: ProjectHere, person: Self, current: FormText, password: FormText
+) -> Response:
+    """Choose a new password; other browsers are signed out."""
+    # Whoever finds a browser that is signed in must not guess the password here.
+    door, address = door_of(request)
+    door.knock(person.id, address)
+    try:
+        with changing(project.database, person.id) as change:
+            people.change_password(
+                change, change.session.get_one(PersonRow, person.id), current, password, keep=_here(request, project)
+            )
+    except BadValueError as error:
+        return _page(request, project, person, problem=error, at="password")
+    door.let_in(person.id, address)
+    return RedirectResponse("/account?done=password", status_code=303)
+
+
+@router.post("/account/tokens", response_class=HTMLResponse)
+def make_token(
+    request: Request,
+    project: ProjectHere,
+    person: Self,
+    label: ShortText,
+    key: ShortText,
+    days: FormNumber = people.TOKEN_DAYS,
+) -> Response:
+    """Make a personal token and show it, once."""
+    try:
+        with changing(project.database, person.id) as change:
+            token = make_once(
+                change,
+                request.app.state.shown_once,
+                person.id,
+                key,
+                "token",
+                lambda: people.make_token(change, project.secret, person.id, label, days)[1],
+            )
+    except BadValueError as error:
+        return _page(request, project, person, problem=error, at="token", label=label)
+    return _page(request, project, person, token=token or "")
+
+
+@router.post("/account/tokens/{token_id}/revoke")
+def revoke_token(project: ProjectHere, person: Self, token_id: str) -> Response:
+    """Make a personal token useless."""
+    with changing(project.database, person.id) as change:
+        people.revoke_token(change, person.id, token_id)
+    return RedirectResponse("/account?done=token", status_code=303)
+
+
+@router.post("/account/sign-out-everywhere")
+def sign_out_everywhere(request: Request, project: ProjectHere, person: Self) -> Response:
+    """End the person's sessions in all browsers, this one too."""
+    with changing(project.database, person.id) as change:
+        if people.end_sessions(change, person.id):
+            change.record("sign_out_everywhere", person.id)
+    answer = RedirectResponse("/sign-in", status_code=303)
+    put_cookie(request, answer, None)
+    return answer
+
+
+def _here(request: Request, project: Project) -> str:
+    return keyed(project.secret, cookie_of(request) or "")
+
+
+def _page(
+    request: Request,
+    project: Project,
+    person: Person,
+    *,
+    problem: Refusal | None = None,
+    at: str = "",
+    token: str | None = None,
+    label: str = "",
+    done: str = "",
+) -> Response:
+    with project.database.reading() as session:
+        own = select(TokenRow).where(TokenRow.person_id == person.id, TokenRow.revoked_at.is_(None))
+        browsers = select(func.count()).where(SessionRow.person_id == person.id, SessionRow.expires_at >= moment())
+        return page(
+            request,
+            "account.html",
+            person,
+            status=problem.status if problem is not None else 200,
+            tokens=session.scalars(own.order_by(TokenRow.created_at.desc(), TokenRow.id)).all(),
+            browsers=session.scalar(browsers) or 0,
+            now=moment(),
+            problem=problem,
+            at=at,
+            token=token,
+            label=label,
+            done=done if done in ("password", "token") else "",
+            key=form_key(),
+            days=people.TOKEN_DAYS,
+        )

@@ -10,7 +10,7 @@ from people_at_work import decide, full_content, member, turn, unit_id, verdicts
 from sqlalchemy import func, select
 
 from reeltalk.errors import BenchmarkError, InputError, SettingError
-from reeltalk.review.loading import load
+from reeltalk.review.importing import load
 from reeltalk.review.playable import ServedVideo
 from reeltalk.review.project import Project
 from reeltalk.review.tables import EventRow, ProjectRow, QueueRow, UnitRow, VideoRow

@@ -1,15 +1,26 @@
-"""Passwords: which can be used, and how they are stored."""
+"""Passwords, the project's secret, and how tokens are stored.
 
+Tokens that a browser or script holds are random and never stored. The database has their hash, keyed with the project's
+secret, so a copied database gives nobody access.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import os
 import secrets
 import threading
 import unicodedata
 from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from reeltalk.review.refusals import BadValueError
+from reeltalk.errors import BenchmarkError
+from reeltalk.review.errors import BadValueError
+from reeltalk.store.atomic import PARTIAL_PREFIX, make_directory, storage_errors, sync_directory
 
 SHORTEST_PASSWORD: Final = 10
 LONGEST_PASSWORD: Final = 200
@@ -69,3 +80,39 @@ def check_password(password: str, name: str) -> None:
 def _composed(password: str) -> str:
     # One keyboard sends é as one character, another as two.
     return unicodedata.normalize("NFC", password)
+
+
+SECRET: Final = "secret"
+"""Name of the file that holds the project's secret."""
+
+
+def read_secret(folder: Path) -> bytes:
+    """The secret of a project, made at first start: 32 random bytes that only the owner of the process can read.
+
+    Raises:
+        BenchmarkError: It can neither be read nor written.
+    """
+    path = folder / SECRET
+    with storage_errors(path):
+        make_directory(folder)
+        # Made aside and linked into place, so that nobody ever reads half a secret, and the first to come decides.
+        partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(6)}"
+        if not path.exists():
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(secrets.token_bytes(32))
+                stream.flush()
+                os.fsync(stream.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(partial, path)
+            partial.unlink()
+            sync_directory(folder)
+        found = path.read_bytes()
+    if len(found) != 32:
+        raise BenchmarkError(f"{path} holds {len(found)} bytes, not 32; remove it, and everybody signs in again")
+    return found
+
+
+def keyed(secret: bytes, token: str) -> str:
+    """How a token is stored."""
+    return hmac.new(secret, token.encode(), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""What the application refuses, each with its HTTP status and the code that scripts read."""
+"""Errors that the application answers requests with, each with its HTTP status and a code for scripts."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -10,14 +10,21 @@ from sqlalchemy import select
 
 from reeltalk.review.agreement import agreement_by_variable
 from reeltalk.review.assigning import ADJUDICATOR, give_back, next_unit, take
-from reeltalk.review.coding import codes_of, completed_units
+from reeltalk.review.errors import Refusal
 from reeltalk.review.events import OPERATOR, Change, changing
-from reeltalk.review.gold_units import plant_gold
+from reeltalk.review.gold import plant_gold
 from reeltalk.review.progress import STATES, people_progress, queue_progress
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import Refusal
-from reeltalk.review.standing import NOT_MEASURED, Standing, Standings, TaskStanding, release_blocks
 from reeltalk.review.tables import AssignmentRow, EntryRow, PersonRow, QueueRow, UnitRow, VideoRow
+from reeltalk.review.team_stats import (
+    NOT_MEASURED,
+    Standing,
+    Standings,
+    TaskStanding,
+    codes_of,
+    completed_units,
+    release_blocks,
+)
 from reeltalk.review.work import entries, lacking_places, own, reopen, save, send_back, submit
 
 PEOPLE = ("ann", "ben", "cai")

@@ -1,7 +1,11 @@
-"""Where a team stands, kept up in the background: agreement, speed and gold cost seconds, and a page must not.
+"""Statistics of a team, computed in the background: agreement, speed and results on gold.
 
-One object serves a project. It reads on in the history from where it stopped, so that only units that were completed
-since are read, and computes at most every few seconds. Whoever looks gets what was computed last, with its moment.
+Computing them takes seconds, so pages never wait for it. One object serves a project. It reads only
+the events since its last computation and pauses between computations. Pages get the latest result with its time.
+
+Agreement compares blind work: what people handed in when all work on a task first was in. Work that an adjudicator
+returned was done again by somebody who knew the adjudicator's opinion, so its first version counts. Incomplete tasks
+and gold are left out.
 """
 
 import contextlib
@@ -9,11 +13,13 @@ import gc
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from datetime import datetime
+from statistics import median
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from reeltalk.errors import ReeltalkError
@@ -24,11 +30,89 @@ from reeltalk.review.agreement import (
     agreement_by_pair,
     agreement_by_variable,
 )
-from reeltalk.review.coding import codes_of, completed_units
+from reeltalk.review.assigning import ANNOTATOR
 from reeltalk.review.database import Database
-from reeltalk.review.gold_units import GoldResult, gold_results
-from reeltalk.review.progress import Speeds
-from reeltalk.review.tables import ChainRow, EventRow, QueueRow, moment
+from reeltalk.review.gold import GoldResult, gold_results
+from reeltalk.review.tables import AssignmentRow, ChainRow, EntryRow, EventRow, QueueRow, UnitRow, moment
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.work import EDITS
+from reeltalk.schema.record import Json
+
+_AT_ONCE: Final = 400
+"""Units that one query names; databases take some thousand values at most."""
+
+
+def completed_units(session: Session) -> list[str]:
+    """The ids of all units that all work is in for."""
+    query = select(UnitRow.id).where(UnitRow.state.in_(("adjudication", "done")), UnitRow.gold.is_(None))
+    return list(session.scalars(query))
+
+
+def codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Coded]]]:
+    """Each unit that is complete, with its queue and what each of its annotators said of each place.
+
+    Args:
+        session: The database.
+        unit_ids: Which units; those that are not complete, or gold, are left out.
+    """
+    for start in range(0, len(unit_ids), _AT_ONCE):
+        yield from _codes_of(session, unit_ids[start : start + _AT_ONCE])
+
+
+def _codes_of(session: Session, unit_ids: Sequence[str]) -> Iterator[tuple[str, str, list[Coded]]]:
+    units = session.execute(
+        select(UnitRow.id, UnitRow.queue_id, QueueRow.task, UnitRow.video_id, UnitRow.content)
+        .join(QueueRow, QueueRow.id == UnitRow.queue_id)
+        .where(UnitRow.id.in_(unit_ids), UnitRow.state.in_(("adjudication", "done")), UnitRow.gold.is_(None))
+    ).all()
+    values: dict[str, dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
+    again: set[str] = set()
+    for unit_id, person_id, rounds, place, value in session.execute(
+        select(AssignmentRow.unit_id, AssignmentRow.person_id, AssignmentRow.round, EntryRow.place, EntryRow.value)
+        .join(EntryRow, EntryRow.assignment_id == AssignmentRow.id)
+        .where(
+            AssignmentRow.unit_id.in_([unit.id for unit in units]),
+            AssignmentRow.role == ANNOTATOR,
+            AssignmentRow.state == "submitted",
+        )
+        .order_by(AssignmentRow.unit_id, EntryRow.place)
+    ):
+        values[unit_id][person_id][place] = value
+        if rounds > 1:
+            again.add(unit_id)
+    for unit_id in again:
+        values[unit_id] = _first_values(session, unit_id)
+    for unit in units:
+        task = TASKS[unit.task]
+        coded = []
+        for person_id, places in values[unit.id].items():
+            for place, value in places.items():
+                if value is None or not task.decided(value):
+                    continue
+                codes = {code.variable: code for code in task.codes(unit.content, place, value)}
+                coded.append(Coded(unit.id, place, unit.video_id or unit.id, person_id, codes))
+        yield unit.id, unit.queue_id, coded
+
+
+def _first_values(session: Session, unit_id: str) -> dict[str, dict[str, Json]]:
+    """What stood at the places of each person's work on a unit when all of it first was in."""
+    complete = session.scalar(
+        select(func.min(EventRow.seq)).where(EventRow.subject == unit_id, EventRow.kind == "complete")
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for assignment in session.scalars(
+        select(AssignmentRow).where(AssignmentRow.unit_id == unit_id, AssignmentRow.role == ANNOTATOR)
+    ):
+        edits = session.execute(
+            select(EventRow.place, EventRow.after)
+            .where(EventRow.subject == assignment.id, EventRow.kind.in_(EDITS), EventRow.seq < complete)
+            .order_by(EventRow.seq)
+        )
+        last = {place: after["value"] for place, after in edits if place is not None}
+        if last:
+            found[assignment.person_id] = last
+    return found
+
 
 REST_S: Final = 5.0
 """Seconds from the end of one computation to the start of the next, at least."""
@@ -39,6 +123,47 @@ WAIT_S: Final = 0.15
 MANY: Final = 1000
 """Units read at once from which on their codes are kept out of searches for cycles."""
 NOT_MEASURED: Final = "no unit was done by two people yet"
+
+
+AWAY_S: Final = 300.0
+"""A longer gap between two saves is taken for a break, and counts as no work."""
+
+
+class Speeds:
+    """Seconds that people work on a turn, from the events of their work, read on from where they were read last."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        """The last event that was read."""
+        self._last: dict[str, datetime] = {}
+        self._seconds: dict[str, dict[tuple[str, str], float]] = {}
+
+    def read_on(self, session: Session) -> None:
+        """Read the events since."""
+        taken = case((EventRow.kind == "take", EventRow.after), else_=None)
+        query = (
+            select(EventRow.seq, EventRow.at, EventRow.author, EventRow.kind, EventRow.subject, EventRow.place, taken)
+            .where(EventRow.seq > self.seq, EventRow.kind.in_(("take", "save", "undo", "redo", "reopen")))
+            .order_by(EventRow.seq)
+            .execution_options(yield_per=5000)
+        )
+        for seq, at, author, kind, subject, place, after in session.execute(query):
+            now = datetime.fromisoformat(at)
+            self.seq = seq
+            # An adjudicator reads two people's work at once: that is another speed.
+            if kind == "take" and after["role"] != ANNOTATOR:
+                continue
+            if kind != "take" and subject not in self._last:
+                continue
+            gap = (now - self._last.get(subject, now)).total_seconds()
+            if place is not None and 0 < gap <= AWAY_S:
+                worked = self._seconds.setdefault(author, {})
+                worked[subject, place] = worked.get((subject, place), 0.0) + gap
+            self._last[subject] = now
+
+    def medians_s(self) -> dict[str, float]:
+        """The median over the turns that somebody worked on, by person."""
+        return {person: median(worked.values()) for person, worked in self._seconds.items()}
 
 
 @contextlib.contextmanager

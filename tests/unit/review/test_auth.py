@@ -20,15 +20,15 @@ from team import PASSWORD, Browser, Team, make_team
 
 from reeltalk.errors import SettingError
 from reeltalk.review import people
-from reeltalk.review.address import Address, address_of, host_name
 from reeltalk.review.app import create_app
+from reeltalk.review.credentials import STRONG, HashCost, is_password
+from reeltalk.review.errors import TooManyError
 from reeltalk.review.events import OPERATOR, broken_links, changing
-from reeltalk.review.passwords import STRONG, HashCost, is_password
+from reeltalk.review.guard import Address, address_of, host_name, network_of
+from reeltalk.review.idempotency import ShownOnce
 from reeltalk.review.project import Project
-from reeltalk.review.refusals import TooManyError
-from reeltalk.review.shown_once import ShownOnce
 from reeltalk.review.tables import Base, EventRow, PersonRow, SessionRow, moment
-from reeltalk.review.throttle import FREE_TRIES, LONGEST_PAUSE_S, LONGEST_WAIT_S, BackOff, Door, Pace, Rate, network_of
+from reeltalk.review.throttle import FREE_TRIES, LONGEST_PAUSE_S, LONGEST_WAIT_S, BackOff, Door, Pace, Rate
 from reeltalk.review.web import cookie_name
 
 
@@ -683,7 +683,7 @@ def test_what_goes_wrong_tells_nothing_and_protects_its_browser(team: Team, monk
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("the marker of an inner fault")
 
-    monkeypatch.setattr("reeltalk.review.routes.account.form_key", broken)
+    monkeypatch.setattr("reeltalk.review.routes.accounts.form_key", broken)
     known = new(team)
     answer = known.get("/account")
     assert answer.status_code == 500

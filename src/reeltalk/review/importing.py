@@ -1,0 +1,532 @@
+"""Brings a benchmark into the database: its videos, and one queue of tasks for each kind of work.
+
+Importing again adds new tasks and renews those that nobody has begun. Work that was begun or finished keeps the draft
+that its annotator saw.
+"""
+
+import re
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import exists, func, insert, select
+from sqlalchemy.orm import Session
+
+from reeltalk.errors import BenchmarkError, BrokenInvariantError, InputError, SettingError
+from reeltalk.review.applying.next_revision import latest_revision
+from reeltalk.review.events import OPERATOR, Change, changing
+from reeltalk.review.project import Project
+from reeltalk.review.tables import AssignmentRow, EventRow, ProjectRow, QueueRow, UnitRow, VideoRow, canonical
+from reeltalk.review.tasks.registry import TASKS
+from reeltalk.review.tasks.task import Draft, Task
+from reeltalk.schema.ids import derive_id
+from reeltalk.schema.media import Video
+from reeltalk.schema.record import Json
+from reeltalk.store.benchmark import Benchmark
+from reeltalk.store.content import Content
+from reeltalk.store.manifest import Manifest
+from reeltalk.store.tables import TABLES
+from reeltalk.store.validate import Finding, check_content
+
+ENDING: Final = ".jsonl"
+
+
+def table_hashes(manifest: Manifest) -> dict[str, str]:
+    """Hashes of a benchmark's tables, by file name."""
+    return {name: entry.sha256 for name, entry in manifest.files.items() if name.endswith(ENDING)}
+
+
+def admitted(benchmark: Benchmark) -> Content:
+    """A benchmark's rows, checked among themselves.
+
+    Args:
+        benchmark: Its tables are read once.
+
+    Raises:
+        BenchmarkError: A file was edited by hand.
+        InputError: A table is damaged, or records contradict each other; names file, line, field.
+        BrokenInvariantError: As before, where no line can be named.
+    """
+    content = benchmark.content()
+    errors = [finding for finding in check_content(content) if finding.severity == "error"]
+    if errors:
+        raise _refusal(benchmark, content, errors)
+    return content
+
+
+def _refusal(benchmark: Benchmark, content: Content, errors: list[Finding]) -> InputError | BrokenInvariantError:
+    first = errors[0]
+    more = f"; {len(errors) - 1:,} more errors" if len(errors) > 1 else ""
+    hint = f"'reeltalk validate {benchmark.path}' lists all{more}"
+    table, _, row = first.where.partition(":")
+    line, field = _line(content, table, row)
+    if line is None:
+        return BrokenInvariantError(f"{first.where}: {first.problem}; {hint}")
+    return InputError(first.problem, file=benchmark.path / f"{table}{ENDING}", line=line, place=field, hint=hint)
+
+
+def _line(content: Content, table: str, row: str) -> tuple[int | None, str]:
+    """The line of a finding's row, from 1, and the field in it."""
+    if table not in TABLES:
+        return None, ""
+    number, _, rest = row.partition(".")
+    key = TABLES[table].key
+    if key is None:
+        return (int(number) + 1, rest) if number.isdigit() else (None, "")
+    rows = getattr(content, table)
+    # A field follows an identifier, which may hold full stops and brackets itself: the longest that fits is meant.
+    fitting = [(len(name), line) for line, name in enumerate(map(key, rows), 1) if row.startswith(name)]
+    if not fitting:
+        return None, ""
+    length, line = max(fitting)
+    same = [line for line, name in enumerate(map(key, rows), 1) if name == row]
+    # What stands several times is shown where it stands again.
+    return (same[-1] if len(same) > 1 else line), row[length:].lstrip(".")
+
+
+Serving = Mapping[str, tuple[str | None, str | None, str | None]]
+"""By video: the file that is served, its media type, and why none is."""
+
+BATCH: Final = 500
+LOADED: Final = "loaded"
+"""Under this name a queue's settings say that its units are the benchmark's drafts."""
+REVISION: Final = "revision"
+"""Under this name a unit's content says which revision it shows: how often reviews had been applied."""
+
+
+@dataclass
+class Loaded:
+    """What became of the units, by queue."""
+
+    new: dict[str, int] = field(default_factory=dict)
+    renewed: dict[str, int] = field(default_factory=dict)
+    """Nobody had begun them; they show the benchmark as it is now."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Nobody had begun them, and the benchmark has them no longer."""
+    behind: dict[str, int] = field(default_factory=dict)
+    """Begun or finished on drafts that are others now."""
+
+    def lines(self) -> Iterator[str]:
+        """As people read it."""
+        for counts, words in (
+            (self.new, "units are new"),
+            (self.renewed, "units that nobody has begun show the benchmark as it is now"),
+            (self.removed, "units that nobody has begun are in the benchmark no longer and were taken away"),
+            (self.behind, "units that people have begun or finished keep the draft that they saw"),
+        ):
+            for queue, count in counts.items():
+                if count:
+                    yield f"{queue}: {count:,} {words}"
+
+
+def enter_project(change: Change, project: Project, benchmark: Benchmark) -> None:
+    """Note down which benchmark is reviewed, and in which state it was loaded."""
+    row = change.session.get(ProjectRow, 1)
+    manifest = benchmark.manifest
+    if row is None:
+        row = ProjectRow(
+            id=1,
+            name=manifest.name,
+            settings=project.settings.model_dump(mode="json"),
+            created_at=change.at,
+            content_hash="",
+        )
+        change.session.add(row)
+    if row.content_hash != manifest.content_hash:
+        before = row.content_hash or None
+        row.content_hash, row.files = manifest.content_hash, table_hashes(manifest)
+        change.record("benchmark", "project", before=before, after=manifest.content_hash)
+    change.session.flush()
+
+
+def enter_videos(session: Session, videos: Sequence[Video], served: Serving | None) -> None:
+    """Enter videos that are new; how they are served is renewed where it is known.
+
+    Args:
+        session: The transaction.
+        videos: All of the benchmark.
+        served: How each is served; None to leave that as it is.
+    """
+    known = {row.id: row for row in session.scalars(select(VideoRow))}
+    for video in videos:
+        row = known.get(video.id)
+        if row is None:
+            row = VideoRow(id=video.id)
+            session.add(row)
+        elif served is None:
+            continue
+        row.sha256, row.duration_s = video.sha256, video.duration_s
+        row.file, row.media_type, row.problem = (served or {}).get(
+            video.id, (None, None, "the benchmark has no file of this video")
+        )
+    session.flush()
+
+
+def is_chosen(draft: Draft, videos: Mapping[str, Video], only: str | None) -> bool:
+    """True for a draft about a video that `--only` names, or where it names none."""
+    if only is None:
+        return True
+    name, _, value = only.partition("/")
+    video = videos.get(draft.video_id or "")
+    return video is not None and getattr(video, name) == value
+
+
+def enter_queue(
+    change: Change,
+    queue_id: str,
+    kind: str,
+    *,
+    title: str,
+    position: int,
+    overlap: int,
+    settings: Mapping[str, Json],
+) -> QueueRow:
+    """Enter a queue that is new, without units."""
+    queue = QueueRow(id=queue_id, task=kind, title=title, position=position, overlap=overlap, settings=dict(settings))
+    change.session.add(queue)
+    change.session.flush()
+    return queue
+
+
+def new_unit(queue: QueueRow, draft: Draft, position: int, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of a unit that nobody has begun.
+
+    Args:
+        queue: Its queue.
+        draft: What it is made of.
+        position: In the queue, from 0.
+        shown: As `shown_of` gives it.
+    """
+    return {
+        "id": unit_id_of(queue, draft),
+        "queue_id": queue.id,
+        "position": position,
+        "target_table": draft.target_table,
+        "target_id": draft.target_id,
+        "state": "open",
+        "submitted": 0,
+        **shown,
+    }
+
+
+def shown_of(task: Task | None, draft: Draft, videos: Container[str]) -> dict[str, Any]:
+    """What people see of a unit.
+
+    Args:
+        task: Its kind of work; None where it has no places, as a video that pairs talk about.
+        draft: What it is made of.
+        videos: Ids of those that the project has.
+    """
+    return {
+        "title": draft.title,
+        "video_id": draft.video_id if draft.video_id in videos else None,
+        "turns": len(task.places(draft.content)) if task is not None else 0,
+        "content": dict(draft.content),
+    }
+
+
+def unit_id_of(queue: QueueRow, draft: Draft) -> str:
+    """Id of the unit about a record in a queue."""
+    return derive_id("unit", queue.id, draft.target_table, draft.target_id)
+
+
+def enter_units(
+    change: Change,
+    queue: QueueRow,
+    task: Task,
+    drafts: Sequence[Draft],
+    videos: Mapping[str, Video],
+    revision: int,
+    loaded: Loaded,
+) -> None:
+    """Enter units that are new, renew those that nobody has begun, take away those that are in the benchmark no longer.
+
+    Args:
+        change: The transaction.
+        queue: Whose units.
+        task: Its kind of work.
+        drafts: All that the queue shall hold.
+        videos: By id.
+        revision: Of the benchmark that the drafts show.
+        loaded: Gets the counts.
+    """
+    session = change.session
+    begun = exists().where(AssignmentRow.unit_id == UnitRow.id)
+    known = {
+        unit_id: is_begun
+        for unit_id, is_begun in session.execute(
+            select(UnitRow.id, begun).where(UnitRow.queue_id == queue.id, UnitRow.gold.is_(None))
+        )
+    }
+    last = max(session.scalars(select(UnitRow.position).where(UnitRow.queue_id == queue.id)), default=-1)
+    counts = {"new": 0, "renewed": 0, "behind": 0}
+    there: set[str] = set()
+    for start in range(0, len(drafts), BATCH):
+        rows: list[dict[str, Any]] = []
+        for draft in drafts[start : start + BATCH]:
+            unit_id = unit_id_of(queue, draft)
+            if unit_id in there:
+                continue
+            there.add(unit_id)
+            values = shown_of(task, draft, videos)
+            values["content"][REVISION] = revision
+            if unit_id not in known:
+                last += 1
+                counts["new"] += 1
+                rows.append(new_unit(queue, draft, last, values))
+                continue
+            row = session.get_one(UnitRow, unit_id)
+            if _is_same(row.content, values["content"]):
+                continue
+            if known[unit_id]:
+                counts["behind"] += 1
+                continue
+            counts["renewed"] += 1
+            for name, value in values.items():
+                setattr(row, name, value)
+        session.flush()
+        if rows:
+            session.execute(insert(UnitRow), rows)
+    gone = [unit_id for unit_id, is_begun in known.items() if unit_id not in there and not is_begun]
+    for unit_id in gone:
+        session.delete(session.get_one(UnitRow, unit_id))
+    session.flush()
+    loaded.new[queue.id], loaded.renewed[queue.id] = counts["new"], counts["renewed"]
+    loaded.removed[queue.id], loaded.behind[queue.id] = len(gone), counts["behind"]
+
+
+def _is_same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    return canonical({**before, REVISION: 0}) == canonical({**after, REVISION: 0})
+
+
+FIRST: Final = ("turns", "links")
+"""Queues of a new project where none are named."""
+ALL: Final = "all"
+FIELDS: Final = ("split", "category", "id")
+"""Of a video, by which `--only` chooses."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is loaded."""
+
+    queues: Sequence[str] = ()
+    overlap: int = 1
+    only: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.overlap <= 20:
+            raise SettingError(f"--overlap {self.overlap}: 1 to 20 people do each unit")
+        unknown = [name for name in self.queues if name not in (*TASKS, ALL)]
+        if unknown:
+            raise SettingError(f"--queues {unknown[0]}: no such queue; choose from {', '.join(TASKS)}, or {ALL}")
+        if self.only is not None and (self.only.partition("/")[0] not in FIELDS or not self.only.partition("/")[2]):
+            raise SettingError(f"--only {self.only}: give split/NAME, category/NAME or id/VIDEO")
+
+
+def load(
+    project: Project,
+    benchmark: Benchmark,
+    *,
+    serving: Callable[[Benchmark], Serving],
+    queues: Sequence[str] = (),
+    overlap: int = 1,
+    only: str | None = None,
+    reload: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Loaded:
+    """Load a benchmark into a project, or what has changed since it was loaded.
+
+    Args:
+        project: Where.
+        benchmark: What people shall review.
+        serving: Tells how each video is served. Asked only where something is loaded.
+        queues: Kinds of work; none for `FIRST`, or for those that the project has.
+        overlap: How many people do each unit of a new queue.
+        only: `split/test`, `category/cooking` or `id/video-1`: the videos whose units are loaded.
+        reload: Take over changes that something else than `reeltalk review apply` made.
+        progress: Is told what is being done.
+
+    Returns:
+        What became of the units; nothing where all was loaded before.
+
+    Raises:
+        InputError: The benchmark is damaged; names file, line and field.
+        BenchmarkError: It was changed by something else since it was loaded, or holds nothing to review.
+        SettingError: The choice fits nothing in it.
+    """
+    choice, manifest = Choice(queues, overlap, only), benchmark.manifest
+    with project.database.reading() as session:
+        row = session.get(ProjectRow, 1)
+        known = set(session.scalars(select(QueueRow.id)))
+        changed = row is not None and row.content_hash != manifest.content_hash
+        if row is not None and changed and not reload and not is_of_project(session, row, manifest):
+            raise BenchmarkError(_changed(benchmark, row))
+    wanted = [name for name in TASKS if name in _wanted(choice, known)]
+    if row is not None and not changed and not reload and set(wanted) <= known:
+        return Loaded()
+    progress(f"reading {benchmark.path}")
+    content = admitted(benchmark)
+    served = serving(benchmark)
+    progress("loading what there is to review")
+    with changing(project.database, OPERATOR) as change:
+        loaded = fill(change, project, benchmark, content, served, wanted=wanted, choice=choice)
+        # Videos alone are enough where nothing else was asked for: pairs may collect dialogues about them.
+        if row is None and not loaded.new and not (content.videos and not queues and only is None):
+            # Nothing is kept, so that the same command works once there is something.
+            raise _nothing(benchmark, wanted, choice)
+    return loaded
+
+
+def fill(
+    change: Change,
+    project: Project,
+    benchmark: Benchmark,
+    content: Content,
+    served: Serving | None,
+    *,
+    wanted: Sequence[str],
+    choice: Choice = Choice(),
+) -> Loaded:
+    """Make the database hold what a benchmark has to review, in one transaction.
+
+    Args:
+        change: The transaction.
+        project: Where.
+        benchmark: What is loaded.
+        content: Its rows.
+        served: How each video is served; None to leave that as it is.
+        wanted: Kinds of work; those that are there are renewed, others added where there are drafts for them.
+        choice: Overlap and videos of queues that are added.
+    """
+    session, loaded = change.session, Loaded()
+    enter_project(change, project, benchmark)
+    enter_videos(session, content.videos, served)
+    revision = latest_revision(content.reviews)
+    videos = {str(video.id): video for video in content.videos}
+    for position, (name, task) in enumerate(TASKS.items()):
+        if name not in wanted:
+            continue
+        queue = session.get(QueueRow, name)
+        if queue is not None and LOADED not in (queue.settings or {}):
+            # Its units were made of something else than the benchmark's drafts.
+            continue
+        only = choice.only if queue is None else queue.settings.get("only")
+        drafts = [draft for draft in task.drafts(content) if is_chosen(draft, videos, only)]
+        if queue is None:
+            if not drafts:
+                continue
+            queue = enter_queue(
+                change,
+                name,
+                name,
+                title=task.title,
+                position=position,
+                overlap=choice.overlap,
+                settings={LOADED: True, **({"only": only} if only is not None else {})},
+            )
+        enter_units(change, queue, task, drafts, videos, revision, loaded)
+        counts = {
+            "units": loaded.new.get(name, 0),
+            "renewed": loaded.renewed.get(name, 0),
+            "removed": loaded.removed.get(name, 0),
+            "overlap": queue.overlap,
+        }
+        if counts["units"] or counts["renewed"] or counts["removed"]:
+            change.record("load", name, after=counts)
+    return loaded
+
+
+def _wanted(choice: Choice, known: set[str]) -> set[str]:
+    if ALL in choice.queues:
+        return set(TASKS)
+    return (set(choice.queues) or (known or set(FIRST))) | known
+
+
+def _changed(benchmark: Benchmark, row: ProjectRow) -> str:
+    now, before = table_hashes(benchmark.manifest), row.files or {}
+    names = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name)) or ["its files"]
+    stages = sorted({entry.stage for name in names if (entry := benchmark.manifest.files.get(name))})
+    by = f" by {' and '.join(repr(stage) for stage in stages if stage != APPLIED)}" if set(stages) - {APPLIED} else ""
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return (
+        f"{benchmark.path} was changed{by} since it was loaded for review: {shown}; pass --reload to take the changes "
+        "over (finished and begun work stays as it is, what nobody has begun is renewed, new units are added), or put "
+        "the earlier files back"
+    )
+
+
+def _nothing(benchmark: Benchmark, wanted: Sequence[str], choice: Choice) -> BenchmarkError | SettingError:
+    if choice.only is not None:
+        return SettingError(f"--only {choice.only}: {benchmark.path} has nothing to review of such videos")
+    return BenchmarkError(
+        f"{benchmark.path} holds nothing for {', '.join(wanted)}; 'reeltalk construct' writes drafts, and --queues "
+        f"chooses from {', '.join(TASKS)}"
+    )
+
+
+QUEUE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+
+
+def add_queue(
+    change: Change,
+    kind: str,
+    queue_id: str,
+    drafts: Sequence[Draft],
+    *,
+    title: str,
+    overlap: int = 1,
+    settings: Mapping[str, Json] | None = None,
+) -> int:
+    """Add a queue, after those that are there; how many units it has.
+
+    Args:
+        change: The transaction.
+        kind: The kind of work: one of `TASKS`, or `collect`, whose units are talked about in pairs.
+        queue_id: Its name in addresses.
+        drafts: Its units, in the order in which they are worked on.
+        title: As people read it.
+        overlap: How many people do each unit.
+        settings: What the task needs to know.
+
+    Raises:
+        SettingError: The name cannot stand in an address.
+        BenchmarkError: There is such a queue already, or there are no units.
+    """
+    session = change.session
+    if not drafts:
+        raise BenchmarkError(f"there is nothing to do for '{queue_id}': no units were found")
+    if not QUEUE_NAME.fullmatch(queue_id):
+        raise SettingError(
+            f"--name {queue_id}: a queue is named by 1 to 60 letters, digits, dots, dashes and underscores"
+        )
+    if session.get(QueueRow, queue_id) is not None:
+        raise BenchmarkError(f"the project has a queue '{queue_id}' already; give another --name")
+    last = session.scalar(select(func.max(QueueRow.position)))
+    position = last + 1 if last is not None else 0
+    queue = enter_queue(
+        change, queue_id, kind, title=title, position=position, overlap=overlap, settings=settings or {}
+    )
+    task, videos = TASKS.get(kind), set(session.scalars(select(VideoRow.id)))
+    rows = [new_unit(queue, draft, number, shown_of(task, draft, videos)) for number, draft in enumerate(drafts)]
+    session.execute(insert(UnitRow), rows)
+    change.record("load", queue_id, after={"units": len(rows), "overlap": overlap, "task": kind})
+    return len(rows)
+
+
+APPLIED: Final = "review apply"
+"""The stage that a table is written by when reviews are applied."""
+
+
+def is_of_project(session: Session, project: ProjectRow, manifest: Manifest) -> bool:
+    """True where all that changed in a benchmark since it was loaded was written by applying this project's reviews."""
+    before = project.files or {}
+    changed = [entry for name, entry in manifest.files.items() if before.get(name, entry.sha256) != entry.sha256]
+    changed += [entry for name, entry in manifest.files.items() if name.endswith(".jsonl") and name not in before]
+    if not changed or any(entry.stage != APPLIED for entry in changed):
+        return False
+    heads = {(entry.settings.get("events"), entry.settings.get("head")) for entry in changed}
+    return all(
+        isinstance(seq, int) and session.scalars(select(EventRow.hash).where(EventRow.seq == seq)).one_or_none() == head
+        for seq, head in heads
+    )

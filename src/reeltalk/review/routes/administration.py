@@ -1,0 +1,261 @@
+"""Pages of owners: the team and its invitations, queues and settings, and the history of all changes."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import ValidationError
+from sqlalchemy import func, select
+
+from reeltalk.review import administration, people
+from reeltalk.review.access import Action
+from reeltalk.review.errors import BadValueError, ConflictError, Refusal
+from reeltalk.review.events import OPERATOR, changing
+from reeltalk.review.feed import MOST, events_after, events_before
+from reeltalk.review.idempotency import form_key, make_once
+from reeltalk.review.people import Person
+from reeltalk.review.project import Project, ProjectSettings
+from reeltalk.review.tables import QueueRow, UnitRow
+from reeltalk.review.web import FormNumber, ProjectHere, ShortText, changing_by_form, link_to, page, seeing
+
+router = APIRouter()
+Owner = Annotated[Person, seeing(Action.MANAGE)]
+ChangingOwner = Annotated[Person, changing_by_form(Action.MANAGE)]
+
+
+@router.get("/team", response_class=HTMLResponse)
+def show_team(request: Request, project: ProjectHere, person: Owner) -> Response:
+    """People, invitations that are open, and the form that makes one."""
+    return _team_page(request, project, person)
+
+
+@router.post("/team/invitations", response_class=HTMLResponse)
+def invite(
+    request: Request,
+    project: ProjectHere,
+    person: ChangingOwner,
+    role: ShortText,
+    key: ShortText,
+    note: ShortText = "",
+    days: FormNumber = people.INVITATION_DAYS,
+) -> Response:
+    """Make an invitation and show its link, once."""
+    try:
+        with changing(project.database, person.id) as change:
+            token = make_once(
+                change,
+                request.app.state.shown_once,
+                person.id,
+                key,
+                "invitation",
+                lambda: people.invite(change, project.secret, role, note, days=days)[1],
+            )
+    except BadValueError as error:
+        return _team_page(request, project, person, problem=error, note=note)
+    return _team_page(request, project, person, link=link_to(request, f"/join/{token}") if token else "")
+
+
+@router.post("/team/invitations/{invitation_id}/withdraw")
+def withdraw(project: ProjectHere, person: ChangingOwner, invitation_id: str) -> Response:
+    """Make an invitation's link useless."""
+    with changing(project.database, person.id) as change:
+        people.withdraw(change, invitation_id)
+    return RedirectResponse("/team", status_code=303)
+
+
+@router.post("/team/people/{person_id}/role", response_class=HTMLResponse)
+def change_role(
+    request: Request, project: ProjectHere, person: ChangingOwner, person_id: str, role: ShortText
+) -> Response:
+    """Give somebody another role."""
+    try:
+        with changing(project.database, person.id) as change:
+            administration.change_role(change, person_id, role, approval=project.settings.approval)
+    except (BadValueError, ConflictError) as error:
+        return _team_page(request, project, person, problem=error)
+    # An owner who gave the role up may not see this page any more.
+    return RedirectResponse("/" if person_id == person.id else "/team", status_code=303)
+
+
+@router.post("/team/people/{person_id}/disable", response_class=HTMLResponse)
+def disable(request: Request, project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
+    """Close somebody's account."""
+    try:
+        with changing(project.database, person.id) as change:
+            administration.disable(change, person_id, approval=project.settings.approval)
+    except ConflictError as error:
+        return _team_page(request, project, person, problem=error)
+    return RedirectResponse("/team", status_code=303)
+
+
+@router.post("/team/people/{person_id}/enable")
+def enable(project: ProjectHere, person: ChangingOwner, person_id: str) -> Response:
+    """Open somebody's account again."""
+    with changing(project.database, person.id) as change:
+        administration.enable(change, person_id)
+    return RedirectResponse("/team", status_code=303)
+
+
+def _team_page(
+    request: Request,
+    project: Project,
+    person: Person,
+    *,
+    problem: Refusal | None = None,
+    link: str | None = None,
+    note: str = "",
+) -> Response:
+    with project.database.reading() as session:
+        return page(
+            request,
+            "team.html",
+            person,
+            status=problem.status if problem is not None else 200,
+            members=administration.members(session),
+            invitations=administration.open_invitations(session),
+            names=people.names(session),
+            problem=problem,
+            link=link,
+            note=note,
+            key=form_key(),
+            days=people.INVITATION_DAYS,
+        )
+
+
+@router.get("/setup", response_class=HTMLResponse)
+def show_setup(request: Request, project: ProjectHere, person: Owner, saved: str = "") -> Response:
+    """Queues and settings, each with its form."""
+    return _setup_page(request, project, person, saved=saved)
+
+
+@router.post("/setup/queues/{queue_id}", response_class=HTMLResponse)
+def change_queue(
+    request: Request,
+    project: ProjectHere,
+    person: ChangingOwner,
+    queue_id: str,
+    title: ShortText,
+    position: FormNumber,
+    overlap: FormNumber,
+    is_open: ShortText = "",
+) -> Response:
+    """Set a queue up."""
+    try:
+        with changing(project.database, person.id) as change:
+            administration.change_queue(
+                change,
+                queue_id,
+                title=title,
+                position=position,
+                overlap=overlap,
+                is_open=is_open == "yes",
+                approval=project.settings.approval,
+            )
+    except (BadValueError, ConflictError) as error:
+        return _setup_page(request, project, person, problem=error, at=queue_id)
+    return RedirectResponse("/setup?saved=queue", status_code=303)
+
+
+@router.post("/setup/settings", response_class=HTMLResponse)
+def change_settings(
+    request: Request,
+    project: ProjectHere,
+    person: ChangingOwner,
+    lease_minutes: ShortText,
+    approval: ShortText = "",
+    least_agreement: ShortText = "",
+) -> Response:
+    """Set the project up."""
+    try:
+        settings = _settings(lease_minutes, approval, least_agreement)
+        with changing(project.database, person.id) as change:
+            administration.change_settings(change, settings)
+    except (BadValueError, ConflictError) as error:
+        return _setup_page(request, project, person, problem=error, at=administration.PROJECT)
+    project.settings = settings
+    return RedirectResponse("/setup?saved=settings", status_code=303)
+
+
+def _settings(lease_minutes: str, approval: str, least_agreement: str) -> ProjectSettings:
+    try:
+        # A browser sends texts; the settings are strict about numbers, and say which field is wrong.
+        return ProjectSettings.model_validate_strings(
+            {
+                "lease_minutes": lease_minutes.strip(),
+                "approval": "true" if approval == "yes" else "false",
+                **({"least_agreement": least_agreement.strip()} if least_agreement.strip() else {}),
+            }
+        )
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
+        wanted = {
+            "lease_minutes": "a unit is held for 1 to 1440 whole minutes",
+            "least_agreement": "the least agreement is a number from -1 to 1, or empty",
+        }
+        raise BadValueError(wanted.get(field, f"{field} cannot be used"), field=field) from None
+
+
+def _setup_page(
+    request: Request,
+    project: Project,
+    person: Person,
+    *,
+    problem: Refusal | None = None,
+    at: str = "",
+    saved: str = "",
+) -> Response:
+    with project.database.reading() as session:
+        counts: dict[str, int] = dict(
+            session.execute(select(UnitRow.queue_id, func.count()).group_by(UnitRow.queue_id)).all()
+        )
+        return page(
+            request,
+            "setup.html",
+            person,
+            status=problem.status if problem is not None else 200,
+            queues=session.scalars(select(QueueRow).order_by(QueueRow.position, QueueRow.id)).all(),
+            counts=counts,
+            settings=project.settings,
+            largest_overlap=administration.LARGEST_OVERLAP,
+            problem=problem,
+            at=at,
+            saved=saved in ("queue", "settings"),
+        )
+
+
+ON_A_PAGE = 50
+LARGEST_SEQ = 2**31 - 1
+
+
+@router.get("/history", response_class=HTMLResponse)
+def show_history(
+    request: Request,
+    project: ProjectHere,
+    person: Owner,
+    before: Annotated[int | None, Query(ge=1, le=LARGEST_SEQ)] = None,
+) -> Response:
+    """Events, newest first, a page at a time."""
+    with project.database.reading() as session:
+        events = events_before(session, before, ON_A_PAGE + 1)
+        return page(
+            request,
+            "history.html",
+            person,
+            events=events[:ON_A_PAGE],
+            older=events[ON_A_PAGE - 1].seq if len(events) > ON_A_PAGE else None,
+            latest=before is None,
+            names={**people.names(session), OPERATOR: "a command", "": "nobody yet"},
+        )
+
+
+@router.get("/api/events")
+def pull_events(
+    project: ProjectHere,
+    person: Owner,
+    after: Annotated[int, Query(ge=0, le=LARGEST_SEQ)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
+) -> dict[str, Any]:
+    """Events that follow one, first to last; ask again from the last until none come."""
+    with project.database.reading() as session:
+        found = events_after(session, after, limit)
+    return {"events": [event.document() for event in found], "last": found[-1].seq if found else after}
